@@ -1,6 +1,6 @@
 // Puts the parts of one carrier together, here and nowhere else. The parts know nothing of each other but what they
-// are handed; to follow a message read intake → lanes → sender → binds → from-binds → settlement, and for its receipt
-// binds → from-binds → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
+// are handed, and each is made of those above it; to follow a message read intake → lanes → sender → binds → bind-events →
+// carry-out → settlement, and for its receipt binds → bind-events → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -12,6 +12,7 @@ import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } 
 import type { CarrierCommands } from '../../cluster/operator-commands/contract.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -25,21 +26,25 @@ import { watchPacing } from '../flight/watch-pacing.ts';
 import type { BindLeases } from '../lease/contract.ts';
 import { singleNodeLeases } from '../lease/single-node-leases.ts';
 import { CarrierBinds } from './binds/binds.ts';
-import { fromBinds } from './binds/from-binds.ts';
+import { BindEvents } from './bind-events.ts';
+import { CarryOut } from './carry-out.ts';
 import { CarrierHealth } from './failover/health.ts';
 import type { FailoverPolicy } from './failover/health-decision.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { DeliverSmHandler } from '../inbound/deliver-sm-handler.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
-import { type ClaimStatus, localClaims } from './deduplication/intent-claims.ts';
+import { EventSequence } from './deduplication/event-sequence.ts';
+import { localClaims } from './deduplication/intent-claims.ts';
 import { ClusterClaims } from './multi-node/cluster-claims.ts';
 import { Lanes } from './queue/lanes.ts';
+import { MessagesInFlight } from './queue/messages-in-flight.ts';
+import { QueryUnknown } from './receipts/query-unknown.ts';
 import { ConsumerUptime } from './deduplication/consumer-uptime.ts';
 import { ReplayIndex } from './deduplication/replay-index.ts';
 import { ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding } from './receipts/outstanding.ts';
-import { type Pacing, pacing } from './pacing/pacing.ts';
+import { type Pacing, pacing as pacingFor } from './pacing/pacing.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
 import { lookUpReceipt } from './receipts/receipt-look-up.ts';
 import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
@@ -48,8 +53,10 @@ import { Receipts } from './receipts/receipts.ts';
 import { contractOf } from './pacing/contract-rate.ts';
 import { beginCounters } from './carrier-counters.ts';
 import { countTerminalEvent } from '../terminal-counters.ts';
-import { refusedLate } from './outcome/late-refusal.ts';
-import { type ResendPolicy, neverResend } from './outcome/resend.ts';
+import { Alternatives } from './outcome/alternatives.ts';
+import { Completion } from './outcome/completion.ts';
+import { Deferrals } from './outcome/deferrals.ts';
+import { type ResendPolicy, Resend, neverResend } from './outcome/resend.ts';
 import { Reroute } from './failover/reroute.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
@@ -98,6 +105,9 @@ export type AssembledCarrier = {
   readonly carrier: CarrierConfig;
   readonly clock: Clock;
   readonly lanes: Lanes<InFlightMessage>;
+  readonly messages: MessagesInFlight;
+  /** Null where the carrier is not asked about submits that were answered late. */
+  readonly queryUnknown: QueryUnknown | null;
   readonly replayIndex: ReplayIndex;
   /** From where a restart must read. */
   readonly floor: ReplayFloor;
@@ -120,209 +130,131 @@ const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailo
 const nodeNameBytes = 6;
 
 export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
-  const { bus, publisher, cipher, simulated, reconnectBudget, clock = systemClock } = parts;
+  const { bus, publisher, cipher, simulated, reconnectBudget: budget, clock = systemClock } = parts;
+  const { isConfigured, candidatesOfRemoved, carriers = everyCarrierIsGood, lateGates = passLateGates } = parts;
+  const { recipientOf = asWritten, leases = singleNodeLeases, resendUnknown: policy = neverResend } = parts;
+  const { laneMax = laneHeldMax, moves: rules = failoverDefault, accountQueueMax = accountQueueMaxDefault } = parts;
   const carrier = { ...parts.carrier };
   const { name } = carrier;
-  const lanes = new Lanes<InFlightMessage>(
-    parts.laneMax ?? laneHeldMax,
-    limits.carrier.laneAccountsMax,
-    parts.weightOf,
-  );
-  const heard = new ConsumerUptime(clock);
-  const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => heard.ms });
+  const node = secretBytes(nodeNameBytes).toString('hex');
+  const isLiving = (epoch: number) => leases.isLiving(epoch);
+  beginCounters(name);
+
   const binding = bindsOf(carrier, simulated).length;
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
-  beginCounters(name);
-  const events = new EventWriter(publisher, {
-    clock,
-    watch: (event) => decided.event(event),
-    onDurable: countTerminalEvent,
+  const onOutcome = decided.verdict.bind(decided);
+  const watch = (event: DeliveryEvent) => decided.event(event);
+  const events = new EventWriter(publisher, { clock, watch, onDurable: countTerminalEvent });
+  const sequence = new EventSequence(() => events.lastSeq);
+  const heard = new ConsumerUptime(clock);
+  const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => heard.ms });
+  const shared = leases.shared ? new ClusterClaims(replayIndex, () => leases.epoch(), clock) : null;
+  const claims = shared ?? localClaims;
+
+  const lanes = new Lanes<InFlightMessage>(laneMax, limits.carrier.laneAccountsMax, parts.weightOf);
+  const messages = new MessagesInFlight(lanes, clock);
+  const paced = pacingOf(carrier);
+  const pacing = watchPacing(paced, decided, clock);
+  const binds = new CarrierBinds({ carrier, simulated, budget, clock, leases, flight });
+  const health = new CarrierHealth({ carrier: name, clock, rules, publish: publishHealth });
+
+  const unknown = new UnknownSubmits(clock);
+  const completion = new Completion({ events, messages, replayIndex, sequence, clock });
+  const resend = new Resend({ carrier: name, clock, policy, completion, unknown });
+  const ofRecord = (message: Message) => wasBegun(bus, message);
+  const deferrals = new Deferrals({ publisher, cipher, clock, completion, wasBegun: ofRecord });
+  const alternatives = new Alternatives({ carrier: name, carriers, isConfigured, candidatesOfRemoved });
+  const settlement = new Settlement({
+    ...{ carrier, clock, pacing, messages, completion, resend, alternatives, unknown, onOutcome },
+    whyAvoided: () => health.why,
   });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
-  const unknown = new UnknownSubmits(clock);
-  const paced = pacingOf(carrier);
-  const node = secretBytes(nodeNameBytes).toString('hex');
-  const health = new CarrierHealth({
-    carrier: name,
-    clock,
-    rules: parts.moves ?? failoverDefault,
-    publish(state, why) {
-      decided.changed('health', why === '' ? state : `${state}: ${why}`);
-      carrierHealth.publish(bus, { carrier: name, node, state, why: parts.candidatesOfRemoved ? removedWhy : why });
-    },
-  });
   const parking = { bus, publisher, carrier: name, clock };
   const receipts = new Receipts({
-    carrier: name,
-    events,
-    outstanding,
-    unknown,
-    clock,
-    onPublished: (submitted, kind) => settlement.onReceipt(submitted, kind),
+    ...{ carrier: name, events, outstanding, unknown, clock, settlement },
     park: (receipt, parked, delayMs, done) => parkReceipt(parking, receipt, parked, delayMs, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
-  const cooldown = { carrier, pacing: watchPacing(paced, decided, clock), clock };
-  const onOutcome = decided.verdict.bind(decided);
-  const settlement = new Settlement({
-    ...cooldown,
-    publisher,
-    events,
-    cipher,
-    replayIndex,
-    nextSeq: () => floor.nextSeq,
-    intake: () => intake,
-    reroute: () => reroute,
-    whyAvoided: () => health.why,
-    resendUnknown: parts.resendUnknown ?? neverResend,
-    onSubmitted: (submitted) => receipts.onSubmitted(submitted),
-    onUnknown: (event) => receipts.onUnknown(event),
-    onOutcome,
-    wasBegun: (message) => wasBegun(bus, message),
-  });
-  const late = { ...cooldown, events, onOutcome, onNotTaken: (rejected: DeliveryEvent) => receipts.learn(rejected) };
-  const onRoom = () => sender.wake();
-  const inbound = new DeliverSmHandler({
-    carrier: name,
-    livemode: name !== sandboxCarrierName,
-    alphabets: () => carrier.wire.text,
-    publish: (subject, record, id, done) => publisher.publish(subject, record, id, done),
-    cipher,
-    clock,
-  });
-  const handlers = fromBinds({
-    carrier: name,
-    clock,
-    health,
-    pacing: paced,
-    settlement,
-    receipts,
-    inbound,
-    events,
-    onLateRefusal: (token, status) => refusedLate(late, token, status),
-    recipientOf: parts.recipientOf ?? asWritten,
-    onRoom,
-  });
-  const leases = parts.leases ?? singleNodeLeases;
-  const shared = leases.shared ? new ClusterClaims(replayIndex, () => leases.epoch(), clock) : null;
-  const claims = shared ?? localClaims;
-  const onClaimLost = (inFlight: InFlightMessage, verdict: ClaimStatus) => {
-    // Told for whoever comes next: its intent stands open, and nothing was written.
-    if (verdict === 'lost') settlement.onNotWritten(inFlight);
-    intake.yieldTo(inFlight, verdict);
-  };
-  const binds = new CarrierBinds(carrier, simulated, reconnectBudget, clock, { ...handlers, flight }, leases);
-  const sender = new Sender({
-    carrier,
-    lanes,
-    pacing: paced,
-    events,
-    claims,
-    onClaimLost,
-    ports: binds.ports,
-    clock,
-    onRefused: (inFlight, status, code) => settlement.onRefused(inFlight, status, code),
-    onDeferred: (inFlight, code, untilMs) => settlement.onDeferred(inFlight, code, untilMs),
-    lateGates: parts.lateGates ?? passLateGates,
-    onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
-    onIntentOld(inFlight) {
-      settlement.onNotWritten(inFlight);
-      intake.tryAgain(inFlight);
-    },
-    nextSeq: () => floor.nextSeq,
-    onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
-  });
+  const queryUnknown = !carrier.wire.querySm
+    ? null
+    : new QueryUnknown({
+        ...{ receiptId: carrier.receiptId, clock },
+        query: (fields, done) => binds.query(fields, done),
+        onReceipt(receipt, respond) {
+          health.onReceipt();
+          receipts.take(receipt, respond);
+        },
+      });
   const reroute = new Reroute({
-    carrier: name,
-    publisher,
-    events,
-    cipher,
-    replayIndex,
-    claims,
-    onClaimLost,
-    clock,
-    nextSeq: () => floor.nextSeq,
-    carriers: parts.carriers ?? everyCarrierIsGood,
-    isConfigured: parts.isConfigured,
-    candidatesOfRemoved: parts.candidatesOfRemoved,
-    intake: () => intake,
-    settle: (inFlight) => settlement.settle(inFlight),
+    ...{ carrier: name, publisher, events, cipher, replayIndex, claims, clock, sequence, messages, completion },
+    candidatesOfRemoved,
     wasSubmitted: (message) => wasSubmitted(bus, message),
   });
+  const carryOut = new CarryOut({
+    ...{ messages, replayIndex, completion, settlement, deferrals, reroute, receipts, isLiving },
+  });
+  const { onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost } = carryOut;
+  const sender = new Sender({
+    ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, lateGates, ports: binds.ports },
+    ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost },
+    onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
+  });
   const failover = new Failover({
-    clock,
-    reroute,
-    inFlight: () => intake.inFlight(),
+    ...{ clock, messages, alternatives, onNotWritten },
+    reroute: (inFlight, to, why, mayComeBack) => carryOut.reroute(inFlight, to, why, mayComeBack),
     leaveLane: (inFlight) => lanes.remove(inFlight),
     hasCapacity: ({ category }) => events.hasCapacity && publisher.hasCapacity(laneSubject(category)),
-    onExpired: (inFlight) => settlement.onRefused(inFlight, 'expired', 'validity_passed'),
-    onNoAlternative:
-      parts.candidatesOfRemoved === undefined
-        ? null
-        : (inFlight) => settlement.onRefused(inFlight, 'failed', 'no_route'),
-    onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
+    onExpired: (inFlight) => onRefused(inFlight, 'expired', 'validity_passed'),
+    onNoAlternative: candidatesOfRemoved && ((inFlight) => onRefused(inFlight, 'failed', 'no_route')),
   });
   const intake = new Intake({
-    bus,
-    publisher,
-    cipher,
-    carrier: name,
+    ...{ bus, publisher, cipher, carrier: name, lanes, messages, replayIndex, clock, node, accountQueueMax, isLiving },
     windowPdus: binds.windowPdus,
-    lanes,
-    replayIndex,
-    clock,
-    onArrival(inFlight) {
-      if (isAvoided(health.state, inFlight.category)) failover.moveOne(inFlight, health.why);
-      sender.wake();
-    },
-    onRerouted: (inFlight, rerouted) => reroute.repeat(inFlight, rerouted),
-    onUnresolved: (inFlight) => settlement.onUnresolved(inFlight),
-    onRegained: (inFlight) => settlement.onRegained(inFlight),
-    onDeferred: (inFlight, before) => settlement.onDeferredBefore(inFlight, before),
+    onRegained: (inFlight) => carryOut.onRegained(inFlight),
+    goOnWith: (inFlight, status) => carryOut.goOnWith(inFlight, status),
     epoch: () => claims.epoch(),
-    isLiving: (epoch) => leases.isLiving(epoch),
-    node,
-    accountQueueMax: parts.accountQueueMax ?? accountQueueMaxDefault,
   });
   const floor = new ReplayFloor({
-    bus,
-    carrier: name,
-    clock,
-    writtenTo: () => events.lastSeq,
-    inFlight: () => intake.inFlight(),
-    replayIndex,
-    heard,
+    ...{ bus, carrier: name, clock, sequence, replayIndex, heard },
+    inFlight: () => messages.all(),
     isHeard: () => intake.isHeard,
     republish(inFlight) {
       // What another node has begun meanwhile is not closed by it.
       if (inFlight.epoch === 0) inFlight.epoch = claims.epoch();
-      settlement.onNotWritten(inFlight);
+      onNotWritten(inFlight);
     },
   });
+  const inbound = new DeliverSmHandler({
+    ...{ carrier: name, livemode: name !== sandboxCarrierName, cipher, clock },
+    alphabets: () => carrier.wire.text,
+    publish: (subject, record, id, done) => publisher.publish(subject, record, id, done),
+  });
+  const onNotTaken = (rejected: DeliveryEvent) => receipts.learn(rejected);
+  const bindEvents = new BindEvents({
+    ...{ carrier, clock, health, pacing: paced, settlement, carryOut, receipts, inbound, events, sender },
+    ...{ recipientOf, queryUnknown, lateRefusal: { carrier, pacing, clock, events, onOutcome, onNotTaken } },
+  });
+
+  messages.listen((inFlight) => {
+    if (isAvoided(health.state, inFlight.category)) failover.moveOne(inFlight, health.why);
+    sender.wake();
+  });
   events.onWentBack = () => floor.startAgain();
+  binds.open(bindEvents);
   return {
-    carrier,
-    clock,
-    lanes,
-    replayIndex,
-    floor,
-    events,
-    outstanding,
-    receipts,
-    binds,
-    sender,
-    intake,
-    health,
-    failover,
-    flight,
-    pacing: paced,
-    shared,
+    ...{ carrier, clock, lanes, messages, replayIndex, floor, events, outstanding, receipts, queryUnknown },
+    ...{ binds, sender, intake, health, failover, flight, pacing: paced, shared },
   };
+
+  function publishHealth(state: CarrierState, why: string): void {
+    decided.changed('health', why === '' ? state : `${state}: ${why}`);
+    carrierHealth.publish(bus, { carrier: name, node, state, why: candidatesOfRemoved ? removedWhy : why });
+  }
 }
 
 function pacingOf(carrier: CarrierConfig): Pacing {
-  const paced = pacing(contractOf(carrier));
+  const paced = pacingFor(contractOf(carrier));
   // The sandbox plays a throttled carrier for one number, not for everybody's tests.
   return carrier.name === sandboxCarrierName ? { ...paced, slowDown() {} } : paced;
 }

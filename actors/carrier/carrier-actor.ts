@@ -83,6 +83,7 @@ export class CarrierActor {
     }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'));
     // As long as the carrier may take to answer. With less time than that, what it told must still become durable.
     const answersMs = Math.max(leftMs() / 2, leftMs() - eventsMs);
+    this.#made.queryUnknown?.close();
     await binds.close('the carrier actor drains', Math.min(carrier.responseTimerMs + answerMarginMs, answersMs));
     sender.close();
     this.#made.shared?.end();
@@ -128,7 +129,7 @@ export class CarrierActor {
   }
 
   get status(): CarrierStatus {
-    const { carrier, binds, health, intake } = this.#made;
+    const { carrier, binds, health, messages } = this.#made;
     const { status, boundCount } = binds;
     const elsewhere = this.#shared?.elsewhere ?? new Map<string, string>();
     return {
@@ -138,7 +139,7 @@ export class CarrierActor {
       elsewhere: elsewhere.size,
       state: health.state,
       why: health.why,
-      inFlight: intake.size,
+      inFlight: messages.size,
       reasons: status
         .filter((each) => each.state !== 'bound' && !elsewhere.has(each.name))
         .map((each) => `${each.name}: ${each.reason || each.state}`),

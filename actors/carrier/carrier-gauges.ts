@@ -14,7 +14,7 @@ const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'els
 
 /** `paces`: some of the contract is this node's. */
 export function setGauges(made: AssembledCarrier, paces: boolean): void {
-  const { carrier: config, clock, health, pacing, binds, outstanding, lanes, intake } = made;
+  const { carrier: config, clock, health, pacing, binds, outstanding, lanes, messages } = made;
   const carrier = config.name;
   metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
   metrics.carrierDesiredState.set({ carrier }, desiredStateOrder.indexOf(binds.commands.desiredState));
@@ -28,7 +28,7 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
   );
   metrics.outstandingReceipts.set({ carrier }, outstanding.size);
   metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
-  const oldest = oldestWaiting(intake.inFlight());
+  const oldest = oldestWaiting(messages.all());
   for (const category of categories) {
     metrics.laneDepth.set({ carrier, category }, lanes.size(category));
     const sinceMs = oldest.get(category);

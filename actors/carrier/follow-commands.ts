@@ -37,20 +37,20 @@ export function contractNow({ carrier, binds }: Pick<AssembledCarrier, 'carrier'
 }
 
 /** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */
-export function standDown({ binds, sender, intake }: Pick<AssembledCarrier, 'binds' | 'sender' | 'intake'>): void {
+export function standDown({ binds, sender, messages }: Pick<AssembledCarrier, 'binds' | 'sender' | 'messages'>): void {
   if (binds.commands.desiredState === 'running') return;
-  for (const inFlight of sender.standDown()) intake.tryAgain(inFlight);
+  for (const inFlight of sender.standDown()) messages.tryAgain(inFlight);
 }
 
 /** `paces`: some of the contract is this node's. */
 export function reportOf(made: AssembledCarrier, paces: boolean): CarrierReport {
-  const { carrier, binds, health, intake, pacing, clock } = made;
+  const { carrier, binds, health, messages, pacing, clock } = made;
   return {
     carrier: carrier.name,
     state: health.state,
     why: health.why,
     commands: commandIds(binds.commands.commands),
-    inFlight: intake.size,
+    inFlight: messages.size,
     pace: paces ? pacing.pace(clock.monotonicMs()) : null,
     recovering: health.recovering,
     binds: binds.status.map((status, index) => {

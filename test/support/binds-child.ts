@@ -13,7 +13,8 @@ const clock: Clock = {
   after: (delayMs, run) => systemClock.after(delayMs < longMs ? delayMs : delayMs / hurry, run),
 };
 const nothing = () => {};
-const binds = new CarrierBinds(carrier, {}, new ReconnectBudget(100), clock, {
+const binds = new CarrierBinds({ carrier, simulated: {}, budget: new ReconnectBudget(100), clock });
+binds.open({
   onAnswer: nothing,
   onNoAnswer: nothing,
   onLateAnswer: nothing,

@@ -18,20 +18,27 @@ import { BindGate } from './bind-gate.ts';
 import type { Source } from '../../inbound/deliver-sm-handler.ts';
 import { BindLog } from './bind-log.ts';
 import { BindCommands, type BindDesiredState } from './bind-commands.ts';
-import { QueryUnknown } from '../receipts/query-unknown.ts';
 import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
 import type { SubmitPort } from '../submit/submit-ports.ts';
-import { submitPdu } from '../submit/submit-pdu.ts';
 
 export type BindHandlers = {
-  readonly onAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
-  readonly onNoAnswer: (token: SubmitToken, why: string) => void;
+  onAnswer(token: SubmitToken, answer: SubmitAnswer): void;
+  onNoAnswer(token: SubmitToken, why: string): void;
   /** An answer after its response timer: the message is `unknown`, but now its carrier id, or its refusal, is known. */
-  readonly onLateAnswer: (token: SubmitToken, answer: SubmitAnswer) => void;
-  /** `source`: the session it came over; undefined for what a query found out. */
-  readonly onDeliver: (pdu: ShortMessagePdu, respond: Respond, source?: Source) => void;
+  onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void;
+  /** `source`: the session it came over. */
+  onDeliver(pdu: ShortMessagePdu, respond: Respond, source: Source): void;
   /** More can be submitted than a moment ago. */
-  readonly onRoom: () => void;
+  onRoom(): void;
+};
+
+export type CarrierBindsParts = {
+  readonly carrier: CarrierConfig;
+  readonly simulated: SimulatedPorts;
+  readonly budget: ReconnectBudget;
+  readonly clock: Clock;
+  /** Without them: there are no other nodes. */
+  readonly leases?: Pick<BindLeases, 'shared' | 'mayWrite'>;
   /** Whoever records what the binds do. */
   readonly flight?: BindWatch;
 };
@@ -56,49 +63,33 @@ type Bind = BindDesiredState<SubmitToken> & {
   reason: string;
 };
 
-type Leases = Pick<BindLeases, 'shared' | 'mayWrite'>;
-
 /** No order speaks against it, and it is ours to submit over. */
 const mayCarry = ({ desiredState, gate }: Bind) => desiredState === 'running' && gate.mayCarry;
 
 export class CarrierBinds {
+  readonly #parts: CarrierBindsParts;
   readonly #keepers: Bind[] = [];
+  readonly #ports: SubmitPort[] = [];
   /** What operators ordered of them. */
   readonly commands: BindCommands<SubmitToken>;
-  readonly ports: readonly SubmitPort[];
+  /** Those that submit; none before `open`. */
+  readonly ports: readonly SubmitPort[] = this.#ports;
+  /** The sum of their windows, in PDUs. */
   readonly windowPdus: number;
-  readonly #queries: QueryUnknown | undefined;
 
-  constructor(
-    carrier: CarrierConfig,
-    simulated: SimulatedPorts,
-    budget: ReconnectBudget,
-    clock: Clock,
-    on: BindHandlers,
-    leases: Leases = singleNodeLeases,
-  ) {
-    if (carrier.wire.querySm) {
-      this.#queries = new QueryUnknown({
-        receiptId: carrier.receiptId,
-        clock,
-        query: (fields, done) => this.#query(fields, done),
-        onReceipt: on.onDeliver,
-      });
-    }
-    for (const bind of bindsOf(carrier, simulated)) this.#open(carrier, bind, budget, clock, on, leases);
-    const submitting = this.#keepers.filter((each) => each.type !== 'receiver');
-    this.ports = submitting.map((bind) => ({
-      get window() {
-        return mayCarry(bind) && bind.keeper.state === 'bound' ? bind.window : 0;
-      },
-      get windowFree() {
-        return mayCarry(bind) ? bind.keeper.windowFree : 0;
-      },
-      submit: (pdu: ShortMessage, token: SubmitToken) => mayCarry(bind) && bind.keeper.submit(pdu, token),
-    }));
+  constructor(parts: CarrierBindsParts) {
+    const { carrier, simulated } = parts;
+    this.#parts = parts;
     this.commands = new BindCommands(this.#keepers, carrier.responseTimerMs);
-    const windows = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
-    this.windowPdus = windows.reduce((sum, bind) => sum + bind.window, 0);
+    const submitting = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
+    this.windowPdus = submitting.reduce((sum, bind) => sum + bind.window, 0);
+  }
+
+  /** They begin to connect; what they bring goes to `on`. */
+  open(on: BindHandlers): void {
+    const { carrier, simulated } = this.#parts;
+    for (const bind of bindsOf(carrier, simulated)) this.#open(bind, on);
+    for (const bind of this.#keepers) if (bind.type !== 'receiver') this.#ports.push(portOf(bind));
   }
 
   get status(): readonly BindStatus[] {
@@ -141,33 +132,16 @@ export class CarrierBinds {
 
   /** Unbinds everywhere, giving outstanding submits `drainMs` to be answered. */
   async close(why: string, drainMs: number): Promise<void> {
-    this.#queries?.close();
     await Promise.all(this.#keepers.map(({ keeper }) => keeper.close(why, drainMs)));
   }
 
-  #query(fields: QueryFields, done: QueryDone): boolean {
+  /** Asks about one submit, over any bind that can. False when none can now. */
+  query(fields: QueryFields, done: QueryDone): boolean {
     return this.#keepers.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
   }
 
-  #onLateAnswer(carrier: CarrierConfig, token: SubmitToken, answer: SubmitAnswer, clock: Clock): void {
-    const { message, pdus } = token.inFlight;
-    const carried = pdus[token.segment - 1];
-    if (this.#queries === undefined || answer.status !== 0 || carried === undefined) return;
-    this.#queries.watch(
-      answer.carrierMessageId,
-      submitPdu(message, carried, carrier, clock.nowMs()),
-      message.recipient,
-    );
-  }
-
-  #open(
-    carrier: CarrierConfig,
-    bind: BindConfig & { name: string },
-    budget: ReconnectBudget,
-    clock: Clock,
-    on: BindHandlers,
-    leases: Leases,
-  ): void {
+  #open(bind: BindConfig & { name: string }, on: BindHandlers): void {
+    const { carrier, budget, clock, flight, leases = singleNodeLeases } = this.#parts;
     const options = {
       host: bind.host,
       port: bind.port,
@@ -187,7 +161,7 @@ export class CarrierBinds {
       enquireLinkMs: carrier.enquireLinkMs,
       clock,
       budget,
-      tap: on.flight?.tap(bind.name),
+      tap: flight?.tap(bind.name),
       ...(leases.shared ? { resting: true, mayWrite: () => entry.gate.leased && leases.mayWrite() } : {}),
     };
     const entry: Bind = {
@@ -204,20 +178,14 @@ export class CarrierBinds {
       log.warn({ bind: bind.name }, 'tls.verify is off: whoever is in the way can read and change everything');
     }
     const { destination } = carrier.wire;
-    // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
     let source = { isOpen: true, bind: bind.name };
     const bindLog = new BindLog(bind.name);
-    const onDeliver: BindHandlers['onDeliver'] =
-      destination.format !== 'national'
-        ? (pdu, respond) => on.onDeliver(pdu, respond, source)
-        : (pdu, respond) =>
-            on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
     entry.keeper = keepBind<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true, bind: bind.name };
         entry.reason = '';
         bindLog.bound();
-        on.flight?.bound(bind.name);
+        flight?.bound(bind.name);
         on.onRoom();
       },
       onSubmitResponse: (token, response) => {
@@ -230,15 +198,18 @@ export class CarrierBinds {
       },
       onLateResponse: (token, response) => {
         on.onLateAnswer(token, response);
-        this.#onLateAnswer(carrier, token, response, clock);
       },
-      onDeliver,
-      onWindowOpen: on.onRoom,
+      onDeliver: (pdu, respond) => {
+        // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
+        if (destination.format !== 'national') on.onDeliver(pdu, respond, source);
+        else on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
+      },
+      onWindowOpen: () => on.onRoom(),
       onClosed: (cause, outstanding) => {
         source.isOpen = false;
         entry.reason = `${cause.kind}: ${cause.why}`;
         bindLog.closed(cause, outstanding.length);
-        on.flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
+        flight?.unbound(bind.name, entry.reason, cause.kind === 'asked');
         for (const token of outstanding) on.onNoAnswer(token, `session_${cause.kind}`);
       },
       onRetry: () => metrics.reconnects.inc(labels),
@@ -250,4 +221,16 @@ export class CarrierBinds {
     entry.gate = new BindGate(entry.keeper, !leases.shared);
     this.#keepers.push(entry);
   }
+}
+
+function portOf(bind: Bind): SubmitPort {
+  return {
+    get window() {
+      return mayCarry(bind) && bind.keeper.state === 'bound' ? bind.window : 0;
+    },
+    get windowFree() {
+      return mayCarry(bind) ? bind.keeper.windowFree : 0;
+    },
+    submit: (pdu: ShortMessage, token: SubmitToken) => mayCarry(bind) && bind.keeper.submit(pdu, token),
+  };
 }

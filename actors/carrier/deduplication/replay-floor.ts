@@ -11,14 +11,14 @@ import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { ConsumerUptime } from './consumer-uptime.ts';
+import type { EventSequence } from './event-sequence.ts';
 import type { ReplayIndex } from './replay-index.ts';
 
 export type ReplayFloorParts = {
   readonly bus: Bus;
   readonly carrier: string;
   readonly clock: Clock;
-  /** Events of this life get higher sequences than this. */
-  readonly writtenTo: () => number;
+  readonly sequence: Pick<EventSequence, 'seen'>;
   readonly inFlight: () => Iterable<InFlightMessage>;
   readonly replayIndex: Pick<ReplayIndex, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
   readonly heard: ConsumerUptime;
@@ -59,14 +59,10 @@ export class ReplayFloor {
     if (floor !== null && floor.seq !== seq) log.warn({ carrier, floor, ends }, 'the replay floor is not in EVENTS');
     await this.#store(ends.stream, seq);
     this.#samples = [{ atMs: this.#parts.heard.ms, lastSeq: seq - 1 }];
+    this.#parts.sequence.seen(seq - 1);
     this.#isOpen = true;
     this.#cancel = clock.every(floorEveryMs, () => void this.look());
     return seq;
-  }
-
-  /** No event written from now on gets a lower one. */
-  get nextSeq(): number {
-    return Math.max(this.#parts.writtenTo(), this.#samples.at(-1)?.lastSeq ?? 0) + 1;
   }
 
   get isLooking(): boolean {
@@ -103,6 +99,7 @@ export class ReplayFloor {
     if (stream !== this.#stored.stream || lastSeq < (this.#samples.at(-1)?.lastSeq ?? 0)) this.#forgetPlaces();
     const readTo = await this.readTo();
     this.#samples = kept([...this.#samples, { atMs: heardMs, lastSeq }], heardMs - replayWindowMs);
+    this.#parts.sequence.seen(lastSeq);
     const windowSeq = (this.#samples[0] as Sample).lastSeq + 1;
     await this.#forgetWhatIsGone(windowSeq);
     this.#republishOldOnes(windowSeq);
@@ -152,6 +149,7 @@ export class ReplayFloor {
     for (const one of inFlight()) if (one.neededFromSeq > 0) one.neededFromSeq = 1;
     replayIndex.needAll();
     this.#samples = [{ atMs: heard.ms, lastSeq: 0 }];
+    this.#parts.sequence.seen(0);
     this.#stored = { ...this.#stored, seq: 0 };
   }
 

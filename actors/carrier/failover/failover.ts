@@ -7,12 +7,14 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import type { Reroute } from './reroute.ts';
+import type { Alternatives } from '../outcome/alternatives.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 
 export type FailoverParts = {
   readonly clock: Clock;
-  readonly reroute: Pick<Reroute, 'go' | 'alternative'>;
-  readonly inFlight: () => Iterable<InFlightMessage>;
+  readonly messages: Pick<MessagesInFlight, 'all'>;
+  readonly alternatives: Pick<Alternatives, 'best'>;
+  readonly reroute: (inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean) => void;
   /** What ends or moves waits no more, though it is held until its events are durable. */
   readonly leaveLane: (inFlight: InFlightMessage) => void;
   /** Whether its lane's stream and the events have room for one more move. */
@@ -34,7 +36,7 @@ export class Failover {
   /** Ends what is too late. */
   expire(): void {
     const nowMs = this.#parts.clock.nowMs();
-    for (const inFlight of this.#parts.inFlight()) {
+    for (const inFlight of this.#parts.messages.all()) {
       if (nowMs < inFlight.message.validUntilMs || !mayEnd(inFlight)) continue;
       this.#parts.leaveLane(inFlight);
       this.#parts.onExpired(inFlight);
@@ -46,7 +48,7 @@ export class Failover {
     let left: number = limits.reroute.failoversPerCheck;
     for (const category of categories) {
       if (!isAvoided(state, category)) continue;
-      for (const inFlight of this.#parts.inFlight()) {
+      for (const inFlight of this.#parts.messages.all()) {
         if (left === 0) return;
         if (inFlight.category !== category) continue;
         // Every category has a stream of its own: one without room keeps no other from moving.
@@ -58,15 +60,15 @@ export class Failover {
 
   /** False when it stays: it has begun, or it has no better way. */
   moveOne(inFlight: InFlightMessage, why: string): boolean {
-    const { reroute, onNoAlternative = null } = this.#parts;
+    const { alternatives, onNoAlternative = null } = this.#parts;
     if (!isIdle(inFlight))
       return onNoAlternative !== null && isPartlySubmitted(inFlight) && this.#end(inFlight, onNoAlternative);
-    const candidate = reroute.alternative(inFlight.message);
+    const candidate = alternatives.best(inFlight.message);
     if (candidate === null && onNoAlternative !== null) return this.#end(inFlight, onNoAlternative);
     if (candidate === null || candidate.how !== 'good') return false;
     this.#parts.leaveLane(inFlight);
     if (inFlight.state === 'sending') this.#parts.onNotWritten(inFlight);
-    reroute.go(inFlight, candidate.to, why, true);
+    this.#parts.reroute(inFlight, candidate.to, why, true);
     return true;
   }
 

@@ -14,11 +14,11 @@ import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { CarrierHealthView } from '../../../policy/contract.ts';
-import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import type { Intake } from '../intake/intake.ts';
+import type { Completion } from '../outcome/completion.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
+import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import type { ReplayIndex } from '../deduplication/replay-index.ts';
 import { type Rerouted, reroutedText } from '../deduplication/rerouted-event.ts';
@@ -30,25 +30,16 @@ export type RerouteParts = {
   readonly cipher: BodyCipher;
   readonly replayIndex: ReplayIndex;
   readonly claims: IntentClaims;
-  /** Somebody else's word in EVENTS comes before the `rerouted` of this message. */
-  readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly clock: Clock;
-  /** No event written from now on gets a lower sequence. */
-  readonly nextSeq: () => number;
-  readonly carriers: CarrierHealthView;
-  /** Without it: every carrier of a plan is still there. */
-  readonly isConfigured?: ((carrier: string) => boolean) | undefined;
+  readonly sequence: Pick<EventSequence, 'next'>;
   /** Without it this carrier is configured, and the message's own plan counts. */
   readonly candidatesOfRemoved?: ((message: Message) => readonly string[]) | undefined;
-  readonly intake: () => Intake;
+  readonly messages: Pick<MessagesInFlight, 'giveBack'>;
   /** The other carrier has it: its record is acked when nothing else of it is on its way. */
-  readonly settle: (inFlight: InFlightMessage) => void;
+  readonly completion: Pick<Completion, 'settle'>;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
   readonly wasSubmitted: (message: Message) => Promise<EventStoreAnswer>;
 };
-
-/** `good`: it may go there now · `avoided`: only when the message can go nowhere else. */
-export type Alternative = { readonly to: string; readonly how: 'good' | 'avoided' };
 
 /** The stream knows the id of a publish this long; a repeat within it cannot make a second copy. */
 const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
@@ -60,31 +51,23 @@ export class Reroute {
     this.#parts = parts;
   }
 
-  /** Null: this carrier is the last. Carriers that do well come first, in the plan's order. */
-  alternative(message: Message): Alternative | null {
-    const { carrier, carriers } = this.#parts;
-    if (message.hop + 1 >= limits.reroute.hopsMax) return null;
-    const [best] = this.#parts.candidatesOfRemoved?.(message) ?? [];
-    // Here it can only wait for nobody: any other carrier is better.
-    if (best !== undefined) return { to: best, how: 'good' };
-    let second: string | null = null;
-    for (const to of message.plan) {
-      // Nobody would take it there.
-      if (to === carrier || this.#parts.isConfigured?.(to) === false) continue;
-      if (!isAvoided(carriers.stateOf(to), message.category)) return { to, how: 'good' };
-      if (second === null || (carriers.stateOf(second) === 'down' && carriers.stateOf(to) === 'weak')) second = to;
-    }
-    return second === null ? null : { to: second, how: 'avoided' };
-  }
-
-  /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
-  go(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
+  /**
+   * `mayComeBack`: the message was not refused here, the carrier was only out of reach. `onClaimLost`: in EVENTS somebody
+   * else's event comes before this message's `rerouted`.
+   */
+  go(
+    inFlight: InFlightMessage,
+    to: string,
+    why: string,
+    mayComeBack: boolean,
+    onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void,
+  ): void {
     assert(inFlight.isUntouched, 'a part of the message may be at this carrier');
-    const { events, replayIndex, clock, claims, onClaimLost } = this.#parts;
+    const { events, replayIndex, clock, claims, sequence } = this.#parts;
     const { message } = inFlight;
     inFlight.reroute();
     inFlight.epoch = claims.epoch();
-    const from = { seq: this.#parts.nextSeq(), storedAtMs: Number.POSITIVE_INFINITY };
+    const from = { seq: sequence.next, storedAtMs: Number.POSITIVE_INFINITY };
     if (inFlight.neededFromSeq === 0) inFlight.neededFromSeq = from.seq;
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
@@ -99,7 +82,7 @@ export class Reroute {
         replayIndex.reroute(
           inFlight.key,
           { to, why, atMs: rerouted.atMs },
-          { ...from, seq: Math.min(from.seq, this.#parts.nextSeq()) },
+          { ...from, seq: Math.min(from.seq, sequence.next) },
         );
         return this.#publish(inFlight, to, why, mayComeBack);
       }
@@ -119,8 +102,8 @@ export class Reroute {
     void this.#parts.wasSubmitted(inFlight.message).then((taken) => {
       release();
       if (taken === 'no') return this.#publish(inFlight, to, why, false, true);
-      if (taken === 'yes') this.#parts.settle(inFlight);
-      else this.#parts.intake().giveBack(inFlight, limits.bus.nakDelayMsMax);
+      if (taken === 'yes') this.#parts.completion.settle(inFlight);
+      else this.#parts.messages.giveBack(inFlight, limits.bus.nakDelayMsMax);
     });
   }
 
@@ -139,9 +122,9 @@ export class Reroute {
       (result) => {
         release();
         // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
-        if (!result.ok) return this.#parts.intake().giveBack(inFlight, limits.bus.nakDelayMsMax);
+        if (!result.ok) return this.#parts.messages.giveBack(inFlight, limits.bus.nakDelayMsMax);
         metrics.rerouted.inc({ carrier, to, category: moved.category });
-        this.#parts.settle(inFlight);
+        this.#parts.completion.settle(inFlight);
       },
       again ? asRepublished : undefined,
     );

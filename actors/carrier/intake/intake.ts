@@ -20,12 +20,10 @@ import { OverflowShards } from './overflow-shards.ts';
 import { deliveryKey, triesOf } from '../in-flight/attempt.ts';
 import { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Lanes } from '../queue/lanes.ts';
-import { OwnUnfinished } from '../deduplication/own-unfinished.ts';
-import type { ClaimStatus } from '../deduplication/intent-claims.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import type { ReplayIndex, ReplayStatus } from '../deduplication/replay-index.ts';
-import type { Rerouted } from '../deduplication/rerouted-event.ts';
 import { OverflowWriter, isBlank } from './overflow-writer.ts';
-import { type LaterDeferral, deferralFor } from '../deduplication/deferral-event.ts';
+import { deferralFor } from '../deduplication/deferral-event.ts';
 import { wasBegun } from '../deduplication/was-submitted.ts';
 
 export type IntakeParts = {
@@ -38,16 +36,11 @@ export type IntakeParts = {
   readonly lanes: Lanes<InFlightMessage>;
   readonly replayIndex: ReplayIndex;
   readonly clock: Clock;
-  /** Something new is in a lane. */
-  readonly onArrival: (inFlight: InFlightMessage) => void;
-  /** A record whose hold had lapsed came back. */
+  readonly messages: MessagesInFlight;
+  /** A record whose ack deadline had passed came back. */
   readonly onRegained: (inFlight: InFlightMessage) => void;
-  /** A record that an earlier incarnation was putting off. */
-  readonly onDeferred: (inFlight: InFlightMessage, before: LaterDeferral) => void;
-  /** A record whose intent an earlier incarnation wrote, without an outcome. */
-  readonly onUnresolved: (inFlight: InFlightMessage) => void;
-  /** A record that is on its way to another carrier. */
-  readonly onRerouted: (inFlight: InFlightMessage, rerouted: Rerouted) => void;
+  /** Goes on with what was begun before; false when nobody has. */
+  readonly goOnWith: (inFlight: InFlightMessage, status: ReplayStatus) => boolean;
   /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
   readonly isLiving: (epoch: number) => boolean;
   /** What our own events are told apart by; 0 where there are no other nodes. */
@@ -65,8 +58,6 @@ const holdsMax = categories.length * laneHeldMax;
 
 export class Intake {
   readonly #parts: IntakeParts;
-  readonly #inFlight = new Map<string, InFlightMessage>();
-  readonly #own: OwnUnfinished;
   readonly #consumptions: Consumption[] = [];
   /** What a former start opens late is closed again. */
   #opening = 0;
@@ -77,7 +68,6 @@ export class Intake {
   constructor(parts: IntakeParts) {
     this.#parts = parts;
     const { bus, publisher, replayIndex } = parts;
-    this.#own = new OwnUnfinished(parts.clock);
     this.#overflowShards = new OverflowShards({
       ...parts,
       take: (record, lane) => this.#take(record, lane, true),
@@ -95,26 +85,12 @@ export class Intake {
     });
   }
 
-  get size(): number {
-    return this.#inFlight.size;
-  }
-
   /** Whether every consumer of its lanes was heard a moment ago; true while it takes nothing. */
   get isHeard(): boolean {
     const { bus, clock } = this.#parts;
     if (!bus.connected()) return false;
     const sinceMs = clock.monotonicMs() - limits.carrier.consumerHeardWithinMs;
     return this.#consumptions.every(({ heardAtMs }) => heardAtMs() >= sinceMs);
-  }
-
-  /** Everything held, in the order it came. */
-  inFlight(): Iterable<InFlightMessage> {
-    return this.#inFlight.values();
-  }
-
-  /** What is held under this key, if it is. */
-  find(key: string): InFlightMessage | undefined {
-    return this.#inFlight.get(key);
   }
 
   /** One that fails leaves nothing behind that would take records. */
@@ -170,55 +146,7 @@ export class Intake {
   close(): void {
     for (const cancel of this.#cancels) cancel();
     this.#overflow.close();
-    for (const inFlight of this.#inFlight.values()) {
-      inFlight.stopTimer();
-      if (inFlight.state === 'queued' || inFlight.state === 'waiting') inFlight.record.nak();
-    }
-    this.#inFlight.clear();
-  }
-
-  /** Gives back what was not begun: another node can send it, and we cannot. */
-  handBack(): void {
-    for (const inFlight of this.#inFlight.values()) {
-      if (isUnbegun(inFlight)) this.giveBack(inFlight, 0);
-    }
-  }
-
-  /** Others have long been given what was not begun here: a word about it would only take it from them. */
-  letGo(): void {
-    for (const inFlight of this.#inFlight.values()) {
-      if (isUnbegun(inFlight)) this.release(inFlight);
-    }
-  }
-
-  /** In EVENTS another node's word about this message comes before ours: that one counts. */
-  yieldTo(inFlight: InFlightMessage, status: ClaimStatus): void {
-    const { replayIndex, isLiving } = this.#parts;
-    inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));
-    const isOtherNodes = status !== 'rerouted' && isLiving(replayIndex.ownerOf(inFlight.key));
-    if (status !== 'lost' && !isOtherNodes && this.#goOnWith(inFlight, status)) return;
-    this.release(inFlight);
-    // Whoever began with it settles it; when that fails the record comes again, to us or to another.
-    if (status === 'settled') inFlight.record.ack();
-  }
-
-  /** A message that was refused for a moment wants to go again. */
-  tryAgain(inFlight: InFlightMessage): void {
-    if (this.#inFlight.get(inFlight.key) === inFlight) this.#toLane(inFlight);
-  }
-
-  /** The message is settled and acked: forget it. */
-  release(inFlight: InFlightMessage): void {
-    inFlight.release();
-    this.#inFlight.delete(inFlight.key);
-    this.#parts.lanes.remove(inFlight);
-    this.#own.released(inFlight);
-  }
-
-  /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
-  giveBack(inFlight: InFlightMessage, delayMs: number): void {
-    this.release(inFlight);
-    inFlight.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
+    this.#parts.messages.close();
   }
 
   #take(record: JsMsg, lane: Lane, fromOverflow: boolean): void {
@@ -239,7 +167,7 @@ export class Intake {
 
   /** True when nothing is left to do with the record: its message is held, or has its outcome. */
   #isKnown({ key, record, ackDeadlineMs }: InFlightMessage): boolean {
-    const before = this.#inFlight.get(key);
+    const before = this.#parts.messages.find(key);
     if (before === undefined) {
       if (this.#parts.replayIndex.statusOf(key) !== 'settled') return false;
       record.ack();
@@ -250,56 +178,38 @@ export class Intake {
   }
 
   #hold(inFlight: InFlightMessage): void {
-    const { replayIndex } = this.#parts;
-    if (this.#inFlight.size >= holdsMax) return inFlight.record.nak(limits.bus.nakDelayMsMax);
+    const { replayIndex, messages, goOnWith } = this.#parts;
+    if (messages.size >= holdsMax) return inFlight.record.nak(limits.bus.nakDelayMsMax);
     const status = replayIndex.statusOf(inFlight.key);
     if (isOpen(status) && !this.#isLeftOpen(inFlight.key)) return inFlight.record.nak(limits.bus.nakDelayMsMax);
     inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));
     inFlight.tries = triesOf(replayIndex.attemptOf(inFlight.key));
     inFlight.neededFromSeq = replayIndex.neededFromSeq(inFlight.key);
     replayIndex.markResent(inFlight);
-    this.#inFlight.set(inFlight.key, inFlight);
-    if (!this.#goOnWith(inFlight, status)) this.#toLane(inFlight);
-  }
-
-  /** False when nobody else began with it, or when it has ended. */
-  #goOnWith(inFlight: InFlightMessage, status: ReplayStatus): boolean {
-    const { replayIndex, onRerouted, onDeferred, onUnresolved } = this.#parts;
-    const rerouted = status === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
-    const deferral = status === 'deferred' ? replayIndex.deferralOf(inFlight.key) : null;
-    if (rerouted !== null) onRerouted(inFlight, rerouted);
-    else if (deferral !== null) onDeferred(inFlight, deferral);
-    else if (status === 'intent_without_outcome') onUnresolved(inFlight);
-    else return false;
-    return true;
+    messages.hold(inFlight);
+    if (!goOnWith(inFlight, status)) messages.queue(inFlight);
   }
 
   /** Whoever began with it tells no more: another node is dead, or it was us, and we hold it no more. */
   #isLeftOpen(key: string): boolean {
-    const { replayIndex, isLiving, epoch } = this.#parts;
+    const { replayIndex, isLiving, epoch, messages } = this.#parts;
     const owner = replayIndex.ownerOf(key);
     if (!isLiving(owner)) return true;
-    return owner === epoch() && this.#own.isLeft(key);
-  }
-
-  /** Puts a message (back) into its lane; a full lane gives it back to its stream. */
-  #toLane(inFlight: InFlightMessage): void {
-    inFlight.queue();
-    if (!this.#parts.lanes.put(inFlight)) return this.giveBack(inFlight, limits.bus.nakDelayMsMax);
-    this.#parts.onArrival(inFlight);
+    return owner === epoch() && messages.isLeft(key);
   }
 
   #extendAckDeadline(category: Category, ackWaitMs: number): void {
-    this.#own.forget();
+    const { messages } = this.#parts;
+    messages.forget();
     // Written into a lost connection it would be believed and not heard.
     if (!this.#parts.bus.connected()) return;
     const now = this.#parts.clock.monotonicMs();
-    for (const inFlight of this.#inFlight.values()) {
+    for (const inFlight of messages.all()) {
       if (inFlight.category !== category) continue;
       if (!inFlight.isOursAt(now)) {
         // Long lapsed: another node has settled it, or it will come back as a new record.
         const isLong = inFlight.ackDeadlineMs + limits.carrier.replayWindowMs < now;
-        if (inFlight.state === 'lapsed' && isLong && !inFlight.isOut) this.release(inFlight);
+        if (inFlight.state === 'lapsed' && isLong && !inFlight.isOut) messages.release(inFlight);
         continue;
       }
       if (inFlight.ackDeadlineMs - now > (ackWaitMs * 2) / 3) continue;
@@ -312,11 +222,6 @@ export class Intake {
 /** Somebody has begun with it, and has not told yet what became of that. */
 function isOpen(status: ReplayStatus): boolean {
   return status === 'intent_without_outcome' || status === 'deferred';
-}
-
-function isUnbegun({ state, isUntouched, pendingWrites }: InFlightMessage): boolean {
-  if (!isUntouched || pendingWrites > 0) return false;
-  return state === 'queued' || state === 'waiting' || state === 'lapsed';
 }
 
 function ackWaitOf(category: Category): number {

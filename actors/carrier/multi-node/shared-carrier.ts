@@ -19,7 +19,7 @@ import type { CarrierBinds } from '../binds/binds.ts';
 import type { ReplayFloor } from '../deduplication/replay-floor.ts';
 import type { EventPosition } from '../deduplication/replay-index.ts';
 import type { CarrierHealth } from '../failover/health.ts';
-import type { Intake } from '../intake/intake.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import { contractOf } from '../pacing/contract-rate.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import type { Receipts } from '../receipts/receipts.ts';
@@ -37,7 +37,7 @@ type Made = {
   readonly binds: CarrierBinds;
   readonly pacing: Pacing;
   readonly sender: Sender;
-  readonly intake: Intake;
+  readonly messages: MessagesInFlight;
   readonly health: CarrierHealth;
   /** Null where there are no other nodes. */
   readonly shared: ClusterClaims | null;
@@ -208,11 +208,11 @@ export class SharedCarrier {
         this.#gateOf(key)?.cut(why);
       }
       this.#recount();
-      const { sender, intake } = this.#parts.made;
+      const { sender, messages } = this.#parts.made;
       // Others have it all by now.
       if (this.#own.size === 0) {
-        for (const held of sender.standDown()) intake.tryAgain(held);
-        intake.letGo();
+        for (const held of sender.standDown()) messages.tryAgain(held);
+        messages.letGo();
       }
     },
   };
@@ -284,11 +284,11 @@ export class SharedCarrier {
 
   /** Others can send what is still here. What had its intent goes when they can know that it was not written. */
   #giveBack(): void {
-    const { sender, intake } = this.#parts.made;
-    if (intake.size === 0) return;
+    const { sender, messages } = this.#parts.made;
+    if (messages.size === 0) return;
     // Into its lane, from where it is given back at the next look, or sent when there is work for us again by then.
-    for (const held of sender.standDown()) intake.tryAgain(held);
-    intake.handBack();
+    for (const held of sender.standDown()) messages.tryAgain(held);
+    messages.handBack();
   }
 
   #learn(event: DeliveryEvent, isOwn: boolean, place: EventPosition): void {

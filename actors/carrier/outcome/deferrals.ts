@@ -9,7 +9,6 @@ import { publishLater } from '../../../cluster/bus/later.ts';
 import { encodeMessage } from '../../../model/records/message-record.ts';
 import type { PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
-import type { EventDraft } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -18,18 +17,14 @@ import { metrics } from '../../../platform/telemetry.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { Deferral } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { Completion } from './completion.ts';
 import { type LaterDeferral, deferralText, traceWith } from '../deduplication/deferral-event.ts';
 
 export type DeferralParts = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly clock: Clock;
-  /** Writes an event of the message; `then` is called when it is durable. */
-  readonly write: (inFlight: InFlightMessage, draft: EventDraft, then?: () => void) => void;
-  /** Nothing but its events and its ack is left. */
-  readonly settle: (inFlight: InFlightMessage) => void;
-  /** It stays here, and goes back to its lane after the wait. */
-  readonly rest: (inFlight: InFlightMessage, afterMs: number) => void;
+  readonly completion: Pick<Completion, 'write' | 'settle' | 'wait'>;
   /** Whether the carrier has begun with a message: asked when the streams may have forgotten an earlier publish. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -44,7 +39,7 @@ export class Deferrals {
   /** `refused`: the segment a refusal of the carrier is about; null when the message was not submitted. */
   begin(inFlight: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
     assert(inFlight.isUntouched, 'the carrier may have a part of what is put off');
-    const { clock, write } = this.#parts;
+    const { clock, completion } = this.#parts;
     const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     const dueAtMs = Math.min(clock.nowMs() + afterMs, inFlight.message.validUntilMs);
     const wait: Deferral = { dueAtMs, why, attempt, refused, isRepeat: false };
@@ -52,8 +47,10 @@ export class Deferrals {
     if (refused === null) return this.#publish(inFlight, wait);
     const error = deferralText(dueAtMs, why);
     const detail = `deferred.${inFlight.tries}`;
-    write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() }, () =>
-      this.#publish(inFlight, wait),
+    completion.write(
+      inFlight,
+      { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() },
+      () => this.#publish(inFlight, wait),
     );
   }
 
@@ -67,12 +64,12 @@ export class Deferrals {
 
   #repeat(inFlight: InFlightMessage, wait: Deferral): void {
     if (inFlight.deferral !== wait) return;
-    const { clock, wasBegun, settle } = this.#parts;
+    const { clock, wasBegun, completion } = this.#parts;
     // A second copy would be due in the same second and be released under the same id, which the stream still knows.
     if (clock.nowMs() < wait.dueAtMs + surelyRememberedMs) return this.#publish(inFlight, wait);
     void wasBegun(inFlight.message).then((begun) => {
       if (inFlight.deferral !== wait) return;
-      if (begun === 'yes') return settle(inFlight);
+      if (begun === 'yes') return completion.settle(inFlight);
       if (begun === 'no') return this.#publish(inFlight, wait);
       this.#again(inFlight, wait);
     });
@@ -100,11 +97,11 @@ export class Deferrals {
 
   #onPublished(inFlight: InFlightMessage, wait: Deferral, result: PublishResult): void {
     if (inFlight.deferral !== wait) return;
-    const { clock, write, settle } = this.#parts;
+    const { clock, completion } = this.#parts;
     const { why: error, attempt } = wait;
     if (result.ok) {
-      write(inFlight, { kind: 'deferred', attempt, error, detail: 'later', atMs: clock.nowMs() });
-      return settle(inFlight);
+      completion.write(inFlight, { kind: 'deferred', attempt, error, detail: 'later', atMs: clock.nowMs() });
+      return completion.settle(inFlight);
     }
     // We stop: the next incarnation finds the event and repeats the publish.
     if (result.failure === 'closed') return;
@@ -114,16 +111,20 @@ export class Deferrals {
 
   /** LATER has refused it, so no copy of it is there. */
   #stay(inFlight: InFlightMessage, wait: Deferral): void {
-    const { clock, write, rest } = this.#parts;
+    const { clock, completion } = this.#parts;
     const { why: error, attempt, refused } = wait;
     const back = () => {
       if (inFlight.deferral !== wait) return;
-      rest(inFlight, Math.min(Math.max(0, wait.dueAtMs - clock.nowMs()), limits.carrier.restMsMax));
+      completion.wait(inFlight, Math.min(Math.max(0, wait.dueAtMs - clock.nowMs()), limits.carrier.restMsMax));
     };
     metrics.putOffsInMemory.inc({ carrier: inFlight.message.carrier, category: inFlight.category });
     if (refused === null) return back();
     const detail = `stays.${inFlight.tries}`;
-    write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() }, back);
+    completion.write(
+      inFlight,
+      { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() },
+      back,
+    );
   }
 }
 

@@ -1,10 +1,21 @@
 // What happens next to a message one of whose segments was refused: a value, from what the refusal means and from how the
-// message stands. Pure; settlement.ts carries it out.
+// message stands. Pure. What settlement.ts makes of it is an effect, which carry-out.ts carries out.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Refusal } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Outcome } from './outcome.ts';
+
+/** Into LATER, where waiting costs nothing. `refused`: the segment that was refused; null when none was submitted. */
+type Defer = {
+  readonly do: 'defer';
+  readonly why: string;
+  readonly afterMs: number;
+  readonly refused: number | null;
+};
+
+/** Back to its lane after a wait in memory. */
+type Retry = { readonly do: 'retry'; readonly afterMs: number };
 
 export type NextStep =
   /** It ends here, rejected. */
@@ -15,10 +26,8 @@ export type NextStep =
   | { readonly do: 'resend' }
   /** To the next carrier, as soon as every segment that is out was answered. */
   | { readonly do: 'leave'; readonly refusal: Refusal }
-  /** Into LATER, where waiting costs nothing. */
-  | { readonly do: 'defer'; readonly afterMs: number }
-  /** Back to its lane after a wait in memory. */
-  | { readonly do: 'retry'; readonly afterMs: number }
+  | Defer
+  | Retry
   /** Another node may have its record: its intent is closed, and only a redelivery brings it back. */
   | { readonly do: 'awaitRedelivery' };
 
@@ -45,6 +54,27 @@ export function nextStep(
   const { afterMs } = outcome;
   const isShort = message.tries < triesInMemoryMax && afterMs <= waitInMemoryMsMax;
   // What the carrier has of a message must not be forgotten: with a part there, it waits here.
-  if (message.isUntouched && !isShort) return { do: 'defer', afterMs };
+  if (message.isUntouched && !isShort)
+    return { do: 'defer', why: refusal.statusName, afterMs, refused: refusal.segment };
   return { do: 'retry', afterMs: Math.min(afterMs, limits.carrier.restMsMax) };
 }
+
+/** What is to be done with a message: decided by settlement.ts, carried out by carry-out.ts. */
+export type Effect =
+  /** Nothing before something else of it happens. */
+  | { readonly do: 'nothing' }
+  /** Its outcome is decided. */
+  | { readonly do: 'settle' }
+  /** Its ack, when nothing of it is on its way any more. */
+  | { readonly do: 'finish' }
+  /** Into its lane at once. */
+  | { readonly do: 'queue' }
+  | Retry
+  | Defer
+  /** To another carrier. `mayComeBack`: it was not the message that was refused. */
+  | { readonly do: 'reroute'; readonly to: string; readonly why: string; readonly mayComeBack: boolean };
+
+export const nothing: Effect = { do: 'nothing' };
+export const settle: Effect = { do: 'settle' };
+export const finish: Effect = { do: 'finish' };
+export const queue: Effect = { do: 'queue' };

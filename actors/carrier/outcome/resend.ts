@@ -2,13 +2,14 @@
 // decision is an event (`resent`), durable before the message goes back to its lane; the mark it leaves travels with
 // the message over waits, restarts and other carriers, so that there is never a third copy. What tells meanwhile that
 // the first did arrive, a late answer or a receipt, calls the second off. It never writes a PDU.
-import type { DeliveryEvent, EventKind, EventDraft } from '../../../model/delivery-event.ts';
+import type { EventKind } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { reportedSegmentOf } from '../submit/submit-pdu.ts';
+import type { Completion } from './completion.ts';
+import type { UnknownSubmits } from './unknown-submits.ts';
 
 /** Whether an account wants messages of this category sent once more when their outcome is unknown. */
 export type ResendPolicy = (message: Pick<Message, 'accountId' | 'category'>) => boolean;
@@ -19,15 +20,9 @@ export type ResendParts = {
   readonly carrier: string;
   readonly clock: Clock;
   readonly policy: ResendPolicy;
-  /** Writes an event of the message; its ack waits for it. */
-  readonly write: (inFlight: InFlightMessage, draft: EventDraft) => DeliveryEvent;
-  /** A late receipt may still tell what became of this segment. */
-  readonly onUnknown: (resent: DeliveryEvent) => void;
-  readonly tryAgain: (inFlight: InFlightMessage) => void;
-  /** Back to its lane after a wait. */
-  readonly rest: (inFlight: InFlightMessage, afterMs: number) => void;
-  /** Acks the record when nothing of it is on its way any more. */
-  readonly finish: (inFlight: InFlightMessage) => void;
+  readonly completion: Pick<Completion, 'write' | 'finishWhenDone'>;
+  /** A late receipt may still say what became of a segment. */
+  readonly unknown: Pick<UnknownSubmits, 'add'>;
 };
 
 export class Resend {
@@ -42,7 +37,7 @@ export class Resend {
    * carrier has not taken goes again, under the same reference: the phone puts the parts together, or knows a copy.
    */
   take(inFlight: InFlightMessage, segment: number, attempt: number, why: string): boolean {
-    const { carrier, clock, policy, write, onUnknown } = this.#parts;
+    const { carrier, clock, policy, completion, unknown } = this.#parts;
     const nowMs = clock.nowMs();
     if (inFlight.state === 'settling') return false;
     if (!inFlight.isResendDecided) {
@@ -53,16 +48,9 @@ export class Resend {
     }
     const error = `resent_by_policy:${why}`;
     const reportedSegment = segment === 0 ? 0 : reportedSegmentOf(inFlight.message, inFlight.pdus, segment);
-    onUnknown(write(inFlight, { kind: 'resent', segment: reportedSegment, attempt, error, atMs: nowMs }));
+    const resent = { kind: 'resent', segment: reportedSegment, attempt, error, atMs: nowMs } as const;
+    unknown.add(completion.write(inFlight, resent));
     return true;
-  }
-
-  /** Back to its lane, as soon as the decision is durable and every other segment of it was answered. */
-  goOn(inFlight: InFlightMessage): void {
-    const { rest, tryAgain } = this.#parts;
-    if (inFlight.state !== 'resending' || inFlight.isOut || inFlight.pendingWrites > 0) return;
-    if (inFlight.category === 'otp') tryAgain(inFlight);
-    else rest(inFlight, limits.carrier.resendWaitMs);
   }
 
   /**
@@ -76,7 +64,7 @@ export class Resend {
     if (ends || inFlight.isAllAccepted) inFlight.settle();
     return () => {
       release();
-      this.#parts.finish(inFlight);
+      this.#parts.completion.finishWhenDone(inFlight);
     };
   }
 }

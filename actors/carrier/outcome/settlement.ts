@@ -1,104 +1,89 @@
-// What an answer (or its absence) does to a message in flight: the events it becomes, and what happens to the
-// record afterwards. The one rule of this page: the record is acked only when every event of the message is
-// durable. Whatever kills us before that, the redelivered record finds the events and is only acked again.
-import type { BodyCipher } from '../../../model/records/body-cipher.ts';
-import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import type { Publisher } from '../../../cluster/bus/publisher.ts';
+// What an answer (or its absence) makes of a message in flight: the events it becomes, and as a value what is to be done
+// with the message next. It moves no message itself: carry-out.ts does, and completion.ts has the rule for the ack.
 import type { CarrierConfig } from '../../../config/configuration.ts';
-import { type DeliveryEvent, type EventKind, type EventDraft, eventOfMessage } from '../../../model/delivery-event.ts';
-import type { EventStoreAnswer } from '../../ask-event-store.ts';
-import type { Message } from '../../../model/message.ts';
+import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
-import { type Closing, type Refusal, type Submitted, waitAgainMs } from '../in-flight/facts.ts';
-import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';
-import type { Intake } from '../intake/intake.ts';
-import type { ReplayIndex } from '../deduplication/replay-index.ts';
-import { type NextStep, nextStep } from './next-step.ts';
-import { type Outcome, decideOutcome } from './outcome.ts';
+import { type Refusal, type Submitted, waitAgainMs } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Pacing } from '../pacing/pacing.ts';
-import { Deferrals } from './deferrals.ts';
-import type { LaterDeferral } from '../deduplication/deferral-event.ts';
-import type { Reroute } from '../failover/reroute.ts';
-import { type ResendPolicy, Resend, endOf } from './resend.ts';
-import { coolDownCarrier } from './carrier-cooldown.ts';
-import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import { reportedSegmentOf, segmentsOf } from '../submit/submit-pdu.ts';
+import type { Alternatives } from './alternatives.ts';
+import { coolDownCarrier } from './carrier-cooldown.ts';
+import type { Completion } from './completion.ts';
+import { type Effect, finish, nextStep, nothing, queue, settle } from './next-step.ts';
+import { type Outcome, decideOutcome } from './outcome.ts';
+import { type Resend, endOf } from './resend.ts';
+import type { UnknownSubmits } from './unknown-submits.ts';
 
 export type SettlementParts = {
   readonly carrier: CarrierConfig;
-  readonly publisher: Publisher;
-  readonly events: EventWriter;
-  readonly cipher: BodyCipher;
-  readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
-  readonly replayIndex: ReplayIndex;
   readonly clock: Clock;
-  /** No event written from now on gets a lower sequence. */
-  readonly nextSeq: () => number;
-  readonly intake: () => Intake;
-  readonly reroute: () => Reroute;
+  readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
+  readonly messages: Pick<MessagesInFlight, 'find'>;
+  readonly completion: Completion;
+  readonly resend: Resend;
+  readonly alternatives: Pick<Alternatives, 'best'>;
+  /** Where a late receipt may still say what became of a submit. */
+  readonly unknown: Pick<UnknownSubmits, 'add'>;
   /** Why the carrier is avoided right now; empty when it is not. */
   readonly whyAvoided: () => string;
-  /** What is sent once more when its outcome is unknown. */
-  readonly resendUnknown: ResendPolicy;
-  /** A segment was taken by the carrier: its receipt may come from now on. */
-  readonly onSubmitted: (submitted: DeliveryEvent) => void;
-  /** The outcome of a submit is not known: a late receipt may still tell. */
-  readonly onUnknown: (unknown: DeliveryEvent) => void;
   /** What a refusal is taken for. */
   readonly onOutcome?: (inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
-  /** Whether the carrier has begun with a message, by its recorded events. */
-  readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 export class Settlement {
   readonly #parts: SettlementParts;
-  readonly #resend: Resend;
-  readonly #deferrals: Deferrals;
 
   constructor(parts: SettlementParts) {
     this.#parts = parts;
-    this.#resend = new Resend({
-      carrier: parts.carrier.name,
-      clock: parts.clock,
-      policy: parts.resendUnknown,
-      write: (inFlight, draft) => this.#write(inFlight, draft),
-      onUnknown: parts.onUnknown,
-      tryAgain: (inFlight) => parts.intake().tryAgain(inFlight),
-      rest: (inFlight, afterMs) => this.#wait(inFlight, afterMs),
-      finish: (inFlight) => this.#finishWhenDone(inFlight),
-    });
-    this.#deferrals = new Deferrals({
-      ...parts,
-      write: (inFlight, draft, then) => void this.#write(inFlight, draft, then),
-      settle: (inFlight) => this.#settle(inFlight),
-      rest: (inFlight, afterMs) => this.#wait(inFlight, afterMs),
-    });
   }
 
-  /** submit_sm_resp. */
-  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+  /** submit_sm_resp with status 0: the carrier took the segment. Its receipt may come from now on. */
+  onAccepted(token: SubmitToken, carrierMessageId: string): DeliveryEvent {
     const { inFlight, segment, attempt } = token;
-    inFlight.answered(segment);
-    const statusName = nameOfStatus(answer.status);
-    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(answer.status) });
-    if (answer.status === commandStatus.ESME_ROK) this.#taken(inFlight, segment, attempt, answer.carrierMessageId);
-    else {
-      inFlight.lastRefusal = statusName;
-      this.#refused(inFlight, { status: answer.status, statusName, segment, attempt, mayComeBack: false });
-    }
-    this.#closeWhenAnswered(inFlight);
+    this.#answered(token, commandStatus.ESME_ROK);
+    inFlight.accept(segment);
+    return this.#parts.completion.write(inFlight, {
+      kind: 'submitted',
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
+      attempt,
+      carrierMessageId,
+      atMs: this.#parts.clock.nowMs(),
+    });
   }
 
-  #refused(inFlight: InFlightMessage, refusal: Refusal): void {
+  /** What comes after `onAccepted`. */
+  afterAccepted(inFlight: InFlightMessage): Effect {
+    if (inFlight.isAllAccepted) return settle;
+    return inFlight.leaving === null ? finish : this.#leave(inFlight, inFlight.leaving);
+  }
+
+  /** submit_sm_resp with any other status. */
+  onErrorStatus(token: SubmitToken, status: number): Effect {
+    const { inFlight, segment, attempt } = token;
+    const statusName = nameOfStatus(status);
+    this.#answered(token, status);
+    inFlight.lastRefusal = statusName;
+    return this.#refused(inFlight, { status, statusName, segment, attempt, mayComeBack: false });
+  }
+
+  #answered({ inFlight, segment }: SubmitToken, status: number): void {
+    inFlight.answered(segment);
+    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(status) });
+  }
+
+  #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {
     const { carrier } = this.#parts;
     const { statusName } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
     const mayLeave = !inFlight.isPartAccepted && inFlight.state !== 'settling' && inFlight.state !== 'resending';
-    const alternative = mayLeave ? this.#parts.reroute().alternative(inFlight.message) : null;
+    const alternative = mayLeave ? this.#parts.alternatives.best(inFlight.message) : null;
     const outcome = decideOutcome({
       status: refusal.status,
       statusName,
@@ -109,66 +94,70 @@ export class Settlement {
     });
     this.#parts.onOutcome?.(inFlight, refusal, outcome);
     coolDownCarrier(this.#parts, outcome, statusName);
-    this.#applyChanges(inFlight, refusal, nextStep(inFlight, refusal, outcome));
+    return this.#effectOf(inFlight, refusal, outcome);
   }
 
-  #applyChanges(inFlight: InFlightMessage, refusal: Refusal, step: NextStep): void {
+  #effectOf(inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome): Effect {
+    const { completion, clock } = this.#parts;
     const { segment, attempt, statusName: error } = refusal;
+    const step = nextStep(inFlight, refusal, outcome);
     switch (step.do) {
       case 'reject': {
-        const atMs = this.#parts.clock.nowMs();
-        this.#write(inFlight, { ...endOf(inFlight.message, 'rejected', error), segment, attempt, atMs });
-        return this.#settle(inFlight);
+        const rejected = endOf(inFlight.message, 'rejected', error);
+        completion.write(inFlight, { ...rejected, segment, attempt, atMs: clock.nowMs() });
+        return settle;
       }
       case 'finish':
-        return this.#finishWhenDone(inFlight);
       case 'resend':
-        return this.#resend.goOn(inFlight);
+        return finish;
       case 'leave':
         return this.#leave(inFlight, step.refusal);
       case 'defer':
-        return this.#deferrals.begin(inFlight, error, step.afterMs, segment);
+        return step;
       case 'retry':
-        this.#close(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
-        return this.#wait(inFlight, step.afterMs);
+        completion.closeIntent(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
+        return step;
       case 'awaitRedelivery':
-        return this.#close(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
+        completion.closeIntent(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
+        return nothing;
     }
   }
 
-  #leave(inFlight: InFlightMessage, refusal: Refusal): void {
+  #leave(inFlight: InFlightMessage, refusal: Refusal): Effect {
     inFlight.leave(refusal);
-    if (inFlight.isOut) return;
+    if (inFlight.isOut) return nothing;
     inFlight.endLeaving();
-    const candidate = inFlight.isUntouched ? this.#parts.reroute().alternative(inFlight.message) : null;
+    const candidate = inFlight.isUntouched ? this.#parts.alternatives.best(inFlight.message) : null;
     // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
     if (candidate === null) return this.#refused(inFlight, refusal);
-    this.#parts.reroute().go(inFlight, candidate.to, refusal.statusName, refusal.mayComeBack);
+    return { do: 'reroute', to: candidate.to, why: refusal.statusName, mayComeBack: refusal.mayComeBack };
   }
 
   /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
-  onNoAnswer(token: SubmitToken, why: string): void {
-    token.inFlight.answered(token.segment);
-    this.#becomeUnknown(token.inFlight, token.segment, token.attempt, why);
-    this.#closeWhenAnswered(token.inFlight);
+  onNoAnswer({ inFlight, segment, attempt }: SubmitToken, why: string): Effect {
+    inFlight.answered(segment);
+    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
+    if (this.#parts.resend.take(inFlight, segment, attempt, why)) return nothing;
+    this.#publishUnknown(inFlight, segment, attempt, why);
+    return settle;
   }
 
   /** An answer that came after its time took the segment. What it returns is called when that is durable. */
   onLateTaken({ inFlight, segment }: SubmitToken): () => void {
-    return this.#resend.arrived(inFlight, segment);
+    return this.#parts.resend.arrived(inFlight, segment);
   }
 
   /** A receipt told what became of a submit. What it returns is called when that is durable. */
   onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
-    const inFlight = this.#parts.intake().find(deliveryKey(messageId, hop, delaysOf(attempt)));
-    return this.#resend.arrived(inFlight, segment, kind !== 'delivered');
+    const inFlight = this.#parts.messages.find(deliveryKey(messageId, hop, delaysOf(attempt)));
+    return this.#parts.resend.arrived(inFlight, segment, kind !== 'delivered');
   }
 
   /**
    * The record's intent was written by an earlier incarnation that left no outcome. Each segment without one is told by
    * itself: one segment's receipt must not speak for the others.
    */
-  onUnresolved(inFlight: InFlightMessage): void {
+  onUnresolved(inFlight: InFlightMessage): Effect {
     const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     try {
       inFlight.pdus = segmentsOf(inFlight.message, this.#parts.carrier);
@@ -178,135 +167,57 @@ export class Settlement {
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
     const open = inFlight.pdus.length === 0 ? [0] : inFlight.segmentsToSend();
     const why = 'no_outcome_after_restart';
-    const again = open.filter((segment) => this.#resend.take(inFlight, segment, attempt, why));
-    if (again.length > 0) return;
+    const again = open.filter((segment) => this.#parts.resend.take(inFlight, segment, attempt, why));
+    if (again.length > 0) return nothing;
     for (const segment of open) this.#publishUnknown(inFlight, segment, attempt, why);
-    this.#settle(inFlight);
+    return settle;
   }
 
   /** The message ends before it was written. */
-  onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void {
+  onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): Effect {
+    const { completion, whyAvoided, clock } = this.#parts;
     const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     // Why it could not go out in time is what the client wants to know.
-    const reason = status === 'expired' ? (inFlight.lastRefusal ?? this.#parts.whyAvoided()) : '';
+    const reason = status === 'expired' ? (inFlight.lastRefusal ?? whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
-    this.#write(inFlight, { ...endOf(inFlight.message, status, error), attempt, atMs: this.#parts.clock.nowMs() });
-    this.#settle(inFlight);
+    completion.write(inFlight, { ...endOf(inFlight.message, status, error), attempt, atMs: clock.nowMs() });
+    return settle;
   }
 
   /** It came into hours in which its category keeps quiet: it comes back when they end. */
-  onDeferred(inFlight: InFlightMessage, code: string, untilMs: number): void {
-    this.#deferrals.begin(inFlight, code, Math.max(0, untilMs - this.#parts.clock.nowMs()), null);
+  onDeferred(code: string, untilMs: number): Effect {
+    const afterMs = Math.max(0, untilMs - this.#parts.clock.nowMs());
+    return { do: 'defer', why: code, afterMs, refused: null };
   }
 
-  /** An earlier incarnation was putting it off: whether LATER has it, nobody knows. */
-  onDeferredBefore(inFlight: InFlightMessage, before: LaterDeferral): void {
-    this.#deferrals.repeat(inFlight, before);
-  }
-
-  /** Its hold had lapsed, and the record came back: it goes on when what is out of it was answered. */
-  onRegained(inFlight: InFlightMessage): void {
+  /** Its ack deadline had passed, and the record came back: it goes on when what is out of it was answered. */
+  onRegained(inFlight: InFlightMessage): Effect {
     if (inFlight.isResendDecided) {
       inFlight.goOnResending();
-      this.#resend.goOn(inFlight);
-    } else if (inFlight.isOut) this.#wait(inFlight, waitAgainMs);
-    else this.#parts.intake().tryAgain(inFlight);
+      return finish;
+    }
+    return inFlight.isOut ? { do: 'retry', afterMs: waitAgainMs } : queue;
   }
 
   /**
-   * Its intent is durable but nothing more of it is written now (its hold lapsed, or we stop). Told, so that the next
-   * owner sends it instead of taking it for `unknown`.
+   * Its intent is durable but nothing more of it is written now (its ack deadline has passed, or we stop). Published, so
+   * that the next owner sends it instead of taking it for `unknown`.
    */
   onNotWritten(inFlight: InFlightMessage): void {
     const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
     const segment = inFlight.segmentsToSend()[0] ?? 1;
-    this.#close(inFlight, { segment, attempt, error: 'not_written', detail: `not_written.${inFlight.tries}` });
-  }
-
-  #taken(inFlight: InFlightMessage, segment: number, attempt: number, carrierMessageId: string): void {
-    inFlight.accept(segment);
-    const submitted = this.#write(inFlight, {
-      kind: 'submitted',
-      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
-      attempt,
-      carrierMessageId,
-      atMs: this.#parts.clock.nowMs(),
-    });
-    this.#parts.onSubmitted(submitted);
-    if (inFlight.isAllAccepted) return this.#settle(inFlight);
-    if (inFlight.leaving !== null) return this.#leave(inFlight, inFlight.leaving);
-    this.#finishWhenDone(inFlight);
-  }
-
-  #becomeUnknown(inFlight: InFlightMessage, segment: number, attempt: number, why: string): void {
-    metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
-    if (this.#resend.take(inFlight, segment, attempt, why)) return;
-    this.#publishUnknown(inFlight, segment, attempt, why);
-    this.#settle(inFlight);
+    const detail = `not_written.${inFlight.tries}`;
+    this.#parts.completion.closeIntent(inFlight, { segment, attempt, error: 'not_written', detail });
   }
 
   #publishUnknown(inFlight: InFlightMessage, segment: number, attempt: number, why: string): void {
-    const unknown = this.#write(inFlight, {
+    const unknown = this.#parts.completion.write(inFlight, {
       kind: 'unknown',
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       error: why,
       atMs: this.#parts.clock.nowMs(),
     });
-    this.#parts.onUnknown(unknown);
-  }
-
-  /** Tells that its intent is over, as soon as no segment of it is out: what is out is still covered by that intent. */
-  #close(inFlight: InFlightMessage, closing: Closing): void {
-    inFlight.closeIntent(closing);
-    this.#closeWhenAnswered(inFlight);
-  }
-
-  #closeWhenAnswered(inFlight: InFlightMessage): void {
-    const closing = inFlight.takeClosing();
-    // Where it goes is told already, and closes it.
-    if (closing === null || inFlight.state === 'rerouting') return;
-    const { nextSeq, clock } = this.#parts;
-    const fromSeq = nextSeq();
-    const deferred = { ...closing, kind: 'deferred', progress: inFlight.progress, atMs: clock.nowMs() } as const;
-    // Whoever reads it knows what the carrier has of the message, and need not look further back.
-    this.#write(inFlight, deferred, () => (inFlight.neededFromSeq = Math.min(fromSeq, nextSeq())));
-  }
-
-  /** Back to its lane after the wait, and not before the segments still out are answered or given up. */
-  #wait(inFlight: InFlightMessage, afterMs: number): void {
-    inFlight.wait(this.#parts.clock, afterMs, this.#tryAgain);
-  }
-
-  readonly #tryAgain = (inFlight: InFlightMessage): void => this.#parts.intake().tryAgain(inFlight);
-
-  #write(inFlight: InFlightMessage, draft: EventDraft, then: (() => void) | null = null): DeliveryEvent {
-    const event = eventOfMessage(inFlight.message, { epoch: inFlight.epoch, ...draft });
-    inFlight.write(this.#parts.events, event, this.#isWritten, then);
-    return event;
-  }
-
-  readonly #isWritten: WriteEnd<(() => void) | null> = (inFlight, durable, then) => {
-    if (!durable) return;
-    if (then !== null) then();
-    this.#finishWhenDone(inFlight);
-  };
-
-  #settle(inFlight: InFlightMessage): void {
-    inFlight.settle();
-    this.#finishWhenDone(inFlight);
-  }
-
-  /** Its end is durable elsewhere: acks its record when nothing of it is on its way any more. */
-  settle(inFlight: InFlightMessage): void {
-    this.#settle(inFlight);
-  }
-
-  #finishWhenDone(inFlight: InFlightMessage): void {
-    this.#resend.goOn(inFlight);
-    if (!inFlight.isDone) return;
-    this.#parts.replayIndex.settle(inFlight.key);
-    this.#parts.intake().release(inFlight);
-    inFlight.record.ack();
+    this.#parts.unknown.add(unknown);
   }
 }

@@ -6,18 +6,20 @@ import { readAs } from '../../../model/carrier-message-id.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type QueryFields, type ShortMessage, type ShortMessagePdu, tlvTag } from '../../../smpp/pdu.ts';
+import { boundedName } from '../../../smpp/bounded-text.ts';
+import type { QueryFields, ShortMessage } from '../../../smpp/pdu.ts';
 import type { QueryAnswer, QueryDone } from '../../../smpp/query-window.ts';
 import type { ReceiptState } from '../../../smpp/receipt.ts';
-import { receiptStateNumber } from '../../../smpp/receipt-text.ts';
+import type { Respond } from '../../../smpp/session-contract.ts';
+import type { KnownReceipt } from './receipt-numbers.ts';
 
 export type QueryUnknownParts = {
   readonly receiptId: CarrierConfig['receiptId'];
   readonly clock: Clock;
   /** False when no bind can ask now. */
   readonly query: (fields: QueryFields, done: QueryDone) => boolean;
-  /** As a deliver_sm; answered with another status than 0 it was not safe, and is published again. */
-  readonly onReceipt: (pdu: ShortMessagePdu, respond: (status: number) => void) => void;
+  /** The receipt that did not come; answered with another status than 0 it was not safe, and is asked about again. */
+  readonly onReceipt: (receipt: KnownReceipt, respond: Respond) => void;
   readonly afterMs?: readonly number[];
 };
 
@@ -84,29 +86,13 @@ export class QueryUnknown {
     ignoring(undefined, 'the carrier does not tell what became of a message; it stays unknown');
   }
 
-  #receiptOf(watched: Watched, state: ReceiptState, errorCode: number): ShortMessagePdu {
-    const { pdu, recipient, carrierMessageId } = watched;
-    const id = this.#asReceiptsSpellIt(carrierMessageId);
+  #receiptOf({ pdu, recipient, carrierMessageId }: Watched, state: ReceiptState, errorCode: number): KnownReceipt {
     return {
-      command: 'deliver_sm',
-      status: 0,
-      sequence: 0,
-      sourceTon: 1,
-      sourceNpi: 1,
-      source: recipient.replace(/^\+/, ''),
-      destinationTon: pdu.sourceTon,
-      destinationNpi: pdu.sourceNpi,
-      destination: pdu.source,
-      esmClass: 0x04,
-      registeredDelivery: 0,
-      dataCoding: 0,
-      octets: Buffer.alloc(0),
-      tlvs: [
-        { tag: tlvTag.receiptedMessageId, value: Buffer.from(id, 'latin1') },
-        { tag: tlvTag.messageState, value: Buffer.from([receiptStateNumber[state]]) },
-        // Network type 0: the carrier does not say whose code it is.
-        ...(errorCode > 0 ? [{ tag: tlvTag.networkErrorCode, value: Buffer.from([0, 0, errorCode & 0xff]) }] : []),
-      ],
+      carrierMessageId: boundedName(this.#asReceiptsSpellIt(carrierMessageId)),
+      state,
+      errorCode: errorCode > 0 ? String(errorCode & 0xff) : '',
+      recipient,
+      sender: pdu.source,
     };
   }
 

@@ -14,6 +14,7 @@ import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
+import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import { type Lanes, slotsReservedFor, tokensReservedFor } from '../queue/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
@@ -42,8 +43,7 @@ export type SenderParts = {
   readonly onNotWritten: (inFlight: InFlightMessage) => void;
   /** The same of one whose intent has become old: it goes back to its lane, and begins with a new intent. */
   readonly onIntentOld: (inFlight: InFlightMessage) => void;
-  /** No event written from now on gets a lower sequence. */
-  readonly nextSeq: () => number;
+  readonly sequence: Pick<EventSequence, 'next'>;
   /** The next message or PDU has to wait, and what for. */
   readonly onDelayed?: (why: DelayedBy) => void;
 };
@@ -201,8 +201,8 @@ export class Sender {
   }
 
   #begin(inFlight: InFlightMessage, slots: number, chosenAtMs: number): void {
-    const { events, clock, claims, nextSeq } = this.#parts;
-    inFlight.beginIntent(claims.epoch(), chosenAtMs, nextSeq(), slots);
+    const { events, clock, claims, sequence } = this.#parts;
+    inFlight.beginIntent(claims.epoch(), chosenAtMs, sequence.next, slots);
     this.#reserved += slots;
     const { epoch, progress } = inFlight;
     const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
@@ -211,11 +211,11 @@ export class Sender {
   }
 
   readonly #intentIsOver = (inFlight: InFlightMessage, durable: boolean): void => {
-    const { claims, nextSeq } = this.#parts;
+    const { claims, sequence } = this.#parts;
     if (durable && this.#closed) return this.#isTooLate(inFlight);
     if (durable) {
       // It says all that was known by then: what comes before it is not needed any more.
-      inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, nextSeq());
+      inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, sequence.next);
       return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }
     this.#reserved -= inFlight.slots; // stopping: the record goes back to its stream unwritten

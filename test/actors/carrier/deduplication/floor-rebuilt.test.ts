@@ -3,6 +3,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { ConsumerUptime } from '../../../../actors/carrier/deduplication/consumer-uptime.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { ReplayFloor, type ReplayFloorParts } from '../../../../actors/carrier/deduplication/replay-floor.ts';
@@ -22,7 +23,13 @@ afterEach(() => harness.stop());
 
 function floorWith(clock: ManualClock, replayIndex: ReplayIndex, changes: Partial<ReplayFloorParts> = {}): ReplayFloor {
   const heard = new ConsumerUptime(clock);
-  const parts = { bus: harness.bus, carrier: 'alpha', writtenTo: () => 0, inFlight: () => [], republish: () => {} };
+  const parts = {
+    bus: harness.bus,
+    carrier: 'alpha',
+    sequence: new EventSequence(() => 0),
+    inFlight: () => [],
+    republish: () => {},
+  };
   return new ReplayFloor({ ...parts, clock, replayIndex, heard, isHeard: () => true, ...changes });
 }
 
@@ -45,7 +52,8 @@ test('EVENTS recreated: the floor is one of the new stream from its beginning, f
   one.queue();
   one.beginIntent(0, 0, 0, 1);
   one.send();
-  const floor = floorWith(clock, replayIndex, { writtenTo: () => writer.lastSeq, inFlight: () => [one] });
+  const sequence = new EventSequence(() => writer.lastSeq);
+  const floor = floorWith(clock, replayIndex, { sequence, inFlight: () => [one] });
   writer.onWentBack = () => floor.startAgain();
   const write = () => {
     const event = eventOfMessage(messageWith(), { kind: 'intent', atMs: 1, attempt: 1 });
@@ -62,10 +70,10 @@ test('EVENTS recreated: the floor is one of the new stream from its beginning, f
   expect(await floors.read('alpha')).toMatchObject({ seq: 41 });
   await harness.bus.manager.streams.delete('EVENTS');
   await ensureStreams(harness.bus);
-  one.neededFromSeq = floor.nextSeq;
+  one.neededFromSeq = sequence.next;
   await write();
   // Nothing of the old one is reckoned with from the first record of the new one on.
-  expect(floor.nextSeq).toBe(1);
+  expect(sequence.next).toBe(1);
   expect(one.neededFromSeq).toBe(1);
   expect(replayIndex.needsFromSeq).toBe(1);
   await passWindow(clock, floor);

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startPurge } from '../../../../analytics/purge.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { ConsumerUptime } from '../../../../actors/carrier/deduplication/consumer-uptime.ts';
 import { ReplayFloor, floorOf, kept } from '../../../../actors/carrier/deduplication/replay-floor.ts';
 import { replayEvents } from '../../../../actors/carrier/deduplication/replay.ts';
@@ -231,7 +232,13 @@ const fresh = (): Model => ({
 /** A floor of `alpha` by a clock that is moved by hand, with nothing held. */
 function floorWith(clock: ManualClock, replayIndex: ReplayIndex, isHeard = () => true): ReplayFloor {
   const heard = new ConsumerUptime(clock);
-  const parts = { bus: harness.bus, carrier: 'alpha', writtenTo: () => 0, inFlight: () => [], republish: () => {} };
+  const parts = {
+    bus: harness.bus,
+    carrier: 'alpha',
+    sequence: new EventSequence(() => 0),
+    inFlight: () => [],
+    republish: () => {},
+  };
   return new ReplayFloor({ ...parts, clock, replayIndex, heard, isHeard });
 }
 

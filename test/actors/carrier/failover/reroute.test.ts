@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
-import { type RerouteParts, Reroute, movedTo } from '../../../../actors/carrier/failover/reroute.ts';
+import { movedTo } from '../../../../actors/carrier/failover/reroute.ts';
+import { Alternatives } from '../../../../actors/carrier/outcome/alternatives.ts';
 import { readRerouted, reroutedText } from '../../../../actors/carrier/deduplication/rerouted-event.ts';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
@@ -25,7 +26,7 @@ const names = ['alpha', 'beta', 'gamma', 'delta'];
 describe('which one', () => {
   const candidateOf = (message: Message, states: Record<string, CarrierState> = {}) => {
     const carriers = { stateOf: (name: string) => states[name] ?? ('good' as const), reasonOf: () => '' };
-    return new Reroute({ carrier: message.carrier, carriers } as unknown as RerouteParts).alternative(message);
+    return new Alternatives({ carrier: message.carrier, carriers }).best(message);
   };
   test('the first of the plan that does well; else one that is only weak; else any', () => {
     const otp = messageWith({ category: 'otp', plan: ['beta', 'gamma', 'delta'] });
@@ -47,7 +48,7 @@ describe('which one', () => {
     const among = (...configured: string[]) => {
       const carriers = { stateOf: () => 'down' as const, reasonOf: () => '' };
       const isConfigured = (name: string) => configured.includes(name);
-      return new Reroute({ carrier: 'alpha', carriers, isConfigured } as unknown as RerouteParts).alternative(message);
+      return new Alternatives({ carrier: 'alpha', carriers, isConfigured }).best(message);
     };
     expect(among('alpha', 'beta', 'gamma')).toEqual({ to: 'beta', how: 'avoided' });
     expect(among('alpha', 'gamma')).toEqual({ to: 'gamma', how: 'avoided' });

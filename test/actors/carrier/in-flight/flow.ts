@@ -1,12 +1,20 @@
-// Messages in flight through the real sender, settlement, reroute and failover, with bus, carrier and time moved by hand.
-// Only the intake is played: it has no bus to take records from.
+// Messages in flight through the real parts of a carrier (sender, settlement and what carries it out, reroute, failover), with
+// bus, carrier and time moved by hand. Only the intake is played: it has no bus to take records from.
 import type { JsMsg } from '@nats-io/jetstream';
+import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { Failover } from '../../../../actors/carrier/failover/failover.ts';
 import { Reroute, type RerouteParts } from '../../../../actors/carrier/failover/reroute.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { Lanes } from '../../../../actors/carrier/queue/lanes.ts';
-import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
+import { MessagesInFlight } from '../../../../actors/carrier/queue/messages-in-flight.ts';
+import { Alternatives } from '../../../../actors/carrier/outcome/alternatives.ts';
+import { Completion, type CompletionParts } from '../../../../actors/carrier/outcome/completion.ts';
+import { type DeferralParts, Deferrals } from '../../../../actors/carrier/outcome/deferrals.ts';
+import { Resend } from '../../../../actors/carrier/outcome/resend.ts';
+import { Settlement } from '../../../../actors/carrier/outcome/settlement.ts';
+import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
@@ -35,7 +43,7 @@ export class Flow {
   readonly carrier = carrierWith({ port: 1 });
   readonly replayIndex = new ReplayIndex(this.clock);
   readonly lanes = new Lanes<InFlightMessage>(100);
-  readonly inFlight = new Map<string, InFlightMessage>();
+  readonly messages = new MessagesInFlight(this.lanes, this.clock);
   /** Everything that was ever held here. */
   readonly all: InFlightMessage[] = [];
   readonly writes: EventDone[] = [];
@@ -54,11 +62,11 @@ export class Flow {
   #asked = 0;
   readonly settlement: Settlement;
   readonly sender: Sender;
-  readonly reroute: Reroute;
+  readonly carryOut: CarryOut;
   readonly failover: Failover;
 
   constructor(resends: boolean) {
-    const { clock, carrier, replayIndex, lanes } = this;
+    const { clock, carrier, replayIndex, lanes, messages } = this;
     const ask = () => new Promise<'yes' | 'no' | 'unclear'>((resolve) => this.questions.push(resolve));
     const publisher = {
       publish: (_s: string, _p: Uint8Array, _i: string, done: PublishDone) => this.publishes.push(done),
@@ -73,36 +81,32 @@ export class Flow {
       confirm: (_kind: string, inFlight: InFlightMessage, answer: (verdict: ClaimStatus) => void) =>
         this.claims.push({ inFlight, answer }),
     };
-    const intake = {
-      tryAgain: (inFlight: InFlightMessage) => this.inFlight.get(inFlight.key) === inFlight && this.#toLane(inFlight),
-      release: (inFlight: InFlightMessage) => this.#release(inFlight),
-      giveBack: (inFlight: InFlightMessage) => this.#release(inFlight),
-      find: (key: string) => this.inFlight.get(key),
-    };
     const cipher = bodyCipher(bodyKey);
-    const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, nextSeq: () => 1 };
+    const sequence = new EventSequence(() => 0);
+    const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, sequence, messages };
+    const completion = new Completion(common as unknown as CompletionParts);
+    const unknown = new UnknownSubmits(clock);
+    const resend = new Resend({ carrier: 'alpha', clock, policy: () => resends, completion, unknown });
+    const deferrals = new Deferrals({ ...common, completion, wasBegun: ask } as unknown as DeferralParts);
+    const carriers = { stateOf: () => this.otherState };
+    const alternatives = new Alternatives({ carrier: 'alpha', carriers });
     this.settlement = new Settlement({
-      ...common,
+      ...{ carrier, clock, messages, completion, resend, alternatives, unknown },
       pacing: { pauseUntil() {}, slowDown() {} },
-      intake: () => intake,
-      reroute: () => this.reroute,
       whyAvoided: () => '',
-      resendUnknown: () => resends,
-      onSubmitted() {},
-      onUnknown() {},
-      wasBegun: ask,
-    } as unknown as SettlementParts);
-    const onClaimLost = (inFlight: InFlightMessage, verdict: ClaimStatus) => this.#onClaimLost(inFlight, verdict);
-    this.reroute = new Reroute({
+    });
+    const reroute = new Reroute({
       ...common,
       carrier: 'alpha',
-      onClaimLost,
-      carriers: { stateOf: () => this.otherState },
-      intake: () => intake,
-      settle: (inFlight: InFlightMessage) => this.settlement.settle(inFlight),
+      completion,
       wasSubmitted: ask,
     } as unknown as RerouteParts);
-    const { settlement } = this;
+    this.carryOut = new CarryOut({
+      ...{ messages, replayIndex, completion, settlement: this.settlement, deferrals, reroute },
+      receipts: { onSubmitted() {} },
+      isLiving: () => this.isOtherAlive,
+    } satisfies CarryOutParts);
+    const { onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost } = this.carryOut;
     const port = {
       window: 4,
       windowFree: 4,
@@ -122,30 +126,23 @@ export class Flow {
         written: () => 0,
         intentTook() {},
       },
-      onClaimLost,
+      ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost },
       ports: [port],
-      onRefused: (inFlight: InFlightMessage, status: 'expired', code: string) =>
-        settlement.onRefused(inFlight, status, code),
-      onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) =>
-        settlement.onDeferred(inFlight, code, untilMs),
       lateGates: ((_message, nowMs) => {
         if (this.gate === 'held') return { ok: false, status: 'held', code: 'quiet_hours', untilMs: nowMs + 5_000 };
         return this.gate === 'open' ? { ok: true } : { ok: false, status: 'expired', code: 'validity_passed' };
       }) as LateGates,
-      onNotWritten: (inFlight: InFlightMessage) => settlement.onNotWritten(inFlight),
-      onIntentOld(inFlight: InFlightMessage) {
-        settlement.onNotWritten(inFlight);
-        intake.tryAgain(inFlight);
-      },
     } as unknown as SenderParts);
     this.failover = new Failover({
-      clock,
-      reroute: this.reroute,
-      inFlight: () => this.inFlight.values(),
+      ...{ clock, messages, alternatives, onNotWritten },
+      reroute: (inFlight, to, why, mayComeBack) => this.carryOut.reroute(inFlight, to, why, mayComeBack),
       leaveLane: (inFlight) => lanes.remove(inFlight),
       hasCapacity: () => true,
-      onExpired: (inFlight) => settlement.onRefused(inFlight, 'expired', 'validity_passed'),
-      onNotWritten: (inFlight) => settlement.onNotWritten(inFlight),
+      onExpired: (inFlight) => onRefused(inFlight, 'expired', 'validity_passed'),
+    });
+    messages.listen((inFlight) => {
+      if (this.state !== 'good') this.failover.moveOne(inFlight, 'no_bind');
+      this.sender.wake();
     });
   }
 
@@ -160,35 +157,27 @@ export class Flow {
     const record = { ack: () => this.#onAck(inFlight), nak() {}, working() {} } as unknown as JsMsg;
     const inFlight = new InFlightMessage(key, message, record, this.clock.monotonicMs() + ackWaitMs);
     if (known !== null) this.#publish(inFlight, known);
-    if (this.replayIndex.statusOf(key) === 'settled') return;
+    const status = this.replayIndex.statusOf(key);
+    if (status === 'settled') return;
     inFlight.learnAccepted(this.replayIndex.takenBitsOf(key));
-    this.inFlight.set(key, inFlight);
+    this.messages.hold(inFlight);
     this.all.push(inFlight);
-    if (!this.#goOnWith(inFlight)) this.#toLane(inFlight);
+    if (!this.carryOut.goOnWith(inFlight, status)) this.messages.queue(inFlight);
   }
 
   redeliver(inFlight: InFlightMessage): void {
-    if (this.inFlight.get(inFlight.key) !== inFlight) return;
-    if (inFlight.redelivered(inFlight.record, this.clock.monotonicMs() + ackWaitMs))
-      this.settlement.onRegained(inFlight);
+    if (this.messages.find(inFlight.key) !== inFlight) return;
+    if (inFlight.redelivered(inFlight.record, this.clock.monotonicMs() + ackWaitMs)) this.carryOut.onRegained(inFlight);
   }
 
   extendAckDeadline(): void {
-    for (const inFlight of this.inFlight.values()) {
+    for (const inFlight of this.messages.all()) {
       if (inFlight.isOursAt(this.clock.monotonicMs())) inFlight.ackDeadlineMs = this.clock.monotonicMs() + ackWaitMs;
     }
   }
 
-  handBack(): void {
-    for (const inFlight of this.inFlight.values()) {
-      const isUnbegun = inFlight.isUntouched && inFlight.pendingWrites === 0;
-      if (isUnbegun && ['queued', 'waiting', 'lapsed'].includes(inFlight.state)) this.#release(inFlight);
-    }
-  }
-
   standDown(): void {
-    for (const inFlight of this.sender.standDown())
-      if (this.inFlight.get(inFlight.key) === inFlight) this.#toLane(inFlight);
+    for (const inFlight of this.sender.standDown()) this.messages.tryAgain(inFlight);
   }
 
   claim(verdict: ClaimStatus): void {
@@ -213,19 +202,6 @@ export class Flow {
     );
   }
 
-  #toLane(inFlight: InFlightMessage): void {
-    inFlight.queue();
-    this.lanes.put(inFlight);
-    if (this.state !== 'good') this.failover.moveOne(inFlight, 'no_bind');
-    this.sender.wake();
-  }
-
-  #release(inFlight: InFlightMessage): void {
-    inFlight.release();
-    this.inFlight.delete(inFlight.key);
-    this.lanes.remove(inFlight);
-  }
-
   /** What another node, or an earlier incarnation, wrote about it. */
   #publish({ key, message }: InFlightMessage, known: Known): void {
     const nowMs = this.clock.nowMs();
@@ -237,25 +213,5 @@ export class Flow {
     else if (known === 'deferred')
       this.replayIndex.learn(eventOfMessage(message, { kind: 'deferred', error: deferral, ...published }));
     else this.replayIndex.learn(eventOfMessage(message, { kind: 'intent', ...published }));
-  }
-
-  #goOnWith(inFlight: InFlightMessage): boolean {
-    const { replayIndex, reroute, settlement } = this;
-    const verdict = replayIndex.statusOf(inFlight.key);
-    const rerouted = verdict === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
-    const deferral = verdict === 'deferred' ? replayIndex.deferralOf(inFlight.key) : null;
-    if (rerouted !== null) reroute.repeat(inFlight, rerouted);
-    else if (deferral !== null) settlement.onDeferredBefore(inFlight, deferral);
-    else if (verdict === 'intent_without_outcome') settlement.onUnresolved(inFlight);
-    else return false;
-    return true;
-  }
-
-  #onClaimLost(inFlight: InFlightMessage, verdict: ClaimStatus): void {
-    if (verdict === 'lost') this.settlement.onNotWritten(inFlight);
-    inFlight.learnAccepted(this.replayIndex.takenBitsOf(inFlight.key));
-    const isOtherNodes = verdict !== 'rerouted' && this.isOtherAlive;
-    if (verdict !== 'lost' && !isOtherNodes && this.#goOnWith(inFlight)) return;
-    this.#release(inFlight);
   }
 }

@@ -69,7 +69,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     run(flow, n) {
       const [token] = flow.out.splice(n % Math.max(1, flow.out.length), 1);
       const status = commandStatus[pick(answers, Math.floor(n / 8))];
-      if (token !== undefined) flow.settlement.onAnswer(token, { status, carrierMessageId: 'x' });
+      if (token !== undefined) flow.carryOut.onAnswer(token, { status, carrierMessageId: 'x' });
       flow.sender.wake();
     },
   },
@@ -79,7 +79,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
       const [token] = flow.out.splice(n % Math.max(1, flow.out.length), 1);
       if (token === undefined) return;
       flow.givenUp.push(token);
-      flow.settlement.onNoAnswer(token, 'no_response');
+      flow.carryOut.onNoAnswer(token, 'no_response');
     },
   },
   lateAnswer: {
@@ -113,7 +113,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
   extendAckDeadline: { weight: 4, run: (flow) => flow.extendAckDeadline() },
   expire: { weight: 2, run: (flow) => flow.failover.expire() },
   move: { weight: 2, run: (flow) => flow.failover.move('down', 'no_bind') },
-  handBack: { weight: 1, run: (flow) => flow.handBack() },
+  handBack: { weight: 1, run: (flow) => flow.messages.handBack() },
   standDown: { weight: 1, run: (flow) => flow.standDown() },
   bound: { weight: 2, run: (flow, n) => void (flow.isBound = n % 4 !== 0) },
   paced: { weight: 2, run: (flow, n) => void (flow.isPaced = n % 3 === 0) },
@@ -135,13 +135,13 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Everything that can still happen does, in favour of the messages. */
 async function finish(flow: Flow): Promise<void> {
   Object.assign(flow, { isBound: true, isPaced: false, gate: 'open', state: 'good', otherState: 'good' });
-  for (let round = 0; round < 300 && flow.inFlight.size > 0; round += 1) {
-    for (const inFlight of flow.inFlight.values()) flow.redeliver(inFlight);
+  for (let round = 0; round < 300 && flow.messages.size > 0; round += 1) {
+    for (const inFlight of flow.messages.all()) flow.redeliver(inFlight);
     while (flow.writes.length > 0) flow.writes.shift()?.(true);
     while (flow.publishes.length > 0) flow.publishes.shift()?.({ ok: true, seq: 1, duplicate: false });
     while (flow.claims.length > 0) flow.claim('new');
     while (flow.questions.length > 0) flow.questions.shift()?.('yes');
-    for (const token of flow.out.splice(0)) flow.settlement.onAnswer(token, { status: 0, carrierMessageId: 'x' });
+    for (const token of flow.out.splice(0)) flow.carryOut.onAnswer(token, { status: 0, carrierMessageId: 'x' });
     flow.sender.wake();
     await turn();
     flow.clock.advance(1_000);

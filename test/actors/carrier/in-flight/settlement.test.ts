@@ -4,7 +4,12 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitAnswer } from '../../../../actors/carrier/in-flight/submit-token.ts';
-import { Settlement, type SettlementParts } from '../../../../actors/carrier/outcome/settlement.ts';
+import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
+import { Completion } from '../../../../actors/carrier/outcome/completion.ts';
+import { Resend } from '../../../../actors/carrier/outcome/resend.ts';
+import { Settlement } from '../../../../actors/carrier/outcome/settlement.ts';
+import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { segmentsOf } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
@@ -20,56 +25,56 @@ const carrier = carrierWith({ port: 1 });
 const throttled: SubmitAnswer = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
 const taken: SubmitAnswer = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
 
-/** A settlement whose events become durable when the test says so, and what it does with messages. */
+/** A settlement, and what carries it out, whose events become durable when the test says so, and what it does with messages. */
 function setUp(resends = false) {
   const clock = new ManualClock();
   const done: EventDone[] = [];
   const published: DeliveryEvent[] = [];
   const back: InFlightMessage[] = [];
   const acked: InFlightMessage[] = [];
-  const parts = {
-    carrier,
-    clock,
-    events: {
-      write(event: DeliveryEvent, over: EventDone) {
-        published.push(event);
-        done.push(over);
-      },
+  const events = {
+    write(event: DeliveryEvent, over: EventDone) {
+      published.push(event);
+      done.push(over);
     },
+  };
+  const messages = {
+    find: () => undefined,
+    tryAgain(inFlight: InFlightMessage) {
+      inFlight.queue();
+      back.push(inFlight);
+    },
+    release(inFlight: InFlightMessage) {
+      inFlight.release();
+      acked.push(inFlight);
+    },
+  };
+  const replayIndex = new ReplayIndex(clock);
+  const completion = new Completion({ events, messages, replayIndex, sequence: new EventSequence(() => 0), clock });
+  const unknown = new UnknownSubmits(clock);
+  const resend = new Resend({ carrier: carrier.name, clock, policy: () => resends, completion, unknown });
+  const settlement = new Settlement({
+    ...{ carrier, clock, messages, completion, resend, unknown },
+    alternatives: { best: () => null },
     pacing: { pauseUntil() {}, slowDown() {} },
-    replayIndex: new ReplayIndex(clock),
-    nextSeq: () => 1,
-    intake: () => ({
-      tryAgain(inFlight: InFlightMessage) {
-        inFlight.queue();
-        back.push(inFlight);
-      },
-      release(inFlight: InFlightMessage) {
-        inFlight.release();
-        acked.push(inFlight);
-      },
-    }),
-    reroute: () => ({ alternative: () => null }),
     whyAvoided: () => '',
-    resendUnknown: () => resends,
-    onSubmitted() {},
-    onUnknown() {},
-  } as unknown as SettlementParts;
-  const settlement = new Settlement(parts);
+  });
+  const receipts = { onSubmitted() {} };
+  const carryOut = new CarryOut({ settlement, completion, messages, receipts } as unknown as CarryOutParts);
   return {
     clock,
     back,
     acked,
     kinds: () => published.map(({ kind }) => kind),
-    settlement,
+    carryOut,
     /** All that was written becomes durable. */
     durable() {
       for (const over of done.splice(0)) over(true);
     },
     answer: (inFlight: InFlightMessage, segment: number, answer = throttled) =>
-      settlement.onAnswer({ inFlight, segment, attempt: inFlight.tries, writtenAtMs: 0, bind: 0, number: 0 }, answer),
+      carryOut.onAnswer({ inFlight, segment, attempt: inFlight.tries, writtenAtMs: 0, bind: 0, number: 0 }, answer),
     noAnswer: (inFlight: InFlightMessage, segment: number) =>
-      settlement.onNoAnswer(
+      carryOut.onNoAnswer(
         { inFlight, segment, attempt: inFlight.tries, writtenAtMs: 0, bind: 0, number: 0 },
         'no_response',
       ),
@@ -128,12 +133,12 @@ test('a later, shorter wait does not shorten a longer one', () => {
 });
 
 test('what is settled while it waits leaves no timer behind', () => {
-  const { clock, acked, settlement, answer, durable } = setUp();
+  const { clock, acked, carryOut, answer, durable } = setUp();
   const inFlight = written();
   answer(inFlight, 1, taken);
   answer(inFlight, 2);
   answer(inFlight, 3);
-  settlement.onRefused(inFlight, 'expired', 'validity_passed');
+  carryOut.onRefused(inFlight, 'expired', 'validity_passed');
   durable();
   expect(acked).toEqual([inFlight]);
   expect(clock.timers).toBe(0);
@@ -152,7 +157,7 @@ test('sent once more while it waits for another segment: the timer of that wait 
 
 test('an answer of a lapsed message, of whatever kind, does not bring it back into its lane', () => {
   for (const how of ['refused', 'unknown'] as const) {
-    const { clock, back, answer, noAnswer, durable, settlement } = setUp(true);
+    const { clock, back, answer, noAnswer, durable, carryOut } = setUp(true);
     const inFlight = written({ category: 'otp' });
     answer(inFlight, 1, taken);
     inFlight.lapse();
@@ -164,7 +169,7 @@ test('an answer of a lapsed message, of whatever kind, does not bring it back in
     clock.advance(limits.carrier.restMsMax * 2);
     expect([how, inFlight.state, back.length]).toEqual([how, 'lapsed', 0]);
     // Its record comes again: now it is ours, and goes.
-    if (inFlight.redelivered(inFlight.record, 2_000_000)) settlement.onRegained(inFlight);
+    if (inFlight.redelivered(inFlight.record, 2_000_000)) carryOut.onRegained(inFlight);
     clock.advance(limits.carrier.resendWaitMs);
     expect(back).toEqual([inFlight]);
     expect(inFlight.message.resends).toBe(1);

@@ -22,14 +22,15 @@ type Message = Parameters<typeof nextStep>[0];
 const message = (changes: Partial<Message> = {}): Message => {
   return { state: 'sending', isUntouched: true, leaving: null, tries: 1, ...changes };
 };
+const deferred = (afterMs: number) => ({ do: 'defer', why: 'ESME_RTHROTTLED', afterMs, refused: 1 });
 const stepOf = (changes: Partial<Message>, outcome: Outcome) => nextStep(message(changes), refusal, outcome);
 
 describe('refused temporarily', () => {
   test('waits in memory up to a time and a number of tries, and in LATER beyond', () => {
     expect(stepOf({}, later(waitInMemoryMsMax))).toEqual({ do: 'retry', afterMs: waitInMemoryMsMax });
-    expect(stepOf({}, later(waitInMemoryMsMax + 1))).toEqual({ do: 'defer', afterMs: waitInMemoryMsMax + 1 });
+    expect(stepOf({}, later(waitInMemoryMsMax + 1))).toEqual(deferred(waitInMemoryMsMax + 1));
     expect(stepOf({ tries: triesInMemoryMax - 1 }, later(1))).toEqual({ do: 'retry', afterMs: 1 });
-    expect(stepOf({ tries: triesInMemoryMax }, later(1))).toEqual({ do: 'defer', afterMs: 1 });
+    expect(stepOf({ tries: triesInMemoryMax }, later(1))).toEqual(deferred(1));
   });
   test('with a part out or accepted waits in memory, however long, up to the longest wait there', () => {
     const { restMsMax } = limits.carrier;
@@ -44,7 +45,7 @@ describe('refused temporarily', () => {
 test('refused here goes to the next carrier, and may come back when it was not the message that was refused', () => {
   expect(stepOf({}, next)).toEqual({ do: 'leave', refusal });
   expect(stepOf({}, stop(true))).toEqual({ do: 'leave', refusal: { ...refusal, mayComeBack: true } });
-  expect(stepOf({}, stop(false))).toEqual({ do: 'defer', afterMs: 30_000 });
+  expect(stepOf({}, stop(false))).toEqual(deferred(30_000));
 });
 
 test('a submit is no refusal', () => {

@@ -1,24 +1,17 @@
-// Asking about late answered submits: when, how often, what an answer becomes; and the whole way on real binds
+// Asking about late answered submits: when, how often, what an answer becomes; and the whole way of a real carrier
 // against the simulator, where the receipt can never come because nobody is bound to take it.
 import { afterEach, describe, expect, test } from 'vitest';
-import { CarrierBinds } from '../../../../actors/carrier/binds/binds.ts';
-import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
+import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipt-numbers.ts';
 import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.ts';
-import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
-import { segmentsOf, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { plainWire } from '../../../../config/wire.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import type { QueryFields, ShortMessagePdu } from '../../../../smpp/pdu.ts';
+import type { QueryFields } from '../../../../smpp/pdu.ts';
 import type { QueryAnswer, QueryDone } from '../../../../smpp/query-window.ts';
-import { parseReceipt } from '../../../../smpp/receipt.ts';
-import { ReconnectBudget } from '../../../../smpp/reconnect-budget.ts';
-import { parseLatency } from '../../../../smpp/simulator/latency.ts';
-import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { carrierWith } from '../../../support/carrier-harness.ts';
-import { messageWith } from '../../../support/messages.ts';
+import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import { eventsOf } from '../../../support/invariant.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { message as pduWith } from '../../../smpp/messages.ts';
 
@@ -28,23 +21,19 @@ describe('a late answered submit', () => {
   function setUp(receiptId: CarrierConfig['receiptId'] = 'auto') {
     const clock = new ManualClock();
     const asked: { fields: QueryFields; done: QueryDone }[] = [];
-    const receipts: { pdu: ShortMessagePdu; respond: (status: number) => void }[] = [];
+    const receipts: { receipt: KnownReceipt; respond: (status: number) => void }[] = [];
     const state = { canAsk: true };
     const queries = new QueryUnknown({
       receiptId,
       clock,
       query: (fields, done) => state.canAsk && asked.push({ fields, done }) > 0,
-      onReceipt: (pdu, respond) => receipts.push({ pdu, respond }),
+      onReceipt: (receipt, respond) => receipts.push({ receipt, respond }),
     });
     const answer = (published: QueryAnswer) => asked.at(-1)!.done(published);
     return { clock, asked, receipts, state, queries, answer };
   }
   const published = (state: 'delivered' | 'enroute' | 'undelivered', errorCode = 0): QueryAnswer => {
     return { ok: true, carrierMessageId: '77', state, errorCode, finalDate: '' };
-  };
-  const receiptOf = (pdu: ShortMessagePdu) => {
-    const reading = parseReceipt(pdu);
-    return reading.kind === 'receipt' ? reading.receipt : undefined;
   };
 
   test('is asked about at its time, with the address it went out with, and its state becomes a receipt', () => {
@@ -55,11 +44,11 @@ describe('a late answered submit', () => {
     clock.advance(1);
     expect(asked[0]!.fields).toEqual({ messageId: '77', sourceTon: 5, sourceNpi: 0, source: 'Heliograph' });
     answer(published('undelivered', 27));
-    expect(receiptOf(receipts[0]!.pdu)).toMatchObject({
+    expect(receipts[0]!.receipt).toEqual({
       carrierMessageId: '77',
       state: 'undelivered',
       errorCode: '27',
-      recipient: '8801712345678',
+      recipient: '+8801712345678',
       sender: 'Heliograph',
     });
     receipts[0]!.respond(0);
@@ -110,7 +99,7 @@ describe('a late answered submit', () => {
     queries.watch(id, pduWith('x'), '+8801712345678');
     clock.advance(firstMs);
     answer(published('delivered'));
-    expect(receiptOf(receipts[0]!.pdu)?.carrierMessageId).toBe(written);
+    expect(receipts[0]!.receipt.carrierMessageId).toBe(written);
   });
 
   test('is forgotten when there are too many, and when the carrier closes', () => {
@@ -125,58 +114,35 @@ describe('a late answered submit', () => {
   });
 });
 
-describe('on real binds', () => {
-  let smsc: Simulator;
-  let binds: CarrierBinds;
-  afterEach(async () => {
-    await binds.close('the test is over', 100);
-    await smsc.close();
-  });
+describe('on a real carrier', () => {
+  let harness: CarrierHarness;
+  afterEach(() => harness.stop());
 
   /** Minutes pass in milliseconds: only waits of the questions are that long. */
   const hurried: Clock = {
-    nowMs: () => systemClock.nowMs(),
-    monotonicMs: () => systemClock.monotonicMs(),
+    ...systemClock,
     after: (delayMs, run) => systemClock.after(delayMs >= 60_000 ? 20 : delayMs, run),
-    every: (intervalMs, run) => systemClock.every(intervalMs, run),
-    sleep: (delayMs) => systemClock.sleep(delayMs),
   };
 
   test('a submit answered after its timer, whose receipt nobody can take, is settled by a question', async () => {
-    smsc = await startSimulator({
-      magic: false,
-      latency: parseLatency('fixed:1')!,
-      response: parseLatency('fixed:300')!,
-    });
+    harness = await openCarrierHarness({ latency: 'fixed:1', response: 'fixed:300' });
+    const { simulator, bus } = harness;
     const destination = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;
-    const carrier = carrierWith(smsc, {
+    const carrier = carrierWith(simulator, {
       responseTimerMs: 100,
       wire: { ...plainWire, destination, querySm: true },
       bind: { type: 'transmitter', count: 1 },
     });
-    const seen = { timeouts: 0, late: [] as string[], delivers: [] as ShortMessagePdu[] };
-    binds = new CarrierBinds(carrier, {}, new ReconnectBudget(20), hurried, {
-      onAnswer: () => {},
-      onNoAnswer: () => (seen.timeouts += 1),
-      onLateAnswer: (_token, answer) => seen.late.push(answer.carrierMessageId),
-      onDeliver: (pdu, respond) => {
-        seen.delivers.push(pdu);
-        respond(0);
-      },
-      onRoom: () => {},
-    });
-    await until('the bind', () => binds.boundCount === 1);
-    const message = messageWith();
-    const pdus = segmentsOf(message, carrier);
-    const token = { inFlight: { message, pdus } as unknown as InFlightMessage, segment: 1, attempt: 1 } as SubmitToken;
-    expect(binds.ports[0]!.submit(submitPdu(message, pdus[0]!, carrier, systemClock.nowMs()), token)).toBe(true);
-    await until('the late answer', () => seen.late.length === 1);
-    const pdu = await until('the receipt made of the answer', () => seen.delivers[0]);
-    expect(seen.timeouts).toBe(1);
-    expect(parseReceipt(pdu)).toMatchObject({
-      kind: 'receipt',
-      receipt: { carrierMessageId: seen.late[0], state: 'delivered', recipient: '8801712345678', sender: 'HELIO' },
-    });
-    expect(smsc.stats().receipts.sent).toBe(0);
+    await harness.actor(carrier, hurried);
+    const [sent] = await harness.send(1);
+    const eventsOfIt = async () => (await eventsOf(bus)).filter(({ messageId }) => messageId === sent!.messageId);
+    const delivered = await until('delivered', async () => (await eventsOfIt()).find(({ kind }) => kind === 'delivered'));
+    const events = await eventsOfIt();
+    expect(events.map(({ kind }) => kind).toSorted()).toEqual(['delivered', 'intent', 'submitted', 'unknown']);
+    const submitted = events.find(({ kind }) => kind === 'submitted');
+    expect(submitted!.carrierMessageId).toMatch(/./);
+    expect(delivered.carrierMessageId).toBe(submitted!.carrierMessageId);
+    expect(simulator.stats().submits.total).toBe(1);
+    expect(simulator.stats().receipts.sent).toBe(0);
   });
 });

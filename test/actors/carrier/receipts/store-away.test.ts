@@ -103,7 +103,7 @@ describe('a receipt that waits', () => {
         delays.push(delayMs);
         done(true);
       },
-      onPublished: () => () => {},
+      settlement: { onReceipt: () => () => {} },
     });
     receipts.open();
     closers.push(async () => {

@@ -1,0 +1,137 @@
+// What comes back over a carrier's binds, and who gets it: answers are carried out, receipts find their message, messages
+// of subscribers go to the inbound actor, and all of it goes to health, which judges the carrier by nothing else.
+import type { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { CarrierConfig } from '../../config/configuration.ts';
+import { eventOfMessage } from '../../model/delivery-event.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log, maskNumber } from '../../platform/log.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { commandStatus } from '../../smpp/command-status.ts';
+import type { ShortMessagePdu } from '../../smpp/pdu.ts';
+import { parseReceipt } from '../../smpp/receipt.ts';
+import type { Respond } from '../../smpp/session-contract.ts';
+import type { DeliverSmHandler, Source } from '../inbound/deliver-sm-handler.ts';
+import type { BindHandlers } from './binds/binds.ts';
+import type { CarryOut } from './carry-out.ts';
+import type { CarrierHealth } from './failover/health.ts';
+import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
+import { type LateRefusalParts, refusedLate } from './outcome/late-refusal.ts';
+import { isCarriersDoing } from './outcome/outcome.ts';
+import type { Settlement } from './outcome/settlement.ts';
+import type { Pacing } from './pacing/pacing.ts';
+import type { QueryUnknown } from './receipts/query-unknown.ts';
+import { type RecipientOf, withNumbers } from './receipts/receipt-numbers.ts';
+import type { Receipts } from './receipts/receipts.ts';
+import { reportedSegmentOf, submitPdu } from './submit/submit-pdu.ts';
+import type { Sender } from './submit/sender.ts';
+
+export type BindEventsParts = {
+  readonly carrier: CarrierConfig;
+  readonly clock: Clock;
+  readonly health: CarrierHealth;
+  readonly pacing: Pick<Pacing, 'answered' | 'unanswered'>;
+  readonly settlement: Settlement;
+  readonly carryOut: CarryOut;
+  readonly receipts: Receipts;
+  readonly inbound: DeliverSmHandler;
+  readonly events: EventWriter;
+  readonly sender: Pick<Sender, 'wake'>;
+  readonly lateRefusal: LateRefusalParts;
+  readonly recipientOf: RecipientOf;
+  /** Null where the carrier is not asked about submits that were answered late. */
+  readonly queryUnknown: QueryUnknown | null;
+};
+
+export class BindEvents implements BindHandlers {
+  readonly #parts: BindEventsParts;
+  readonly #unreadable: LogThrottle;
+  readonly #roundTrip;
+
+  constructor(parts: BindEventsParts) {
+    this.#parts = parts;
+    this.#unreadable = new LogThrottle(limits.carrier.receiptLogEveryMs, parts.clock);
+    this.#roundTrip = metrics.submitRoundTrip.labels({ carrier: parts.carrier.name });
+  }
+
+  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const { clock, pacing, health, carryOut } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - token.writtenAtMs;
+    pacing.answered(token, nowMs);
+    health.onAnswer(isCarriersDoing(answer.status), tookMs);
+    if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
+    this.#roundTrip.observe(tookMs / 1_000);
+    carryOut.onAnswer(token, answer);
+  }
+
+  onNoAnswer(token: SubmitToken, why: string): void {
+    const { clock, pacing, health, carryOut } = this.#parts;
+    // A session that ends is reported by its binds; only silence on an open session is a fault of the carrier.
+    if (why === 'no_response') health.onNoAnswer();
+    pacing.unanswered(token, clock.monotonicMs());
+    carryOut.onNoAnswer(token, why);
+  }
+
+  /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
+  onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const { clock, settlement, events, receipts, lateRefusal } = this.#parts;
+    if (answer.status !== commandStatus.ESME_ROK) return refusedLate(lateRefusal, token, answer.status);
+    const { inFlight, segment, attempt } = token;
+    const submitted = eventOfMessage(inFlight.message, {
+      kind: 'submitted',
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
+      attempt,
+      carrierMessageId: answer.carrierMessageId,
+      atMs: clock.nowMs(),
+    });
+    const onDurable = settlement.onLateTaken(token);
+    events.write(submitted, (durable) => durable && onDurable());
+    receipts.onSubmitted(submitted);
+    this.#askLater(token, answer.carrierMessageId);
+  }
+
+  /** A deliver_sm or data_sm. `source`: the session it came over. */
+  onDeliver(pdu: ShortMessagePdu, respond: Respond, source: Source): void {
+    const reading = parseReceipt(pdu);
+    if (reading.kind === 'receipt') {
+      this.#parts.health.onReceipt();
+      return this.#parts.receipts.take(withNumbers(reading.receipt, pdu, this.#parts.recipientOf), respond);
+    }
+    if (reading.kind === 'not_a_receipt') return this.#parts.inbound.take(pdu, source, respond);
+    this.#refuseUnreadable(pdu, respond, source);
+  }
+
+  /** More can be submitted than a moment ago. */
+  onRoom(): void {
+    this.#parts.sender.wake();
+  }
+
+  /** Its receipt may be lost: the carrier is asked what became of it. */
+  #askLater({ inFlight, segment }: SubmitToken, carrierMessageId: string): void {
+    const { queryUnknown, carrier, clock } = this.#parts;
+    const { message, pdus } = inFlight;
+    const carried = pdus[segment - 1];
+    if (queryUnknown === null || carried === undefined) return;
+    queryUnknown.watch(carrierMessageId, submitPdu(message, carried, carrier, clock.nowMs()), message.recipient);
+  }
+
+  /** It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it. */
+  #refuseUnreadable(pdu: ShortMessagePdu, respond: Respond, source: Source): void {
+    const carrier = this.#parts.carrier.name;
+    metrics.receipts.inc({ carrier, ended: 'unreadable' });
+    respond(commandStatus.ESME_RX_R_APPN);
+    const suppressed = this.#unreadable.allow();
+    if (suppressed === null) return;
+    const facts = {
+      carrier,
+      bind: source.bind,
+      source: maskNumber(pdu.source),
+      destination: maskNumber(pdu.destination),
+      answer: 'ESME_RX_R_APPN',
+      ...(suppressed > 0 ? { suppressed } : {}),
+    };
+    log.warn(facts, 'a receipt that names no message was refused');
+  }
+}

@@ -1,0 +1,124 @@
+// Carries out what was decided about a message in flight: the one place from which a message is settled, put back into its
+// lane, deferred into LATER or given to another carrier. settlement.ts decides about answers, and the replay index knows what
+// an earlier incarnation or another node has begun.
+import { commandStatus } from '../../smpp/command-status.ts';
+import type { ClaimStatus } from './deduplication/intent-claims.ts';
+import type { ReplayIndex, ReplayStatus } from './deduplication/replay-index.ts';
+import type { Reroute } from './failover/reroute.ts';
+import type { InFlightMessage } from './in-flight/in-flight-message.ts';
+import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
+import type { Completion } from './outcome/completion.ts';
+import type { Deferrals } from './outcome/deferrals.ts';
+import type { Effect } from './outcome/next-step.ts';
+import type { Settlement } from './outcome/settlement.ts';
+import type { MessagesInFlight } from './queue/messages-in-flight.ts';
+import type { Receipts } from './receipts/receipts.ts';
+
+export type CarryOutParts = {
+  readonly messages: MessagesInFlight;
+  readonly replayIndex: ReplayIndex;
+  readonly completion: Completion;
+  readonly settlement: Settlement;
+  readonly deferrals: Deferrals;
+  readonly reroute: Reroute;
+  readonly receipts: Pick<Receipts, 'onSubmitted'>;
+  /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
+  readonly isLiving: (epoch: number) => boolean;
+};
+
+export class CarryOut {
+  readonly #parts: CarryOutParts;
+
+  constructor(parts: CarryOutParts) {
+    this.#parts = parts;
+  }
+
+  /** submit_sm_resp. */
+  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+    const { settlement, receipts, completion } = this.#parts;
+    const { inFlight } = token;
+    if (answer.status === commandStatus.ESME_ROK) {
+      receipts.onSubmitted(settlement.onAccepted(token, answer.carrierMessageId));
+      this.#perform(inFlight, settlement.afterAccepted(inFlight));
+    } else this.#perform(inFlight, settlement.onErrorStatus(token, answer.status));
+    completion.closeWhenAnswered(inFlight);
+  }
+
+  onNoAnswer(token: SubmitToken, why: string): void {
+    const { settlement, completion } = this.#parts;
+    this.#perform(token.inFlight, settlement.onNoAnswer(token, why));
+    completion.closeWhenAnswered(token.inFlight);
+  }
+
+  /** The message ends before it was written. */
+  readonly onRefused = (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void =>
+    this.#perform(inFlight, this.#parts.settlement.onRefused(inFlight, status, code));
+
+  /** It waits in LATER until it may go out. */
+  readonly onDeferred = (inFlight: InFlightMessage, code: string, untilMs: number): void =>
+    this.#perform(inFlight, this.#parts.settlement.onDeferred(code, untilMs));
+
+  /** Its intent is durable, and nothing of it is written now. */
+  readonly onNotWritten = (inFlight: InFlightMessage): void => this.#parts.settlement.onNotWritten(inFlight);
+
+  /** The same of one whose intent has become old: it begins with a new one. */
+  readonly onIntentOld = (inFlight: InFlightMessage): void => {
+    this.#parts.settlement.onNotWritten(inFlight);
+    this.#parts.messages.tryAgain(inFlight);
+  };
+
+  /** In EVENTS another node's event about this message comes before ours: that one counts. */
+  readonly onClaimLost = (inFlight: InFlightMessage, status: ClaimStatus): void => {
+    const { settlement, replayIndex, messages, isLiving } = this.#parts;
+    // Published for whoever comes next: its intent is open, and nothing was written.
+    if (status === 'lost') settlement.onNotWritten(inFlight);
+    inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));
+    const isOtherNodes = status !== 'rerouted' && isLiving(replayIndex.ownerOf(inFlight.key));
+    if (status !== 'lost' && !isOtherNodes && this.goOnWith(inFlight, status)) return;
+    messages.release(inFlight);
+    // Whoever began with it settles it; when that fails the record comes again, to us or to another.
+    if (status === 'settled') inFlight.record.ack();
+  };
+
+  /** A record whose ack deadline had passed came back. */
+  onRegained(inFlight: InFlightMessage): void {
+    this.#perform(inFlight, this.#parts.settlement.onRegained(inFlight));
+  }
+
+  /** Goes on with what an earlier incarnation, or another node, has begun. False when nobody has, or when it has ended. */
+  goOnWith(inFlight: InFlightMessage, status: ReplayStatus): boolean {
+    const { replayIndex, reroute, deferrals, settlement } = this.#parts;
+    const rerouted = status === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
+    const deferral = status === 'deferred' ? replayIndex.deferralOf(inFlight.key) : null;
+    if (rerouted !== null) reroute.repeat(inFlight, rerouted);
+    else if (deferral !== null) deferrals.repeat(inFlight, deferral);
+    else if (status === 'intent_without_outcome') this.#perform(inFlight, settlement.onUnresolved(inFlight));
+    else return false;
+    return true;
+  }
+
+  /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
+  reroute(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
+    this.#parts.reroute.go(inFlight, to, why, mayComeBack, this.onClaimLost);
+  }
+
+  #perform(inFlight: InFlightMessage, effect: Effect): void {
+    const { completion, messages, deferrals } = this.#parts;
+    switch (effect.do) {
+      case 'nothing':
+        return;
+      case 'settle':
+        return completion.settle(inFlight);
+      case 'finish':
+        return completion.finishWhenDone(inFlight);
+      case 'queue':
+        return messages.tryAgain(inFlight);
+      case 'retry':
+        return completion.wait(inFlight, effect.afterMs);
+      case 'defer':
+        return deferrals.begin(inFlight, effect.why, effect.afterMs, effect.refused);
+      case 'reroute':
+        return this.reroute(inFlight, effect.to, effect.why, effect.mayComeBack);
+    }
+  }
+}
