@@ -35,12 +35,21 @@ const layers: readonly (readonly string[])[] = [
   ['platform'],
 ];
 const rowOf = new Map(layers.flatMap((folders, row) => folders.map((folder) => [folder, row] as const)));
+/**
+ * The stages of a carrier actor, in the order in which a message passes them after what all of them share. A stage imports
+ * from those before it only; the files beside the folders put the stages together and may import all of them.
+ */
+const carrierStages: readonly string[] = [
+  ...['in-flight', 'pacing', 'deduplication'],
+  ...['queue', 'intake', 'submit', 'binds', 'outcome', 'receipts', 'failover', 'multi-node'],
+];
 /** These stand beside the product: they may import all of it, and nothing of it may import them. */
 const beside = ['bench', 'sdk', 'test', 'vitest.config.ts'];
 
 /** Circles that are still there; no file may join one, and one that is broken leaves this list. */
 const knownCircles: readonly (readonly string[])[] = [];
 
+const carrierFolder = 'actors/carrier/';
 const linesMax = 350;
 
 /** What only `where` may say, and what to use instead. */
@@ -175,6 +184,19 @@ describe('layout', () => {
     expect(circles.toSorted()).toEqual(knownCircles.map((files) => files.toSorted().join(' ')).toSorted());
   });
 
+  it('has the stages of a carrier actor in order: none imports from a later one, or from what puts them together', () => {
+    const broken: string[] = [];
+    for (const [file, code] of codeOf) {
+      const from = carrierStageOf(file);
+      if (from === null) continue;
+      const wrong = targetsOf(file, code).filter((target) => (carrierStageOf(target) ?? -1) > from);
+      broken.push(...wrong.map((target) => `${file} imports ${target}`));
+    }
+    expect(broken).toEqual([]);
+    const folders = readdirSync(join(root, carrierFolder), { withFileTypes: true }).filter((each) => each.isDirectory());
+    expect(folders.map(({ name }) => name).toSorted()).toEqual(carrierStages.toSorted());
+  });
+
   it('keeps contracts free of code: types, and constants both sides must agree on', () => {
     const broken = sources.filter((file) => {
       const code = codeOf.get(file) ?? '';
@@ -296,6 +318,13 @@ function isContract(file: string): boolean {
 function folderOf(file: string): string | null {
   const fitting = [...rowOf.keys(), ...beside].filter((folder) => file === folder || file.startsWith(`${folder}/`));
   return fitting.toSorted((a, b) => b.length - a.length)[0] ?? null;
+}
+
+/** The place of a file's stage; what puts the stages together comes after all of them. Null: not of a carrier actor. */
+function carrierStageOf(file: string): number | null {
+  if (!file.startsWith(carrierFolder)) return null;
+  const stage = carrierStages.indexOf(file.slice(carrierFolder.length).split('/')[0] ?? '');
+  return stage === -1 ? carrierStages.length : stage;
 }
 
 function importsOf(code: string): string[] {

@@ -161,18 +161,18 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
 
   const unknown = new UnknownSubmits(clock);
   const completion = new Completion({ events, messages, replayIndex, sequence, clock });
-  const resend = new Resend({ carrier: name, clock, policy, completion, unknown });
+  const resend = new Resend({ carrier: name, clock, policy, messages, completion, unknown });
   const ofRecord = (message: Message) => wasBegun(bus, message);
   const deferrals = new Deferrals({ publisher, cipher, clock, completion, wasBegun: ofRecord });
   const alternatives = new Alternatives({ carrier: name, carriers, isConfigured, candidatesOfRemoved });
   const settlement = new Settlement({
-    ...{ carrier, clock, pacing, messages, completion, resend, alternatives, unknown, onOutcome },
+    ...{ carrier, clock, pacing, completion, resend, alternatives, unknown, onOutcome },
     whyAvoided: () => health.why,
   });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
   const parking = { bus, publisher, carrier: name, clock };
   const receipts = new Receipts({
-    ...{ carrier: name, events, outstanding, unknown, clock, settlement },
+    ...{ carrier: name, events, outstanding, unknown, clock, resend },
     park: (receipt, parked, delayMs, done) => parkReceipt(parking, receipt, parked, delayMs, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
@@ -232,7 +232,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   });
   const onNotTaken = (rejected: DeliveryEvent) => receipts.learn(rejected);
   const bindEvents = new BindEvents({
-    ...{ carrier, clock, health, pacing: paced, settlement, carryOut, receipts, inbound, events, sender },
+    ...{ carrier, clock, health, pacing: paced, resend, carryOut, receipts, inbound, events, sender },
     ...{ recipientOf, queryUnknown, lateRefusal: { carrier, pacing, clock, events, onOutcome, onNotTaken } },
   });
 

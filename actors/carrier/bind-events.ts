@@ -19,7 +19,7 @@ import type { CarrierHealth } from './failover/health.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
 import { type LateRefusalParts, refusedLate } from './outcome/late-refusal.ts';
 import { isCarriersDoing } from './outcome/outcome.ts';
-import type { Settlement } from './outcome/settlement.ts';
+import type { Resend } from './outcome/resend.ts';
 import type { Pacing } from './pacing/pacing.ts';
 import type { QueryUnknown } from './receipts/query-unknown.ts';
 import { type RecipientOf, withNumbers } from './receipts/receipt-numbers.ts';
@@ -32,7 +32,7 @@ export type BindEventsParts = {
   readonly clock: Clock;
   readonly health: CarrierHealth;
   readonly pacing: Pick<Pacing, 'answered' | 'unanswered'>;
-  readonly settlement: Settlement;
+  readonly resend: Pick<Resend, 'onLateAccepted'>;
   readonly carryOut: CarryOut;
   readonly receipts: Receipts;
   readonly inbound: DeliverSmHandler;
@@ -76,7 +76,7 @@ export class BindEvents implements BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, settlement, events, receipts, lateRefusal } = this.#parts;
+    const { clock, resend, events, receipts, lateRefusal } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return refusedLate(lateRefusal, token, answer.status);
     const { inFlight, segment, attempt } = token;
     const submitted = eventOfMessage(inFlight.message, {
@@ -86,7 +86,7 @@ export class BindEvents implements BindHandlers {
       carrierMessageId: answer.carrierMessageId,
       atMs: clock.nowMs(),
     });
-    const onDurable = settlement.onLateTaken(token);
+    const onDurable = resend.onLateAccepted(token);
     events.write(submitted, (durable) => durable && onDurable());
     receipts.onSubmitted(submitted);
     this.#askLater(token, answer.carrierMessageId);

@@ -6,7 +6,11 @@ import type { EventKind } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { metrics } from '../../../platform/telemetry.ts';
+import { delaysOf, deliveryKey } from '../in-flight/attempt.ts';
+import type { Submitted } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
+import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import { reportedSegmentOf } from '../submit/submit-pdu.ts';
 import type { Completion } from './completion.ts';
 import type { UnknownSubmits } from './unknown-submits.ts';
@@ -20,6 +24,7 @@ export type ResendParts = {
   readonly carrier: string;
   readonly clock: Clock;
   readonly policy: ResendPolicy;
+  readonly messages: Pick<MessagesInFlight, 'find'>;
   readonly completion: Pick<Completion, 'write' | 'finishWhenDone'>;
   /** A late receipt may still say what became of a segment. */
   readonly unknown: Pick<UnknownSubmits, 'add'>;
@@ -53,11 +58,22 @@ export class Resend {
     return true;
   }
 
+  /** An answer that came after its time took the segment. What it returns is called when that is durable. */
+  onLateAccepted({ inFlight, segment }: SubmitToken): () => void {
+    return this.#arrived(inFlight, segment);
+  }
+
+  /** A receipt says what became of a submit. What it returns is called when that is durable. */
+  onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
+    const inFlight = this.#parts.messages.find(deliveryKey(messageId, hop, delaysOf(attempt)));
+    return this.#arrived(inFlight, segment, kind !== 'delivered');
+  }
+
   /**
    * The carrier did take this segment (0: all of it). `ends`: it also told that the message has failed. Returns what
    * to call when the event that says so is durable.
    */
-  arrived(inFlight: InFlightMessage | undefined, segment: number, ends = false): () => void {
+  #arrived(inFlight: InFlightMessage | undefined, segment: number, ends = false): () => void {
     if (inFlight === undefined || inFlight.message.resends === 0 || !waiting.has(inFlight.state)) return () => {};
     inFlight.accept(segment);
     const release = inFlight.hold();

@@ -1,17 +1,16 @@
 // What an answer (or its absence) makes of a message in flight: the events it becomes, and as a value what is to be done
 // with the message next. It moves no message itself: carry-out.ts does, and completion.ts has the rule for the ack.
 import type { CarrierConfig } from '../../../config/configuration.ts';
-import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
-import { attemptNumber, delaysOf, deliveryKey } from '../in-flight/attempt.ts';
-import { type Refusal, type Submitted, waitAgainMs } from '../in-flight/facts.ts';
+import { attemptNumber } from '../in-flight/attempt.ts';
+import { type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Pacing } from '../pacing/pacing.ts';
-import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import { reportedSegmentOf, segmentsOf } from '../submit/submit-pdu.ts';
 import type { Alternatives } from './alternatives.ts';
 import { coolDownCarrier } from './carrier-cooldown.ts';
@@ -25,7 +24,6 @@ export type SettlementParts = {
   readonly carrier: CarrierConfig;
   readonly clock: Clock;
   readonly pacing: Pick<Pacing, 'pauseUntil' | 'slowDown'>;
-  readonly messages: Pick<MessagesInFlight, 'find'>;
   readonly completion: Completion;
   readonly resend: Resend;
   readonly alternatives: Pick<Alternatives, 'best'>;
@@ -140,17 +138,6 @@ export class Settlement {
     if (this.#parts.resend.take(inFlight, segment, attempt, why)) return nothing;
     this.#publishUnknown(inFlight, segment, attempt, why);
     return settle;
-  }
-
-  /** An answer that came after its time took the segment. What it returns is called when that is durable. */
-  onLateTaken({ inFlight, segment }: SubmitToken): () => void {
-    return this.#parts.resend.arrived(inFlight, segment);
-  }
-
-  /** A receipt told what became of a submit. What it returns is called when that is durable. */
-  onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
-    const inFlight = this.#parts.messages.find(deliveryKey(messageId, hop, delaysOf(attempt)));
-    return this.#parts.resend.arrived(inFlight, segment, kind !== 'delivered');
   }
 
   /**

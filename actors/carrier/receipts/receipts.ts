@@ -19,7 +19,7 @@ import type { Respond } from '../../../smpp/session-contract.ts';
 import type { Outstanding } from './outstanding.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 import type { KnownReceipt } from './receipt-numbers.ts';
-import type { Settlement } from '../outcome/settlement.ts';
+import type { Resend } from '../outcome/resend.ts';
 import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
 
 export type ReceiptsParts = {
@@ -30,7 +30,7 @@ export type ReceiptsParts = {
   readonly clock: Clock;
   /** Keeps a receipt without a match for `delayMs`; tells whether it is safe. */
   readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
-  readonly settlement: Pick<Settlement, 'onReceipt'>;
+  readonly resend: Pick<Resend, 'onReceipt'>;
   /** Asks the event store for a submit that memory does not hold. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
 };
@@ -158,7 +158,7 @@ export class Receipts {
     if (isFinal) this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
     // Nothing that the second copy of a message could be called off for.
-    const onDurable = isFinal ? this.#parts.settlement.onReceipt(submitted, kind) : () => {};
+    const onDurable = isFinal ? this.#parts.resend.onReceipt(submitted, kind) : () => {};
     const done = (durable: boolean) => {
       if (durable) onDurable();
       this.#end(durable ? 'matched' : 'not_safe', respond);

@@ -60,7 +60,7 @@ export class Flow {
   isOtherAlive = false;
   acks = 0;
   #asked = 0;
-  readonly settlement: Settlement;
+  readonly resend: Resend;
   readonly sender: Sender;
   readonly carryOut: CarryOut;
   readonly failover: Failover;
@@ -86,12 +86,13 @@ export class Flow {
     const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, sequence, messages };
     const completion = new Completion(common as unknown as CompletionParts);
     const unknown = new UnknownSubmits(clock);
-    const resend = new Resend({ carrier: 'alpha', clock, policy: () => resends, completion, unknown });
+    const resend = new Resend({ carrier: 'alpha', clock, policy: () => resends, messages, completion, unknown });
+    this.resend = resend;
     const deferrals = new Deferrals({ ...common, completion, wasBegun: ask } as unknown as DeferralParts);
     const carriers = { stateOf: () => this.otherState };
     const alternatives = new Alternatives({ carrier: 'alpha', carriers });
-    this.settlement = new Settlement({
-      ...{ carrier, clock, messages, completion, resend, alternatives, unknown },
+    const settlement = new Settlement({
+      ...{ carrier, clock, completion, resend, alternatives, unknown },
       pacing: { pauseUntil() {}, slowDown() {} },
       whyAvoided: () => '',
     });
@@ -102,7 +103,7 @@ export class Flow {
       wasSubmitted: ask,
     } as unknown as RerouteParts);
     this.carryOut = new CarryOut({
-      ...{ messages, replayIndex, completion, settlement: this.settlement, deferrals, reroute },
+      ...{ messages, replayIndex, completion, settlement, deferrals, reroute },
       receipts: { onSubmitted() {} },
       isLiving: () => this.isOtherAlive,
     } satisfies CarryOutParts);

@@ -86,7 +86,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     weight: 2,
     run(flow) {
       const token = flow.givenUp.shift();
-      if (token !== undefined) flow.writes.push(ifDurable(flow.settlement.onLateTaken(token)));
+      if (token !== undefined) flow.writes.push(ifDurable(flow.resend.onLateAccepted(token)));
     },
   },
   receipt: {
@@ -98,7 +98,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
       const { messageId, hop } = inFlight.message;
       const submitted = { messageId, hop, attempt, segment: n % 4 === 0 ? 0 : segment };
       const kind = n % 2 === 0 ? 'delivered' : 'undelivered';
-      flow.writes.push(ifDurable(flow.settlement.onReceipt(submitted as never, kind)));
+      flow.writes.push(ifDurable(flow.resend.onReceipt(submitted as never, kind)));
     },
   },
   asked: { weight: 2, run: (flow, n) => flow.questions.shift()?.(pick(['yes', 'no', 'unclear'], n)) },

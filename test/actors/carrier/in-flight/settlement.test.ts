@@ -52,9 +52,9 @@ function setUp(resends = false) {
   const replayIndex = new ReplayIndex(clock);
   const completion = new Completion({ events, messages, replayIndex, sequence: new EventSequence(() => 0), clock });
   const unknown = new UnknownSubmits(clock);
-  const resend = new Resend({ carrier: carrier.name, clock, policy: () => resends, completion, unknown });
+  const resend = new Resend({ carrier: carrier.name, clock, policy: () => resends, messages, completion, unknown });
   const settlement = new Settlement({
-    ...{ carrier, clock, messages, completion, resend, unknown },
+    ...{ carrier, clock, completion, resend, unknown },
     alternatives: { best: () => null },
     pacing: { pauseUntil() {}, slowDown() {} },
     whyAvoided: () => '',

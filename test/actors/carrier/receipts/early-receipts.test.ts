@@ -38,7 +38,7 @@ test('a receipt that comes during the replay is its own segment’s, not that of
     clock,
     lookUp,
     park: () => {},
-    settlement: { onReceipt: () => () => {} },
+    resend: { onReceipt: () => () => {} },
   });
   const message = messageWith({ segments: 2 });
   const answers: number[] = [];

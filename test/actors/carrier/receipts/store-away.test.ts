@@ -103,7 +103,7 @@ describe('a receipt that waits', () => {
         delays.push(delayMs);
         done(true);
       },
-      settlement: { onReceipt: () => () => {} },
+      resend: { onReceipt: () => () => {} },
     });
     receipts.open();
     closers.push(async () => {
