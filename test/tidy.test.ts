@@ -193,7 +193,9 @@ describe('layout', () => {
       broken.push(...wrong.map((target) => `${file} imports ${target}`));
     }
     expect(broken).toEqual([]);
-    const folders = readdirSync(join(root, carrierFolder), { withFileTypes: true }).filter((each) => each.isDirectory());
+    const folders = readdirSync(join(root, carrierFolder), { withFileTypes: true }).filter((each) =>
+      each.isDirectory(),
+    );
     expect(folders.map(({ name }) => name).toSorted()).toEqual(carrierStages.toSorted());
   });
 

@@ -136,7 +136,9 @@ describe('on a real carrier', () => {
     await harness.actor(carrier, hurried);
     const [sent] = await harness.send(1);
     const eventsOfIt = async () => (await eventsOf(bus)).filter(({ messageId }) => messageId === sent!.messageId);
-    const delivered = await until('delivered', async () => (await eventsOfIt()).find(({ kind }) => kind === 'delivered'));
+    const delivered = await until('delivered', async () =>
+      (await eventsOfIt()).find(({ kind }) => kind === 'delivered'),
+    );
     const events = await eventsOfIt();
     expect(events.map(({ kind }) => kind).toSorted()).toEqual(['delivered', 'intent', 'submitted', 'unknown']);
     const submitted = events.find(({ kind }) => kind === 'submitted');
