@@ -10,7 +10,7 @@ import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-to
 import { Lanes } from '../../../../actors/carrier/queue/lanes.ts';
 import { MessagesInFlight } from '../../../../actors/carrier/queue/messages-in-flight.ts';
 import { Alternatives } from '../../../../actors/carrier/outcome/alternatives.ts';
-import { Completion, type CompletionParts } from '../../../../actors/carrier/outcome/completion.ts';
+import { Completion } from '../../../../actors/carrier/outcome/completion.ts';
 import { type DeferralParts, Deferrals } from '../../../../actors/carrier/outcome/deferrals.ts';
 import { Resend } from '../../../../actors/carrier/outcome/resend.ts';
 import { Settlement } from '../../../../actors/carrier/outcome/settlement.ts';
@@ -84,7 +84,7 @@ export class Flow {
     const cipher = bodyCipher(bodyKey);
     const sequence = new EventSequence(() => 0);
     const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, sequence, messages };
-    const completion = new Completion(common as unknown as CompletionParts);
+    const completion = new Completion(common);
     const unknown = new UnknownSubmits(clock);
     const resend = new Resend({ carrier: 'alpha', clock, policy: () => resends, messages, completion, unknown });
     this.resend = resend;
