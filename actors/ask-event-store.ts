@@ -1,10 +1,11 @@
-// Asks the event store about one message, for code that must not repeat what was already done. The answer covers
-// every event up to the time of asking. Every failure is `unclear`, never `no`: the caller asks again, or leaves the
-// message where it is.
+// Asks the event store: with any of its queries, and about one message, for code that must not repeat what was already
+// done. The answer covers every event up to the time of asking. Every failure is `unavailable` or `unclear`, never `none`
+// or `no`: the caller asks again, or leaves the message where it is.
 import {
   type GetMessageReply,
   type MessageView,
   type PassedOn,
+  type Unavailable,
   querySubjects,
   queryTimeoutMs,
 } from '../analytics/contract.ts';
@@ -14,6 +15,21 @@ import { unreachable } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 
+/** Never rejects: a store that is away is `unavailable`. */
+export async function queryEventStore<Reply>(
+  { connection }: Pick<Bus, 'connection'>,
+  subject: string,
+  query: object,
+): Promise<Reply | Unavailable> {
+  try {
+    const reply = await connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
+    return reply.json<Reply>();
+  } catch (error) {
+    ignoring(error, 'the event store did not answer');
+    return { result: 'unavailable', why: 'away', detail: 'the event store did not answer' };
+  }
+}
+
 export type EventStoreAnswer = 'yes' | 'no' | 'unclear';
 
 /** `yes` when `isSo`, and for a message that has ended. */
@@ -22,15 +38,8 @@ export async function askEventStore(
   { accountId, messageId }: Message,
   isSo: (message: MessageView, passedOn: PassedOn | null) => boolean,
 ): Promise<EventStoreAnswer> {
-  let reply: GetMessageReply;
-  try {
-    const query = JSON.stringify({ accountId, messageId, upToDate: true });
-    const answer = await bus.connection.request(querySubjects.get, query, { timeout: queryTimeoutMs });
-    reply = answer.json<GetMessageReply>();
-  } catch (error) {
-    ignoring(error, 'the event store did not answer about a message');
-    return 'unclear';
-  }
+  const query = { accountId, messageId, upToDate: true };
+  const reply = await queryEventStore<GetMessageReply>(bus, querySubjects.get, query);
   switch (reply.result) {
     case 'found':
       return isTerminal(reply.message.status) || isSo(reply.message, reply.passedOn ?? null) ? 'yes' : 'no';

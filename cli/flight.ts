@@ -1,7 +1,6 @@
 // `flight CARRIER`: queries all threads that serve the carrier, over NATS only, and lists the recordings, writes the
 // PDUs to a capture file, or prints the decisions. The data was masked when it was recorded.
 import { writeFile } from 'node:fs/promises';
-import { decisionFields } from '../actors/flight/decision-line.ts';
 import { DeadlineExceeded } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { recordKind } from '../smpp/flight/pdu-ring.ts';
@@ -12,6 +11,7 @@ import {
   type Decision,
   type FlightBind,
   type FlightListing,
+  decisionFields,
   listFlights,
   readDecisions,
   readPdus,

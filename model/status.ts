@@ -2,29 +2,34 @@
 // delivered | undelivered | expired | rejected | unknown; besides these failed, blocked and canceled, which end a
 // message that was never submitted, and received, the only state of a message that came from a subscriber.
 
-export const messageStatuses = [
-  'scheduled',
-  'accepted',
-  'submitted',
-  'delivered',
-  'undelivered',
-  'expired',
-  'rejected',
-  'unknown',
-  'failed',
-  'blocked',
-  'canceled',
-  'received',
-] as const;
-export type MessageStatus = (typeof messageStatuses)[number];
+/** By status: a message in it goes on (open), or has ended at the carriers (ended), before them (canceled) or at the entry (received). */
+const table = {
+  scheduled: 'open',
+  accepted: 'open',
+  submitted: 'open',
+  delivered: 'ended',
+  undelivered: 'ended',
+  expired: 'ended',
+  rejected: 'ended',
+  unknown: 'ended',
+  failed: 'ended',
+  blocked: 'ended',
+  canceled: 'withdrawn',
+  received: 'inbound',
+} as const;
 
-const open: ReadonlySet<MessageStatus> = new Set(['scheduled', 'accepted', 'submitted']);
+export type MessageStatus = keyof typeof table;
+
+export const messageStatuses = Object.keys(table) as MessageStatus[];
+
+/** How a message ends that was accepted for sending. Those who accept tell of `canceled`. */
+export const endsOfSending = messageStatuses.filter((status) => table[status] === 'ended');
 
 /** A terminal status is final, except `unknown`, which a late receipt or a late refusal may still settle. */
 export function isTerminal(status: MessageStatus): boolean {
-  return !open.has(status);
+  return table[status] !== 'open';
 }
 
 export function isMessageStatus(text: string): text is MessageStatus {
-  return (messageStatuses as readonly string[]).includes(text);
+  return Object.hasOwn(table, text);
 }

@@ -44,14 +44,12 @@ import { ReplayIndex } from './deduplication/replay-index.ts';
 import { ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding } from './receipts/outstanding.ts';
-import { type Pacing, pacing as pacingFor } from './pacing/pacing.ts';
+import { type Pacing, contractOf, pacing as pacingFor } from './pacing/pacing.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
 import { lookUpReceipt } from './receipts/receipt-look-up.ts';
-import { type RecipientOf, asWritten } from './receipts/receipt-numbers.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
-import { Receipts } from './receipts/receipts.ts';
-import { contractOf } from './pacing/contract-rate.ts';
-import { beginCounters } from './carrier-counters.ts';
+import { Receipts, type RecipientOf, asWritten } from './receipts/receipts.ts';
+import { beginCounters } from './carrier-metrics.ts';
 import { countTerminalEvent } from '../terminal-counters.ts';
 import { Alternatives } from './outcome/alternatives.ts';
 import { Completion } from './outcome/completion.ts';
@@ -230,10 +228,9 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     alphabets: () => carrier.wire.text,
     publish: (subject, record, id, done) => publisher.publish(subject, record, id, done),
   });
-  const onNotTaken = (rejected: DeliveryEvent) => receipts.learn(rejected);
   const bindEvents = new BindEvents({
     ...{ carrier, clock, health, pacing: paced, resend, carryOut, receipts, inbound, events, sender },
-    ...{ recipientOf, queryUnknown, lateRefusal: { carrier, pacing, clock, events, onOutcome, onNotTaken } },
+    ...{ settlement, recipientOf, queryUnknown },
   });
 
   messages.listen((inFlight) => {

@@ -17,13 +17,12 @@ import type { BindHandlers } from './binds/binds.ts';
 import type { CarryOut } from './carry-out.ts';
 import type { CarrierHealth } from './failover/health.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
-import { type LateRefusalParts, refusedLate } from './outcome/late-refusal.ts';
 import { isCarriersDoing } from './outcome/outcome.ts';
 import type { Resend } from './outcome/resend.ts';
+import type { Settlement } from './outcome/settlement.ts';
 import type { Pacing } from './pacing/pacing.ts';
 import type { QueryUnknown } from './receipts/query-unknown.ts';
-import { type RecipientOf, withNumbers } from './receipts/receipt-numbers.ts';
-import type { Receipts } from './receipts/receipts.ts';
+import { type Receipts, type RecipientOf, withNumbers } from './receipts/receipts.ts';
 import { reportedSegmentOf, submitPdu } from './submit/submit-pdu.ts';
 import type { Sender } from './submit/sender.ts';
 
@@ -38,7 +37,7 @@ export type BindEventsParts = {
   readonly inbound: DeliverSmHandler;
   readonly events: EventWriter;
   readonly sender: Pick<Sender, 'wake'>;
-  readonly lateRefusal: LateRefusalParts;
+  readonly settlement: Pick<Settlement, 'onLateRefusal'>;
   readonly recipientOf: RecipientOf;
   /** Null where the carrier is not asked about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
@@ -76,8 +75,8 @@ export class BindEvents implements BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, resend, events, receipts, lateRefusal } = this.#parts;
-    if (answer.status !== commandStatus.ESME_ROK) return refusedLate(lateRefusal, token, answer.status);
+    const { clock, resend, events, receipts } = this.#parts;
+    if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
     const { inFlight, segment, attempt } = token;
     const submitted = eventOfMessage(inFlight.message, {
       kind: 'submitted',
@@ -106,6 +105,16 @@ export class BindEvents implements BindHandlers {
   /** More can be submitted than a moment ago. */
   onRoom(): void {
     this.#parts.sender.wake();
+  }
+
+  #refusedLate(token: SubmitToken, status: number): void {
+    const { settlement, receipts, events } = this.#parts;
+    const rejected = settlement.onLateRefusal(token, status);
+    // No receipt that still comes is this submit's.
+    receipts.learn(rejected);
+    const { message, category } = token.inFlight;
+    // Not durable means that we stop: then it stays `unknown`, which is true as well.
+    if (message.resends === 0) events.write(rejected, () => {}, category === 'otp');
   }
 
   /** Its receipt may be lost: the carrier is asked what became of it. */

@@ -5,7 +5,7 @@ import { commandIds } from '../../cluster/operator-commands/watch-commands.ts';
 import { log } from '../../platform/log.ts';
 import type { DecisionRing } from '../flight/decision-ring.ts';
 import type { AssembledCarrier } from './assemble.ts';
-import { contractOf } from './pacing/contract-rate.ts';
+import { contractOf } from './pacing/pacing.ts';
 import type { BindStatus } from './binds/binds.ts';
 
 export function followCommands(made: AssembledCarrier, commands: CarrierCommands): void {

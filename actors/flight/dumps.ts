@@ -3,14 +3,13 @@
 // disk costs a log line and nothing else.
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Decision, FlightSource } from './flight.ts';
+import { type Decision, type FlightSource, decisionFields } from './flight.ts';
 import { type Clock, nextTurn } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { packetsOf, pcapHead, pcapPacket } from '../../smpp/flight/pcap.ts';
 import { readRecords } from '../../smpp/flight/records.ts';
-import { decisionLine } from './decision-line.ts';
 
 export type DumpSettings = {
   readonly folder: string;
@@ -64,7 +63,9 @@ export class FlightDumps {
     const path = join(folder, `${name}.pcap`);
     await this.#writeSlices(path, pcapHead, packetsOf(recording), pcapPacket);
     const beside = join(folder, `${name}.decisions.jsonl`);
-    await this.#writeSlices(beside, noOctets, decisions, (each) => Buffer.from(`${decisionLine(each)}\n`));
+    await this.#writeSlices(beside, noOctets, decisions, (each) =>
+      Buffer.from(`${JSON.stringify(decisionFields(each))}\n`),
+    );
     log.warn({ carrier: this.#carrier, file: path }, 'what was recorded of the lost session is in a file');
     await this.#removeOldest();
   }

@@ -159,3 +159,14 @@ function readJson<T>(octets: Uint8Array): T | null {
     return null;
   }
 }
+
+/** A decision as one JSON line: the output of the command with --json, and a line in the file of a lost session. */
+export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {
+  return {
+    at: new Date(atMs).toISOString(),
+    kind,
+    ...(messageId !== null && { message_id: messageId, attempt, segment }),
+    ...(detail !== '' && { detail }),
+    ...(times > 1 && { times }),
+  };
+}

@@ -1,12 +1,12 @@
 // To which account a message from a subscriber belongs: the one that registered the number it was sent to; of
 // several, the one that wrote last to this subscriber from it. The directory in memory answers the first question;
 // the event store is asked only for the second.
-import { type FindWriterReply, querySubjects, queryTimeoutMs } from '../../analytics/contract.ts';
+import { type FindWriterReply, querySubjects } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
 import type { AccountId } from '../../model/ids.ts';
-import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import { queryEventStore } from '../ask-event-store.ts';
 
 /** An account, and the number as it registered it. */
 export type Owner = { readonly accountId: AccountId; readonly sender: string };
@@ -51,16 +51,10 @@ export async function ownersOf(
 export function lastSenderTo(bus: Pick<Bus, 'connection'>, nowMs: () => number): AskWriter {
   return async (subscriber, senders, livemode) => {
     const sinceMs = nowMs() - limits.inbound.writerLookBackMs;
-    try {
-      const query = JSON.stringify({ subscriber, senders, livemode, sinceMs });
-      const answer = await bus.connection.request(querySubjects.findWriter, query, { timeout: queryTimeoutMs });
-      const reply = answer.json<FindWriterReply>();
-      if (reply.result === 'unavailable') return 'unavailable';
-      if (reply.result === 'none') return null;
-      return { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender };
-    } catch (error) {
-      ignoring(error, 'the event store did not say who wrote last to a subscriber');
-      return 'unavailable';
-    }
+    const query = { subscriber, senders, livemode, sinceMs };
+    const reply = await queryEventStore<FindWriterReply>(bus, querySubjects.findWriter, query);
+    if (reply.result === 'unavailable') return 'unavailable';
+    if (reply.result === 'none') return null;
+    return { accountId: reply.writer.accountId as AccountId, sender: reply.writer.sender };
   };
 }

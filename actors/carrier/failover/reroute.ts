@@ -14,7 +14,6 @@ import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Completion } from '../outcome/completion.ts';
 import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
@@ -71,7 +70,7 @@ export class Reroute {
     if (inFlight.neededFromSeq === 0) inFlight.neededFromSeq = from.seq;
     const rerouted = eventOfMessage(message, {
       kind: 'rerouted',
-      attempt: attemptNumber(message.delays, inFlight.tries),
+      attempt: inFlight.attempt,
       error: reroutedText(to, why),
       detail: String(message.hop),
       epoch: inFlight.epoch,

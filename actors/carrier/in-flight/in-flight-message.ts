@@ -8,7 +8,7 @@ import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
-import { triesMax } from './attempt.ts';
+import { attemptNumber, triesMax } from './attempt.ts';
 import {
   type Closing,
   type Deferral,
@@ -72,6 +72,11 @@ export class InFlightMessage {
 
   get state(): InFlightState {
     return this.#state;
+  }
+
+  /** The number of its last submit, as its events say it. */
+  get attempt(): number {
+    return attemptNumber(this.message.delays, this.tries);
   }
 
   /** A segment is written and not answered. */
@@ -142,11 +147,7 @@ export class InFlightMessage {
   }
 
   get segmentCountToSend(): number {
-    let count = 0;
-    for (let segment = 1; segment <= this.pdus.length; segment += 1) {
-      if ((this.#accepted & (1 << segment)) === 0) count += 1;
-    }
-    return count;
+    return this.segmentsToSend().length;
   }
 
   /** Its record was delivered again. True when it had lapsed: then it is ours again, and goes on. */

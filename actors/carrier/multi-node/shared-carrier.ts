@@ -20,8 +20,7 @@ import type { ReplayFloor } from '../deduplication/replay-floor.ts';
 import type { EventPosition } from '../deduplication/replay-index.ts';
 import type { CarrierHealth } from '../failover/health.ts';
 import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
-import { contractOf } from '../pacing/contract-rate.ts';
-import type { Pacing } from '../pacing/pacing.ts';
+import { type Pacing, contractOf } from '../pacing/pacing.ts';
 import type { Receipts } from '../receipts/receipts.ts';
 import type { Sender } from '../submit/sender.ts';
 import type { ClusterClaims } from './cluster-claims.ts';
@@ -43,22 +42,15 @@ type Made = {
   readonly shared: ClusterClaims | null;
 };
 
-/** What the carrier was given. */
 type Given = {
   readonly bus: Bus;
   readonly simulated: SimulatedPorts;
-  readonly leases?: BindLeases;
-  readonly carriers?: CarrierHealthView;
-};
-
-export type SharedCarrierParts = {
-  readonly bus: Bus;
-  readonly made: Made;
-  readonly claims: ClusterClaims;
   readonly leases: BindLeases;
-  readonly simulated: SimulatedPorts;
   /** How the carrier does on the node where it does best. */
   readonly carriers: CarrierHealthView;
+};
+
+type Work = {
   /** Takes work. */
   readonly begin: () => Promise<void>;
   /** Takes none any more. */
@@ -67,12 +59,14 @@ export type SharedCarrierParts = {
   readonly signal: AbortSignal;
 };
 
-/** Takes work from now on, and stops taking any. */
-export type Work = Pick<SharedCarrierParts, 'begin' | 'rest' | 'signal'>;
+type SharedCarrierParts = Given & Work & { readonly made: Made; readonly claims: ClusterClaims };
 
 /** Null where there are no other nodes. */
-export function sharedCarrier(given: Given, made: Made, work: Work): SharedCarrier | null {
-  const { bus, simulated, leases, carriers = everyCarrierIsGood } = given;
+export function sharedCarrier(
+  { bus, simulated, leases, carriers = everyCarrierIsGood }: Pick<Given, 'bus' | 'simulated'> & Partial<Given>,
+  made: Made,
+  work: Work,
+): SharedCarrier | null {
   const claims = made.shared;
   if (claims === null || leases === undefined) return null;
   return new SharedCarrier({ bus, simulated, leases, carriers, made, claims, ...work });

@@ -14,7 +14,6 @@ import { assert } from '../../../platform/assert.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { attemptNumber } from '../in-flight/attempt.ts';
 import type { Deferral } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Completion } from './completion.ts';
@@ -40,7 +39,7 @@ export class Deferrals {
   begin(inFlight: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
     assert(inFlight.isUntouched, 'the carrier may have a part of what is put off');
     const { clock, completion } = this.#parts;
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     const dueAtMs = Math.min(clock.nowMs() + afterMs, inFlight.message.validUntilMs);
     const wait: Deferral = { dueAtMs, why, attempt, refused, isRepeat: false };
     inFlight.defer(wait);
@@ -56,7 +55,7 @@ export class Deferrals {
 
   /** An earlier incarnation told that it is put off, and no more: whether LATER has it, nobody knows. */
   repeat(inFlight: InFlightMessage, { dueAtMs, why }: LaterDeferral): void {
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     const wait: Deferral = { dueAtMs, why, attempt, refused: null, isRepeat: true };
     inFlight.defer(wait);
     this.#repeat(inFlight, wait);

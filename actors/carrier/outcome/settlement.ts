@@ -1,22 +1,21 @@
 // What an answer (or its absence) makes of a message in flight: the events it becomes, and as a value what is to be done
 // with the message next. It moves no message itself: carry-out.ts does, and completion.ts has the rule for the ack.
 import type { CarrierConfig } from '../../../config/configuration.ts';
-import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
-import { attemptNumber } from '../in-flight/attempt.ts';
 import { type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { reportedSegmentOf, segmentsOf } from '../submit/submit-pdu.ts';
 import type { Alternatives } from './alternatives.ts';
-import { coolDownCarrier } from './carrier-cooldown.ts';
 import type { Completion } from './completion.ts';
 import { type Effect, finish, nextStep, nothing, queue, settle } from './next-step.ts';
-import { type Outcome, decideOutcome } from './outcome.ts';
+import { type Outcome, type OutcomeInput, decideOutcome } from './outcome.ts';
 import { type Resend, endOf } from './resend.ts';
 import type { UnknownSubmits } from './unknown-submits.ts';
 
@@ -71,28 +70,68 @@ export class Settlement {
     return this.#refused(inFlight, { status, statusName, segment, attempt, mayComeBack: false });
   }
 
+  /**
+   * A refusal after its response timer: the message is `unknown`, and now the carrier says that it did not take it. That
+   * settles the message. Nothing is sent again, here or elsewhere: the record that would bring a lost decision back is
+   * acked, and after `unknown` clients were promised no further copy (decision 61).
+   */
+  onLateRefusal({ inFlight, segment, attempt }: SubmitToken, status: number): DeliveryEvent {
+    const { onOutcome, clock } = this.#parts;
+    const error = nameOfStatus(status);
+    this.#countResponse(status);
+    const refusal = { status, statusName: error, segment, attempt, mayComeBack: false };
+    const outcome = this.#outcomeOf(inFlight, refusal, 'none');
+    // Where another copy was decided, this refusal does not know what becomes of that.
+    const verdict = inFlight.message.resends === 0 ? ({ action: 'reject' } as const) : outcome;
+    onOutcome?.(inFlight, { ...refusal, statusName: `${error}, late` }, verdict);
+    this.#coolDown(outcome, error);
+    return eventOfMessage(inFlight.message, {
+      kind: 'rejected',
+      segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
+      attempt,
+      error,
+      epoch: inFlight.epoch,
+      atMs: clock.nowMs(),
+    });
+  }
+
   #answered({ inFlight, segment }: SubmitToken, status: number): void {
     inFlight.answered(segment);
+    this.#countResponse(status);
+  }
+
+  #countResponse(status: number): void {
     metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(status) });
   }
 
   #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {
-    const { carrier } = this.#parts;
-    const { statusName } = refusal;
     // Once the carrier has a part of it, it can go nowhere else.
     const mayLeave = !inFlight.isPartAccepted && inFlight.state !== 'settling' && inFlight.state !== 'resending';
     const alternative = mayLeave ? this.#parts.alternatives.best(inFlight.message) : null;
-    const outcome = decideOutcome({
-      status: refusal.status,
-      statusName,
-      category: inFlight.category,
-      attempt: inFlight.message.delays + inFlight.tries,
-      overrides: carrier.errors,
-      alternative: alternative?.how ?? 'none',
-    });
+    const outcome = this.#outcomeOf(inFlight, refusal, alternative?.how ?? 'none');
     this.#parts.onOutcome?.(inFlight, refusal, outcome);
-    coolDownCarrier(this.#parts, outcome, statusName);
+    this.#coolDown(outcome, refusal.statusName);
     return this.#effectOf(inFlight, refusal, outcome);
+  }
+
+  #outcomeOf(inFlight: InFlightMessage, refusal: Refusal, alternative: OutcomeInput['alternative']): Outcome {
+    const { status, statusName } = refusal;
+    const { category, message, tries } = inFlight;
+    const overrides = this.#parts.carrier.errors;
+    return decideOutcome({ status, statusName, category, attempt: message.delays + tries, overrides, alternative });
+  }
+
+  /** What a refusal asks for on behalf of the carrier: less of its rate, a rest, or none of our traffic until somebody has looked. */
+  #coolDown(outcome: Outcome, status: string): void {
+    const { carrier, pacing, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (outcome.action === 'stop') {
+      log.error({ alarm: 'carrier_refuses_us', carrier: carrier.name, status }, 'the carrier refuses this account');
+      return pacing.pauseUntil(nowMs + outcome.afterMs);
+    }
+    if (outcome.action !== 'later' && outcome.action !== 'next') return;
+    if (outcome.slower) pacing.slowDown(nowMs, status);
+    if (outcome.pauseMs > 0) pacing.pauseUntil(nowMs + outcome.pauseMs);
   }
 
   #effectOf(inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome): Effect {
@@ -145,7 +184,7 @@ export class Settlement {
    * itself: one segment's receipt must not speak for the others.
    */
   onUnresolved(inFlight: InFlightMessage): Effect {
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     try {
       inFlight.pdus = segmentsOf(inFlight.message, this.#parts.carrier);
     } catch (error) {
@@ -163,7 +202,7 @@ export class Settlement {
   /** The message ends before it was written. */
   onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): Effect {
     const { completion, whyAvoided, clock } = this.#parts;
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     // Why it could not go out in time is what the client wants to know.
     const reason = status === 'expired' ? (inFlight.lastRefusal ?? whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
@@ -191,7 +230,7 @@ export class Settlement {
    * that the next owner sends it instead of taking it for `unknown`.
    */
   onNotWritten(inFlight: InFlightMessage): void {
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     const segment = inFlight.segmentsToSend()[0] ?? 1;
     const detail = `not_written.${inFlight.tries}`;
     this.#parts.completion.closeIntent(inFlight, { segment, attempt, error: 'not_written', detail });

@@ -3,6 +3,7 @@
 // (sliding-window.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
 // carrier says "too fast", the rate falls (throttle-backoff.ts). It never decides which message goes.
 import type { Pace } from '../../../cluster/operator-commands/contract.ts';
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import { ThrottleBackoff } from './throttle-backoff.ts';
 
@@ -46,6 +47,12 @@ const madeUpMs = 200;
 /** What comes at once is written at this rate, but for as much as a late timer gathers. */
 const spreadShare = 1.25;
 const lumpMs = 20;
+
+/** What the contract allows: segments per second over all its binds. */
+export function contractOf({ tps, tpsScope, binds }: Pick<CarrierConfig, 'tps' | 'tpsScope' | 'binds'>): number {
+  if (tpsScope !== 'bind') return tps;
+  return tps * binds.filter((bind) => bind.type !== 'receiver').reduce((sum, bind) => sum + bind.count, 0);
+}
 
 export function pacing(segmentsPerSecond: number): Pacing {
   const slidingWindow = new SlidingWindow(segmentsPerSecond);

@@ -11,8 +11,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
-import type { KnownReceipt } from './receipt-numbers.ts';
-import type { Parked } from './receipts.ts';
+import type { KnownReceipt, Parked } from './receipts.ts';
 
 type ParkedReceipt = { readonly kind: 'receipt'; readonly receipt: KnownReceipt } & Parked;
 

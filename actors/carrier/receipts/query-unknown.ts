@@ -11,7 +11,7 @@ import type { QueryFields, ShortMessage } from '../../../smpp/pdu.ts';
 import type { QueryAnswer, QueryDone } from '../../../smpp/query-window.ts';
 import type { ReceiptState } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
-import type { KnownReceipt } from './receipt-numbers.ts';
+import type { KnownReceipt } from './receipts.ts';
 
 export type QueryUnknownParts = {
   readonly receiptId: CarrierConfig['receiptId'];

@@ -14,13 +14,19 @@ import { log, maskNumber } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
+import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
 import type { Outstanding } from './outstanding.ts';
 import type { Submitted } from '../in-flight/facts.ts';
-import type { KnownReceipt } from './receipt-numbers.ts';
 import type { Resend } from '../outcome/resend.ts';
 import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
+
+/** `recipient` in E.164. `swapped`: the destination, where that can be a recipient too. */
+export type KnownReceipt = Receipt & { readonly swapped?: string };
+
+/** What an address can mean as a recipient of ours, in E.164; null: nothing. */
+export type RecipientOf = (address: string, ton: number) => string | null;
 
 export type ReceiptsParts = {
   readonly carrier: string;
@@ -276,4 +282,26 @@ export class Receipts {
 function errorOf(receipt: Receipt): string {
   const code = receipt.errorCode === '' ? '' : `:${receipt.errorCode}`;
   return `receipt_${receipt.state}${code}`;
+}
+
+/** Without a country's number plan: international numbers alone. */
+export const asWritten: RecipientOf = (address) => {
+  if (!/^\+?[1-9]\d{6,14}$/.test(address)) return null;
+  return address.startsWith('+') ? address : `+${address}`;
+};
+
+/**
+ * Whose receipt it is. Carriers write the recipient as they like: internationally or nationally, under any type of
+ * number, some with source and destination exchanged. Nothing is settled by a number alone: the exchanged reading counts
+ * only beside the message's own id.
+ */
+export function withNumbers(
+  receipt: Receipt,
+  { source, sourceTon, destination, destinationTon }: ShortMessagePdu,
+  recipientOf: RecipientOf,
+): KnownReceipt {
+  const plain = source.startsWith('+') ? source : `+${source}`;
+  const recipient = recipientOf(source, sourceTon) ?? plain;
+  const swapped = recipientOf(destination, destinationTon);
+  return swapped === null || swapped === recipient ? { ...receipt, recipient } : { ...receipt, recipient, swapped };
 }

@@ -11,7 +11,6 @@ import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
-import { attemptNumber } from '../in-flight/attempt.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { EventSequence } from '../deduplication/event-sequence.ts';
@@ -106,12 +105,7 @@ export class Sender {
 
   /** No bind may take anything: what has its intent and was not begun is published as not written, and handed back. */
   standDown(): ReadonlySet<InFlightMessage> {
-    const ready = this.#ready.slice(this.#readyAt);
-    const idle = ready.filter(({ inFlight }) => inFlight.state === 'sending' && inFlight.isUntouched);
-    const back = new Set(idle.map(({ inFlight }) => inFlight));
-    if (back.size === 0) return back;
-    this.#ready = ready.filter(({ inFlight }) => !back.has(inFlight));
-    this.#readyAt = 0;
+    const back = this.#takeBack((inFlight) => inFlight.isUntouched);
     for (const inFlight of back) this.#parts.onNotWritten(inFlight);
     return back;
   }
@@ -205,7 +199,7 @@ export class Sender {
     inFlight.beginIntent(claims.epoch(), chosenAtMs, sequence.next, slots);
     this.#reserved += slots;
     const { epoch, progress } = inFlight;
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     const draft = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
     inFlight.write(events, eventOfMessage(inFlight.message, draft), this.#intentIsOver, null);
   }
@@ -247,14 +241,19 @@ export class Sender {
     const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
     const oldest = this.#ready[this.#readyAt];
     if (oldest === undefined || oldest.inFlight.intentAtMs > beforeMs) return;
-    const isOld = ({ inFlight }: ReadySegment) =>
-      inFlight.state === 'sending' && inFlight.intentAtMs <= beforeMs && !inFlight.isOut;
-    const ready = this.#ready.slice(this.#readyAt);
-    const old = new Set(ready.filter(isOld).map(({ inFlight }) => inFlight));
-    if (old.size === 0) return;
-    this.#ready = ready.filter(({ inFlight }) => !old.has(inFlight));
-    this.#readyAt = 0;
+    const old = this.#takeBack((inFlight) => inFlight.intentAtMs <= beforeMs && !inFlight.isOut);
     for (const inFlight of old) onIntentOld(inFlight);
+  }
+
+  /** Takes out the messages whose segments may be written, have not been begun, and of which this is so. */
+  #takeBack(isSo: (inFlight: InFlightMessage) => boolean): ReadonlySet<InFlightMessage> {
+    const ready = this.#ready.slice(this.#readyAt);
+    const back = new Set(
+      ready.map(({ inFlight }) => inFlight).filter((each) => each.state === 'sending' && isSo(each)),
+    );
+    this.#ready = ready.filter(({ inFlight }) => !back.has(inFlight));
+    this.#readyAt = 0;
+    return back;
   }
 
   #writeReady(): void {
@@ -290,7 +289,7 @@ export class Sender {
 
   #write(bind: number, inFlight: InFlightMessage, segment: number, nowMs: number): boolean {
     const { ports, pacing } = this.#parts;
-    const attempt = attemptNumber(inFlight.message.delays, inFlight.tries);
+    const { attempt } = inFlight;
     const token: SubmitToken = { inFlight, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
     if (ports[bind]?.submit(this.#pduOf(inFlight, segment), token) !== true) return false;
     token.number = pacing.written(segmentsPerPdu(inFlight.message, inFlight.pdus), bind, nowMs);

@@ -1,7 +1,7 @@
 // Asking about late answered submits: when, how often, what an answer becomes; and the whole way of a real carrier
 // against the simulator, where the receipt can never come because nobody is bound to take it.
 import { afterEach, describe, expect, test } from 'vitest';
-import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipt-numbers.ts';
+import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipts.ts';
 import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { plainWire } from '../../../../config/wire.ts';

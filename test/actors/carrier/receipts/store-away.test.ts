@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
 import { parkReceipt } from '../../../../actors/carrier/receipts/parked-receipts.ts';
-import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipt-numbers.ts';
+import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipts.ts';
 import { type Parked, Receipts } from '../../../../actors/carrier/receipts/receipts.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import type { FindSubmittedReply } from '../../../../analytics/contract.ts';
