@@ -32,11 +32,12 @@ export class Link {
   readonly #clock: Clock;
   readonly #write: WriteBytes;
   readonly #tap: PduTap | undefined;
-  readonly #framer = new Framer((buffer, start, end) => {
+  readonly #onFrame = (buffer: Buffer, start: number, end: number): void => {
     if (this.#ended) return;
     this.#tap?.received(buffer, start, end);
     this.#handlers.onPdu(decodePdu(buffer, start, end));
-  });
+  };
+  readonly #framer = new Framer(this.#onFrame);
   #slab = Buffer.allocUnsafeSlow(limits.smpp.slabBytes);
   #from = 0;
   #at = 0;
@@ -59,7 +60,8 @@ export class Link {
     this.#write = write;
     this.#tap = tap;
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    const onData = (chunk: Buffer) => this.#onData(chunk);
+    socket.on('data', onData);
     socket.on('drain', () => this.#onDrained());
     socket.on('error', (error) => (this.#lastError = messageOf(error)));
     // The peer sent FIN; half-open sessions are useless in SMPP.
