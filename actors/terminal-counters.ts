@@ -16,7 +16,7 @@ export function countTerminalEvent(event: Pick<DeliveryEvent, 'carrier' | 'categ
   if (status !== undefined) counterOf(event.carrier, event.category, status).inc();
 }
 
-/** All of a carrier stand at 0 from the beginning; carrier-metrics.ts says why. */
+/** All of a carrier stand at 0 from the beginning; carrier-counters.ts says why. */
 export function registerTerminalCounters(carrier: string): void {
   for (const category of categories) for (const status of endsOfSending) counterOf(carrier, category, status).inc(0);
 }

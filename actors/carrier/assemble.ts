@@ -49,7 +49,7 @@ import { parkReceipt } from './receipts/parked-receipts.ts';
 import { lookUpReceipt } from './receipts/receipt-look-up.ts';
 import { receiptFormLearnt } from './receipts/receipt-form.ts';
 import { Receipts, type RecipientOf, asWritten } from './receipts/receipts.ts';
-import { beginCounters } from './carrier-metrics.ts';
+import { beginCounters } from './carrier-counters.ts';
 import { countTerminalEvent } from '../terminal-counters.ts';
 import { Alternatives } from './outcome/alternatives.ts';
 import { Completion } from './outcome/completion.ts';

@@ -12,7 +12,7 @@ import { log } from '../../platform/log.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier } from './assemble.ts';
 import { contractOf } from './pacing/pacing.ts';
-import { setGauges } from './carrier-metrics.ts';
+import { setGauges } from './carrier-gauges.ts';
 import type { FailoverPolicy } from './failover/health-decision.ts';
 import { ThrottlingEpisode } from './pacing/throttling-episode.ts';
 import { takeParked } from './receipts/parked-receipts.ts';

@@ -60,7 +60,7 @@ it('every frame from the socket to the event has a name, in the files of the wal
 function walkOfReceipt(): readonly { readonly file: string; readonly functions: readonly string[] }[] {
   const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
   const section = page.split('\n## The walk of a receipt\n')[1]?.split('\n## ')[0] ?? '';
-  return [...section.matchAll(/^\d+\. ([^:;]+)/gm)].map(([, line = '']) => {
+  return [...section.matchAll(/^\d+\. ([^:;\n]+)/gm)].map(([, line = '']) => {
     const [file = '', ...functions] = [...line.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     return { file, functions };
   });

@@ -1,10 +1,9 @@
 // The gauges of one carrier, set once a second: what an operator sees of it between two messages. One pass over what is
-// held, and nothing on the way of a message. And its counters, which stand at 0 from the beginning.
+// held, and nothing on the way of a message.
 import { carrierStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
 import type { DesiredState } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { registerTerminalCounters } from '../terminal-counters.ts';
 import type { AssembledCarrier } from './assemble.ts';
 import { contractOf } from './pacing/pacing.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
@@ -12,20 +11,6 @@ import { bindStateOf } from './follow-commands.ts';
 
 const desiredStateOrder: readonly DesiredState[] = ['running', 'paused', 'drained'];
 const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];
-
-/** Of all that submit_sm_resp may say, what tells of the contract. */
-const watchedStatuses = ['ESME_ROK', 'ESME_RTHROTTLED', 'ESME_RMSGQFUL'];
-
-/** Of a series that begins with its first burst no rate shows that burst: an alert would be silent in the very minute it is for. */
-export function beginCounters(carrier: string): void {
-  registerTerminalCounters(carrier);
-  for (const status of watchedStatuses) metrics.submitResponses.inc({ carrier, status }, 0);
-  for (const category of categories) {
-    metrics.carrierUnknown.inc({ carrier, category }, 0);
-    metrics.resentByPolicy.inc({ carrier, category }, 0);
-  }
-  metrics.reconnects.inc({ carrier }, 0);
-}
 
 /** `paces`: some of the contract is this node's. */
 export function setGauges(made: AssembledCarrier, paces: boolean): void {
