@@ -65,8 +65,10 @@ export async function sendItems(
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
+  /** An OTP is as urgent as the single messages that other items pause for. */
+  let isOtp = false;
   for (let index = 0; index < items.length; index += 1) {
-    if (slices.isOver) await slices.next();
+    if (slices.isOver) await slices.next(isOtp);
     const before = known?.[index];
     if (before !== undefined && before !== null) {
       results[index] = before;
@@ -81,6 +83,7 @@ export async function sendItems(
       continue;
     }
     const { message } = judged;
+    isOtp = message.category === 'otp';
     while (flight.count >= inFlightMax) await flight.landing();
     while (parts.capacity.mustWait(message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
     if (clock.monotonicMs() >= endAtMs) {

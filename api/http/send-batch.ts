@@ -7,7 +7,7 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/principal-gates.ts';
-import { type FieldProblem, type Problem, problemOf, problemOfFields, problemOfRefusal } from '../problem.ts';
+import { type FieldProblem, type Problem, problem, problemOf, problemOfFields, problemOfRefusal } from '../problem.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -111,7 +111,9 @@ async function sendParsed(sending: SendBatch): Promise<StepResult> {
   const slices = parts.turns.slices();
   if (idempotencyKey === '' || automatic !== null) {
     const idOf = automatic === null ? () => newMessageId(parts.clock.nowMs()) : automaticIds(sending, automatic);
-    const results = await sendItems(parts, principal, items, { idOf, claim: null }, slices);
+    const work = () => sendItems(parts, principal, items, { idOf, claim: null }, slices);
+    const results = await parts.turns.run(items.length, work);
+    if (results === null) return tooManyBatches;
     exchange.json(202, await batchAnswer(results, slices));
     return 'answered';
   }
@@ -120,9 +122,20 @@ async function sendParsed(sending: SendBatch): Promise<StepResult> {
   const keyed = keyedRequest(parts, operation, sending, (kept) =>
     answerOfKept(parts.cipher.open(kept, keyed.place.hash).toString('utf8'), idOf, slices),
   );
-  const outcome = await parts.idempotent.run(keyed, (claim) => sendClaimed(sending, { claim, keyed, idOf, slices }));
-  return answerOutcome(exchange, outcome);
+  // The lease of the key begins when the batch does, not while it waits for others.
+  const outcome = await parts.turns.run(items.length, () =>
+    parts.idempotent.run(keyed, (claim) => sendClaimed(sending, { claim, keyed, idOf, slices })),
+  );
+  return outcome === null ? tooManyBatches : answerOutcome(exchange, outcome);
 }
+
+const tooManyBatches = problem(
+  503,
+  'overloaded',
+  'other batches took too long: nothing of this one was accepted',
+  [],
+  2,
+);
 
 type Claimed = {
   readonly claim: Claim;

@@ -45,7 +45,7 @@ export type SendSmsParts = AcceptParts &
     readonly audit: RefusalAudit;
     readonly admit: Admit;
     readonly explain: Explain;
-    /** Shared by all batches of the thread. */
+    /** Shared with all batches of the thread, which leave time for single messages. */
     readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
   };
@@ -159,6 +159,7 @@ function checkMessageCapacity({ parts, request, admitted }: SendSms): StepResult
 }
 
 function accept(sending: SendSms): StepResult | Promise<StepResult> {
+  sending.parts.turns.singleArrived();
   return sending.keyed === null ? acceptPlain(sending) : acceptKeyed(sending, sending.keyed);
 }
 

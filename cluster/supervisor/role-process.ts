@@ -7,6 +7,7 @@ import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
+import { lowerPriority } from '../../platform/priority.ts';
 import type { Exit } from '../embedded/tether.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -27,6 +28,8 @@ export type RoleOptions = {
   /** The part of the configuration that is the role's. */
   ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
+  /** It is no part of a message's path, and yields the processor to what is (platform/priority.ts). */
+  yields: boolean;
   guardian: Guardian;
 };
 
@@ -41,6 +44,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   const pid = child.pid ?? -1;
   if (child.pid !== undefined) {
     options.guardian.add(child.pid);
+    if (options.yields) lowerPriority(child.pid);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
   send(child, { type: 'settings', env: options.settings });

@@ -116,8 +116,7 @@ export class Intake {
         consumeStream(bus, {
           stream,
           consumer: messageConsumer(lane, carrier, shard, windowPdus),
-          // What is on its way to overflow leaves at once: what comes after it must not wait for another round trip.
-          prefetch: windowPdus + limits.overflow.inFlightMax,
+          prefetch: prefetchOf(category, windowPdus),
           handle: (record) => this.#take(record, lane, false),
           onPoison: (record, reason) => moveToDead(this.#parts.publisher, record, stream, reason),
           lowPriority: category !== 'otp',
@@ -222,6 +221,16 @@ export class Intake {
 /** Somebody has begun with it, and has not told yet what became of that. */
 function isOpen(status: ReplayStatus): boolean {
   return status === 'intent_without_outcome' || status === 'deferred';
+}
+
+/**
+ * OTP on their way to overflow leave at once: what comes after them must not wait for another round trip. Of the others
+ * fewer are asked for, because those that arrive together delay an OTP of the same thread.
+ */
+function prefetchOf(category: Category, windowPdus: number): number {
+  return category === 'otp'
+    ? windowPdus + limits.overflow.inFlightMax
+    : Math.min(windowPdus, limits.overflow.lowPriorityPrefetchMax);
 }
 
 function ackWaitOf(category: Category): number {

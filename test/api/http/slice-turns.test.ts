@@ -1,0 +1,153 @@
+// How bulk work takes turns and pauses beside single messages, on a clock moved by hand.
+import { describe, expect, test } from 'vitest';
+import { SliceTurns } from '../../../api/http/slice-turns.ts';
+import { nextTurn } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const { sliceMs, atOnceMax, largeFrom, waitMsMax, besideSingles } = limits.http.batch;
+const { pauseMs, forMs } = besideSingles;
+
+function withTurns() {
+  const clock = new ManualClock();
+  return { clock, turns: new SliceTurns(clock) };
+}
+
+/** A promise and whether it has settled. */
+function watched<T>(promise: Promise<T>): { promise: Promise<T>; isSettled: () => boolean } {
+  let settled = false;
+  void promise.then(() => {
+    settled = true;
+  });
+  return { promise, isSettled: () => settled };
+}
+
+async function someTurns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+}
+
+describe('the pause between two slices', () => {
+  test('is none without single messages: the next slice waits for a turn only', async () => {
+    const { clock, turns } = withTurns();
+    const slices = turns.slices();
+    await slices.next();
+    await slices.next();
+    expect(clock.timers).toBe(0);
+  });
+
+  test('lasts pauseMs while single messages arrive, and not a moment less', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    const slices = turns.slices();
+    await slices.next();
+    expect(slices.isOver).toBe(false);
+    clock.advance(sliceMs);
+    expect(slices.isOver).toBe(true);
+    const second = watched(slices.next());
+    await someTurns();
+    clock.advance(pauseMs - 0.1);
+    await someTurns();
+    expect(second.isSettled()).toBe(false);
+    clock.advance(0.1);
+    await second.promise;
+  });
+
+  test('is none for the first slice of a piece of work, and none before an OTP', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    const slices = turns.slices();
+    await slices.next();
+    await slices.next(true);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('ends forMs after the last single message, and not a moment before', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    clock.advance(forMs - 1);
+    const before = watched(turns.next());
+    await someTurns();
+    expect(before.isSettled()).toBe(false);
+    clock.advance(pauseMs);
+    await before.promise;
+    clock.advance(1);
+    await turns.next();
+    expect(clock.timers).toBe(0);
+  });
+
+  test('gives one slice to each piece of work in the order of asking', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    const order: string[] = [];
+    const work = async (name: string) => {
+      for (let slice = 0; slice < 3; slice += 1) {
+        await turns.next();
+        order.push(name);
+      }
+    };
+    const both = Promise.all([work('a'), work('b')]);
+    for (let slice = 0; slice < 6; slice += 1) {
+      await someTurns();
+      clock.advance(pauseMs);
+    }
+    await both;
+    expect(order).toEqual(['a', 'b', 'a', 'b', 'a', 'b']);
+  });
+});
+
+describe('large batches', () => {
+  function withWork(count: number) {
+    const { clock, turns } = withTurns();
+    const begun: number[] = [];
+    const ends = Array.from({ length: count }, () => Promise.withResolvers<void>());
+    const runs = ends.map(({ promise }, index) =>
+      turns.run(largeFrom, async () => {
+        begun.push(index);
+        await promise;
+        return index;
+      }),
+    );
+    return { clock, turns, begun, runs, end: (index: number) => ends[index]?.resolve() };
+  }
+
+  test('are at work atOnceMax at a time; one that ends gives its place to the first that waits', async () => {
+    const { begun, runs, end } = withWork(atOnceMax + 2);
+    await someTurns();
+    expect(begun).toHaveLength(atOnceMax);
+    end(0);
+    expect(await runs[0]).toBe(0);
+    await someTurns();
+    expect(begun.slice(atOnceMax)).toEqual([atOnceMax]);
+    for (let index = 0; index < atOnceMax + 2; index += 1) end(index);
+    await Promise.all(runs);
+    expect(begun).toHaveLength(atOnceMax + 2);
+  });
+
+  test('give their place back when they fail', async () => {
+    const { turns } = withTurns();
+    for (let time = 0; time < atOnceMax + 1; time += 1)
+      await expect(turns.run(largeFrom, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+    expect(await turns.run(largeFrom, () => Promise.resolve('worked'))).toBe('worked');
+  });
+
+  test('do not begin when they would wait longer than waitMsMax, and leave their place in the row', async () => {
+    const { clock, begun, runs, end } = withWork(atOnceMax + 1);
+    const last = watched(runs[atOnceMax] as Promise<number | null>);
+    clock.advance(waitMsMax - 1);
+    await someTurns();
+    expect(last.isSettled()).toBe(false);
+    clock.advance(1);
+    expect(await last.promise).toBeNull();
+    for (let index = 0; index < atOnceMax; index += 1) end(index);
+    await Promise.all(runs);
+    expect(begun).toHaveLength(atOnceMax);
+    expect(clock.timers).toBe(0);
+  });
+
+  test('do not hold up small ones', async () => {
+    const { turns, runs, end } = withWork(atOnceMax + 1);
+    expect(await turns.run(largeFrom - 1, () => Promise.resolve('small'))).toBe('small');
+    for (let index = 0; index <= atOnceMax; index += 1) end(index);
+    await Promise.all(runs);
+  });
+});
