@@ -29,7 +29,7 @@ export const bindSchema = mapOf({
     ton: whole(0, 6).default(0),
     npi: whole(0, 18).default(0),
     range: words(0, 40).default(''),
-  }).default({ ton: 0, npi: 0, range: '' }),
+  }).prefault({}),
   type: oneOf(['transceiver', 'transmitter', 'receiver']).default('transceiver'),
   window: whole(1, 1_000).default(10),
   count: whole(1, 64).default(1),
@@ -60,21 +60,12 @@ export function bindOf(from: BindFile, env: Record<string, string | undefined>):
 }
 
 /** The bind to the simulator; the simulator reads its credentials from the same configuration. */
-export function simulatedBind(listed: BindFile | undefined): BindConfig {
-  return {
-    host: '127.0.0.1',
-    port: 0,
-    systemId: listed?.system_id ?? 'heliograph',
-    password: listed?.password ?? 'simulate',
-    systemType: listed?.system_type ?? '',
-    interfaceVersion: listed?.interface_version ?? 0x34,
-    addressRange: listed?.address_range ?? { ton: 0, npi: 0, range: '' },
-    type: 'transceiver',
-    window: listed?.window ?? 100,
-    count: listed?.count ?? 2,
-    tls: false,
-  };
+export function simulatedBind(listed = bindSchema.parse(simulatorDefaults)): BindConfig {
+  const password = listed.password ?? 'simulate';
+  return { ...bindOf(listed, {}), host: '127.0.0.1', port: 0, password, type: 'transceiver', tls: false };
 }
+
+const simulatorDefaults = { host: '127.0.0.1', system_id: 'heliograph', window: 100, count: 2 };
 
 function tlsOf(from: BindFile['tls']): false | TlsConfig {
   if (from === false) return false;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { SetupError, ignoring } from '../platform/errors.ts';
 import { secretBytes } from '../platform/random.ts';
 
-export type NodeIdentity = {
+type NodeIdentity = {
   /** `HELIOGRAPH_NODE`, or the host's name and a few random characters. */
   readonly node: string;
   /** Identifies this folder on this host: the same at every start. */

@@ -1,14 +1,15 @@
 // Text of heliograph.yaml → Configuration, or BadConfiguration with every problem: YAML syntax first, then the schema,
-// then what a schema cannot check (duplicate names, unknown carriers, a missing secret).
-import type { Configuration } from './configuration.ts';
-import { sandboxCarrierName } from './configuration.ts';
-import { packReader } from './country-packs.ts';
+// then what a schema cannot check (duplicate names, unknown carriers, a missing secret, PDU settings that contradict each
+// other). It also reads country packs: those of Heliograph by name (bd, fr), an operator's own by file.
+import { type Configuration, sandboxCarrierName, type CarrierConfig } from './configuration.ts';
 import { BadConfiguration } from './bad-configuration.ts';
-import { type Place, problemAt, problemsOf } from './problems.ts';
+import { type Place, problemAt, problemsOf, readYaml } from './yaml-file.ts';
 import { configurationSchema } from './schema.ts';
 import { storeMbNeeded, streamMbDefault } from '../platform/limits-streams.ts';
-import { wireProblems } from './wire-problems.ts';
-import { readYaml } from './yaml-file.ts';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { messageOf } from '../platform/errors.ts';
+import { type PackFile, type PackReader, packSchema } from './country-schema.ts';
 
 export function parseConfiguration(
   text: string,
@@ -108,4 +109,55 @@ function crossProblems(
     );
   }
   return problems;
+}
+
+type WireProblem = { path: string[]; text: string };
+
+function wireProblems({ wire, binds }: CarrierConfig): WireProblem[] {
+  const problems: WireProblem[] = [];
+  const { gsm7DataCoding, ucs2DataCoding, latin1DataCoding, latin1, concatenation } = wire.text;
+  const same = (key: string, value: number) => {
+    problems.push({ path: ['text', key], text: `found ${value} for two alphabets, expected one data_coding for each` });
+  };
+  if (gsm7DataCoding === ucs2DataCoding) same('ucs2_data_coding', ucs2DataCoding);
+  if (latin1 !== 'never' && latin1DataCoding === gsm7DataCoding) same('latin1_data_coding', latin1DataCoding);
+  if (latin1 !== 'never' && latin1DataCoding === ucs2DataCoding) same('latin1_data_coding', latin1DataCoding);
+  // Optional parameters exist since 3.4 (SMPP 3.4 §3.2.5.1): a carrier of 3.3 refuses or ignores them.
+  if (binds.every(({ interfaceVersion }) => interfaceVersion >= 0x34)) return problems;
+  const before = 'which a bind with interface_version 0x33 cannot send';
+  if (wire.tlvs.length > 0)
+    problems.push({ path: ['tlvs'], text: `found optional parameters, ${before}, expected none` });
+  if (concatenation !== 'udh') {
+    problems.push({ path: ['text', 'concatenation'], text: `found "${concatenation}", ${before}, expected udh` });
+  }
+  return problems;
+}
+
+const shippedFolder = join(import.meta.dirname, '../policy/country/packs');
+
+/** Pack files are relative to the folder of `configFile`. */
+function packReader(configFile: string): PackReader {
+  return (pack) => {
+    const isFile = /\.ya?ml$/.test(pack);
+    if (!isFile && !/^[a-z]{2,8}$/.test(pack)) return null;
+    const file = isFile ? join(dirname(configFile), pack) : join(shippedFolder, `${pack}.yaml`);
+    return existsSync(file) ? readPack(file) : null;
+  };
+}
+
+function readPack(file: string): PackFile {
+  const short = relative(process.cwd(), file);
+  const fileName = short.startsWith('..') ? file : short;
+  const { place, content } = readYaml(textOf(file, fileName), fileName);
+  const parsed = packSchema.safeParse(content);
+  if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
+  return parsed.data;
+}
+
+function textOf(file: string, fileName: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new BadConfiguration([`${fileName}: cannot be read (${messageOf(error)})`]);
+  }
 }

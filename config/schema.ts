@@ -4,18 +4,16 @@ import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { categories } from '../model/message.ts';
 import { senderKinds } from '../model/sender.ts';
-import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
-import { sharesOf, sharesSchema } from './shares-schema.ts';
-import { streamMbOf, streamsSchema } from './streams-schema.ts';
-import type { CarrierConfig, Configuration, SimulatorConfig } from './configuration.ts';
+import { limitsOf, limitsSchema } from './limits-schema.ts';
+import { type CarrierConfig, type Configuration, type SimulatorConfig, sandboxCarrierName } from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
-import { sandboxCarrierName } from './configuration.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
-import { contentSchema, ingressKeys } from './http-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
+import { parseNetwork } from '../model/ip-address.ts';
+import { domainOf, wordsOf } from '../model/words-and-links.ts';
 
 /** Parsed YAML → Configuration, with `sandbox` among the carriers. */
 export function configurationSchema(env: Record<string, string | undefined>, readPack: PackReader) {
@@ -32,23 +30,8 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         otpFailoverAfterMs: file.routing.otp_failover_after_s * 1_000,
         othersFailoverAfterMs: file.routing.others_failover_after_s * 1_000,
       },
-      retention: {
-        historyDays: file.retention.history_days,
-      },
-      limits: {
-        queueMessagesMax: file.limits.queue_messages_max,
-        accountQueueMax: {
-          otp: file.limits.account_queue_max.otp,
-          txn: file.limits.account_queue_max.transactional,
-          promo: file.limits.account_queue_max.promotional,
-        },
-        streamReplicas: file.limits.stream_replicas,
-        streamStoreMbMax: file.limits.stream_store_mb_max,
-        drainMsMax: file.limits.drain_s_max * 1_000,
-        streamMb: streamMbOf(file.limits.streams),
-        shares: sharesOf(file.limits.shares),
-        apiKeyDaysDefault: file.limits.api_key_days_default,
-      },
+      retention: { historyDays: file.retention.history_days },
+      limits: limitsOf(file.limits),
       actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
       ingress: {
         threads: threadsOf(file.ingress.threads),
@@ -125,22 +108,32 @@ const carrier = mapOf({
   binds: listOf(bindSchema, 16).default([]),
 });
 
-const drainSMax = limits.supervision.carriersDrainMsMax / 1_000;
-const accountQueueMax = mapOf({
-  otp: whole(1_000, 10_000_000).default(accountQueueMaxDefault.otp),
-  transactional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.txn),
-  promotional: whole(1_000, 10_000_000).default(accountQueueMaxDefault.promo),
-});
+const { networksMax } = limits.access;
+const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 
-const routing = mapOf({
-  fallback: listOf(carrierName, 16).default([]),
-  otp_failover_after_s: seconds.default(1),
-  others_failover_after_s: seconds.default(30),
-});
+const networkExpected = 'a network such as 10.0.0.0/8 or 2001:db8::/32, or one address';
+const network = z
+  .string({ error: networkExpected })
+  .refine((text) => parseNetwork(text) !== null, { error: networkExpected });
+
+const phraseExpected = `1 to ${wordsInPhraseMax} words, at most ${wordCharsMax} characters`;
+const phrase = z.string({ error: phraseExpected }).refine(
+  (text) => {
+    if (text.length > wordCharsMax) return false;
+    const words = wordsOf(text);
+    return words.length > 0 && words.length <= wordsInPhraseMax;
+  },
+  { error: phraseExpected },
+);
+
+const domainExpected = 'a domain such as example.com';
+const domain = z
+  .string({ error: domainExpected })
+  .refine((text) => text.length <= domainCharsMax && domainOf(text) !== null, { error: domainExpected });
 
 const fileKeys = {
   carriers: listOf(carrier, 64),
-  sandbox: simulator.default(() => simulator.parse({})),
+  sandbox: simulator.prefault({}),
   routes: listOf(
     mapOf({
       prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
@@ -150,38 +143,27 @@ const fileKeys = {
     }),
     1_000,
   ).default([]),
-  routing: routing.default(() => routing.parse({})),
-  retention: mapOf({
-    history_days: whole(1, 3_650).default(400),
-  }).default({ history_days: 400 }),
-  limits: mapOf({
-    queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
-    account_queue_max: accountQueueMax.default(() => accountQueueMax.parse({})),
-    stream_replicas: whole(1, 5).default(1),
-    stream_store_mb_max: whole(256, 10_000_000).default(24_576),
-    drain_s_max: whole(5, 600).default(drainSMax),
-    streams: streamsSchema,
-    shares: sharesSchema,
-    api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
-  }).default(() => ({
-    queue_messages_max: 5_000_000,
-    account_queue_max: accountQueueMax.parse({}),
-    stream_replicas: 1,
-    stream_store_mb_max: 24_576,
-    drain_s_max: drainSMax,
-    shares: {},
-    api_key_days_default: null,
-  })),
+  routing: mapOf({
+    fallback: listOf(carrierName, 16).default([]),
+    otp_failover_after_s: seconds.default(1),
+    others_failover_after_s: seconds.default(30),
+  }).prefault({}),
+  retention: mapOf({ history_days: whole(1, 3_650).default(400) }).prefault({}),
+  limits: limitsSchema,
   actors: mapOf({
     threads: threads.default('auto'),
     flight_dumps: whole(0, 1_000).default(40),
-  }).default({ threads: 'auto', flight_dumps: 40 }),
-  ingress: mapOf({ threads: threads.default('auto'), ...ingressKeys }).default({
-    threads: 'auto',
-    trusted_proxies: [],
-    proxy_header: 'x-forwarded-for',
-  }),
-  content: contentSchema,
+  }).prefault({}),
+  ingress: mapOf({
+    threads: threads.default('auto'),
+    trusted_proxies: listOf(network, networksMax).default([]),
+    proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
+  }).prefault({}),
+  content: mapOf({
+    words: listOf(phrase, wordsMax * 10).default([]),
+    links_denied: listOf(domain, domainsMax * 10).default([]),
+    links_allowed: listOf(domain, domainsMax * 10).default([]),
+  }).prefault({}),
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 

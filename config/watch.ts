@@ -12,7 +12,7 @@ import type { Configuration } from './configuration.ts';
 import { BadConfiguration } from './bad-configuration.ts';
 import { reloadVerdict } from './reload.ts';
 
-export type WatchOptions = {
+type WatchOptions = {
   readonly file: string;
   readonly inEffect: Configuration;
   /** Text → configuration; throws BadConfiguration. */
