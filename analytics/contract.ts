@@ -30,7 +30,7 @@ export const recorderSubject = (subject: string): string => `q.recorder.${subjec
  * query requires it, that is at least the last one at the time of the query; null: the answering node does not record,
  * and the latest events may be missing.
  */
-export type Answer<Found> =
+type Answer<Found> =
   | ({ readonly result: 'found'; readonly recordedTo: number | null } & Found)
   | { readonly result: 'none'; readonly recordedTo: number }
   | Unavailable;
@@ -48,7 +48,7 @@ export type Unavailable = {
 export type UnavailableWhy = 'away' | 'behind' | 'busy' | 'young';
 
 /** The query is invalid: no cursor, or a limit out of range. */
-export type BadQuery = { readonly result: 'bad_request'; readonly detail: string };
+type BadQuery = { readonly result: 'bad_request'; readonly detail: string };
 
 /** The node answers within 2 s, with an error if need be; a caller that waits a little longer always gets a reply. */
 export const queryTimeoutMs = 2_500;
@@ -101,7 +101,7 @@ export type ListMessages = {
   readonly createdBeforeMs?: number;
 };
 
-export type Direction = 'outbound' | 'inbound';
+type Direction = 'outbound' | 'inbound';
 
 /**
  * Newest first. A page may be shorter than `limit`, even empty, and have a `nextCursor` for the next page. `none`: no

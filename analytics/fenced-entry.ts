@@ -14,7 +14,7 @@ export class Fenced extends Error {
   }
 }
 
-export type FencedEntryOptions = {
+type FencedEntryOptions = {
   readonly bucket: KV;
   readonly key: string;
   /** The name of the entry in errors. */

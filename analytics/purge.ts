@@ -19,7 +19,7 @@ export type Purge = { run(): Promise<void>; stop(): void };
 const keepMs = limits.carrier.replayWindowMs * 2;
 
 /** The position of a reader of the stream. */
-export type ReaderPosition = {
+type ReaderPosition = {
   readonly name: string;
   /** Durable consumers belong to other programs: this system's readers keep their positions themselves. */
   readonly durable: boolean;
@@ -29,7 +29,7 @@ export type ReaderPosition = {
   readonly outstanding: number;
 };
 
-export type Sample = { readonly atMs: number; readonly lastSeq: number };
+type Sample = { readonly atMs: number; readonly lastSeq: number };
 
 /** `recorded`: the last record in ClickHouse; a recreated EVENTS is not purged by it. */
 export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Clock = systemClock): Purge {

@@ -132,7 +132,7 @@ export type SimulatorConfig = {
   magic: boolean;
 };
 
-export type RouteConfig = {
+type RouteConfig = {
   /** Prefix of the E.164 number, with the plus sign. */
   prefix: string;
   /** Empty: every class. */
@@ -142,7 +142,7 @@ export type RouteConfig = {
   choose: 'listed' | 'cheapest' | 'weighted';
 };
 
-export type RoutingConfig = {
+type RoutingConfig = {
   /** Alternatives after the number's own carrier, in order; empty: no other carrier. */
   fallback: string[];
   /** A carrier without a bound bind for this long is weak: OTP avoids it. */
@@ -151,7 +151,7 @@ export type RoutingConfig = {
   othersFailoverAfterMs: number;
 };
 
-export type RetentionConfig = {
+type RetentionConfig = {
   /** How long delivery events stay in ClickHouse. */
   historyDays: number;
 };

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
 import { createHash } from 'node:crypto';
 
-export type ReloadVerdict =
+type ReloadVerdict =
   | { readonly ok: true; readonly changed: readonly string[] }
   /** One sentence for each change that needs a restart. */
   | { readonly ok: false; readonly needRestart: readonly string[] };

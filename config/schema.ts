@@ -167,7 +167,7 @@ const fileKeys = {
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 
-export type ConfigurationFile = z.infer<ReturnType<typeof fileSchema>>;
+type ConfigurationFile = z.infer<ReturnType<typeof fileSchema>>;
 type CarrierFile = ConfigurationFile['carriers'][number];
 type SimulatorFile = ConfigurationFile['sandbox'];
 

@@ -7,9 +7,9 @@ import { logLevels } from '../platform/log.ts';
 import type { SimulatedPorts } from './configuration.ts';
 
 export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
-export const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
+const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
 /** The default of `npm start`: all roles that exist. */
-export const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
+const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
 
 export type Settings = {
   configFile: string;

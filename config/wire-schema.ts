@@ -69,7 +69,7 @@ export const wireKeys = {
 };
 
 const wireSchema = z.object(wireKeys);
-export type WireFile = z.infer<typeof wireSchema>;
+type WireFile = z.infer<typeof wireSchema>;
 
 /** `country`: its numbers have a national form. */
 export function wireOf(from: WireFile, country: CountryConfig): WireConfig {

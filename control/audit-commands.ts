@@ -120,7 +120,7 @@ async function write(store: Store, record: JsMsg): Promise<void> {
 const actions = { pause: 'paused', drain: 'drained', resume: 'resumed' } as const;
 
 /** The audit record of a command; later commands do not change it. */
-export function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: OperatorCommand): NewAuditRecord {
+function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: OperatorCommand): NewAuditRecord {
   return {
     recordId: id,
     atMs,

@@ -3,6 +3,7 @@
 import type { Msg } from '@nats-io/transport-node';
 import type { ApiKeyId } from '../model/ids.ts';
 import { messageOf } from '../platform/errors.ts';
+import { jsonObjectIn } from '../platform/json.ts';
 import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
@@ -30,16 +31,11 @@ export function recordKeysUsed(bus: Bus, store: Store): () => void {
 }
 
 function readNote(data: Uint8Array): { readonly day: string; readonly keys: readonly ApiKeyId[] } | null {
-  try {
-    const { day, keys } = JSON.parse(Buffer.from(data).toString('utf8')) as { day?: unknown; keys?: unknown };
-    const isDay = typeof day === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(day);
-    const areKeys =
-      Array.isArray(keys) &&
-      keys.length <= limits.keysUsed.keysPerNoteMax &&
-      keys.every((each) => typeof each === 'string');
-    return isDay && areKeys ? { day, keys: keys as ApiKeyId[] } : null;
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, 'a report of used keys is no JSON');
-    return null;
-  }
+  const { day, keys } = jsonObjectIn(data) ?? {};
+  const isDay = typeof day === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(day);
+  const areKeys =
+    Array.isArray(keys) &&
+    keys.length <= limits.keysUsed.keysPerNoteMax &&
+    keys.every((each) => typeof each === 'string');
+  return isDay && areKeys ? { day, keys: keys as ApiKeyId[] } : null;
 }

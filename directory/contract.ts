@@ -26,7 +26,7 @@ export type KeyEntry = {
 };
 
 /** Words and links an account does not send. */
-export type ContentEntry = {
+type ContentEntry = {
   readonly words: readonly string[];
   readonly linksDenied: readonly string[];
   readonly linksAllowed: readonly string[];

@@ -4,10 +4,11 @@
 import type { AccountId } from '../model/ids.ts';
 import type { SubscriberDecision } from '../model/subscriber-decision.ts';
 import { numberKeyOf } from '../model/suppression.ts';
+import { jsonObjectIn } from '../platform/json.ts';
 
 export type DecisionEntry = Pick<SubscriberDecision, 'keyword' | 'sender' | 'atMs'> & { readonly v: 1 };
 
-export type DecisionName = Pick<SubscriberDecision, 'accountId' | 'number' | 'sender'>;
+type DecisionName = Pick<SubscriberDecision, 'accountId' | 'number' | 'sender'>;
 
 const namePattern = /^decision\.(acc_[0-9A-Z]{26})\.(\d{7,15})\.(?:_|[0-9a-f]{2,64})$/;
 
@@ -20,18 +21,13 @@ export const isDecisionName = (name: string): boolean => name.startsWith('decisi
 
 /** Null when the body is no decision. */
 export function decodeDecisionEntry(body: Uint8Array): DecisionEntry | null {
-  try {
-    const value = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()) as DecisionEntry;
-    const isSound =
-      value.v === 1 &&
-      (value.keyword === 'stop' || value.keyword === 'start') &&
-      (value.sender === null || typeof value.sender === 'string') &&
-      typeof value.atMs === 'number';
-    return isSound ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const { v, keyword, sender, atMs } = jsonObjectIn(body) ?? {};
+  const isSound =
+    v === 1 &&
+    (keyword === 'stop' || keyword === 'start') &&
+    (sender === null || typeof sender === 'string') &&
+    typeof atMs === 'number';
+  return isSound ? { v, keyword, sender, atMs } : null;
 }
 
 /** The later word holds; of two at the same moment the one that leaves in peace. */

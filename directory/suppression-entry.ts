@@ -1,5 +1,6 @@
 // One block of suppressed numbers as an entry of the bucket `suppression`: its name, its text, and the version that
 // comes first in the text, so that comparing versions does not read the numbers. Pure.
+import { jsonObjectIn } from '../platform/json.ts';
 import { type Category, categories } from '../model/message.ts';
 import { type SuppressedNumbers, decodeNumbers, encodeNumbers } from '../model/suppression.ts';
 import type { AccountId } from '../model/ids.ts';
@@ -39,17 +40,11 @@ export function versionOfBlock(body: Uint8Array): string | null {
 
 /** Null when the body is no block. */
 export function decodeBlock(body: Uint8Array): readonly SuppressedNumbers[] | null {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  if (!versionPattern.test(text)) return null;
-  let entry: SuppressionBlockEntry;
-  try {
-    entry = JSON.parse(text) as SuppressionBlockEntry;
-  } catch (error) {
-    return error instanceof SyntaxError ? null : unexpected(error);
-  }
-  if (!Array.isArray(entry.lists)) return null;
+  if (versionOfBlock(body) === null) return null;
+  const entry = jsonObjectIn(body);
+  if (!Array.isArray(entry?.['lists'])) return null;
   const lists: SuppressedNumbers[] = [];
-  for (const list of entry.lists as readonly Record<string, unknown>[]) {
+  for (const list of entry['lists'] as readonly Record<string, unknown>[]) {
     const { sender, category } = list;
     const numbers = typeof list['numbers'] === 'string' ? decodeNumbers(list['numbers']) : null;
     const isSound =
@@ -60,8 +55,4 @@ export function decodeBlock(body: Uint8Array): readonly SuppressedNumbers[] | nu
     lists.push({ sender, category: category as Category | null, numbers });
   }
   return lists;
-}
-
-function unexpected(error: unknown): never {
-  throw error;
 }

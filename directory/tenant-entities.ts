@@ -1,6 +1,7 @@
 // The entities of tenants as entries of the KV bucket `directory`: one row each, with its name in the bucket and its
 // fields as JSON that a person can read with the nats tool. The same entity always encodes to the same text, so that
 // comparing texts finds drift. Where an entity comes from is a row of control/projection/tenant-sources.ts. Pure.
+import { jsonObjectIn } from '../platform/json.ts';
 import { categories } from '../model/message.ts';
 import type { AccountEntry, KeyEntry, TemplateEntry } from './contract.ts';
 
@@ -11,7 +12,7 @@ export type TenantEntities = {
 };
 export type EntityKind = keyof TenantEntities;
 
-export type TenantEntity<Entry> = {
+type TenantEntity<Entry> = {
   readonly idOf: (entry: Entry) => string;
   readonly nameOf: (id: string) => string;
   readonly encode: (entry: Entry) => string;
@@ -120,21 +121,10 @@ function entity<Kind extends EntityKind>(
       return JSON.stringify({ v: 1, ...Object.fromEntries(written) });
     },
     decode(id, body) {
-      const value = objectOf(body);
+      const value = jsonObjectIn(body);
       if (value === null || value['v'] !== 1 || !each.every(([name, { is }]) => is(value[name]))) return null;
       const entry = value as TenantEntities[Kind];
       return idOf(entry) === id ? entry : null;
     },
   };
-}
-
-function objectOf(body: Uint8Array): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-    return isObject(value) ? value : null;
-  } catch (error) {
-    // Not JSON: said by the null, and counted by the reader.
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }

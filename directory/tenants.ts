@@ -2,10 +2,18 @@
 // the reader of the bucket puts entries in. Bounded by the bucket's size.
 import { secretMatches, splitApiKey } from '../model/api-key.ts';
 import type { AccountId } from '../model/ids.ts';
-import type { Account, AccountEntry, AccountSuppressions, Authentication, KeyEntry } from './contract.ts';
-import { type NumberOwner, Numbers } from './numbers.ts';
-import { TemplateIndex } from './template-index.ts';
+import type {
+  Account,
+  AccountEntry,
+  AccountSuppressions,
+  Authentication,
+  KeyEntry,
+  AccountTemplates,
+  TemplateEntry,
+} from './contract.ts';
 import { type EntityKind, type TenantEntities, entityOfName, tenantEntities } from './tenant-entities.ts';
+import { senderKindOf } from '../model/sender.ts';
+import { type Category, categories } from '../model/message.ts';
 
 type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
 type Holder<Entry> = { put(entry: Entry): void; remove(id: string): void; count(): number };
@@ -119,3 +127,77 @@ export class Tenants {
 }
 
 const nobodySuppressed: AccountSuppressions = { has: () => false };
+
+/** An account, and the number as it registered it. */
+type NumberOwner = { readonly accountId: AccountId; readonly sender: string };
+
+/** Who gets what subscribers answer. Names with letters are left out: nobody can answer them. */
+class Numbers {
+  readonly #owners = new Map<string, NumberOwner[]>();
+
+  /** Takes over what an account's senders were before and are now. */
+  change(accountId: AccountId, before: Iterable<string>, now: Iterable<string>): void {
+    for (const sender of before) {
+      const digits = digitsOf(sender);
+      if (digits === null) continue;
+      const left = (this.#owners.get(digits) ?? []).filter(
+        (owner) => owner.accountId !== accountId || owner.sender !== sender,
+      );
+      if (left.length > 0) this.#owners.set(digits, left);
+      else this.#owners.delete(digits);
+    }
+    for (const sender of now) {
+      const digits = digitsOf(sender);
+      if (digits === null) continue;
+      const owners = [...(this.#owners.get(digits) ?? []), { accountId, sender }];
+      // Ids sort by time: the account that was there first comes first.
+      this.#owners.set(
+        digits,
+        owners.sort((one, other) => (one.accountId < other.accountId ? -1 : one.accountId > other.accountId ? 1 : 0)),
+      );
+    }
+  }
+
+  /** `digits` without a plus. The account that was there first comes first. */
+  ownersOf(digits: string): readonly NumberOwner[] {
+    return this.#owners.get(digits) ?? [];
+  }
+}
+
+function digitsOf(sender: string): string | null {
+  const kind = senderKindOf(sender);
+  if (kind !== 'numeric' && kind !== 'short_code') return null;
+  return sender.startsWith('+') ? sender.slice(1) : sender;
+}
+
+/** The approved templates of one account. */
+class TemplateIndex implements AccountTemplates {
+  readonly #byId = new Map<string, TemplateEntry>();
+  /** Made when a category is first asked for after a change: thousands of accounts have no templates at all. */
+  #byCategory: ReadonlyMap<Category, readonly TemplateEntry[]> | null = null;
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  put(entry: TemplateEntry): void {
+    this.#byId.set(entry.templateId, entry);
+    this.#byCategory = null;
+  }
+
+  remove(templateId: string): void {
+    this.#byId.delete(templateId);
+    this.#byCategory = null;
+  }
+
+  find(templateId: string): TemplateEntry | undefined {
+    return this.#byId.get(templateId);
+  }
+
+  ofCategory(category: Category): Iterable<TemplateEntry> {
+    this.#byCategory ??= new Map(
+      categories.map((each) => [each, [...this.#byId.values()].filter((entry) => entry.category === each)]),
+    );
+    return this.#byCategory.get(category) ?? [];
+  }
+}

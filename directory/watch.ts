@@ -12,7 +12,7 @@ import { filledEntryName } from './tenant-entities.ts';
 export type WatchedBucketName = 'directory' | 'suppression';
 
 /** `body` is null for a deletion. */
-export type EntrySink = (name: string, body: Uint8Array | null, revision: number) => void;
+type EntrySink = (name: string, body: Uint8Array | null, revision: number) => void;
 
 export type BucketReading = {
   readonly bucket: KV;

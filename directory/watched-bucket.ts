@@ -12,7 +12,7 @@ import { BusCalls } from './bus-calls.ts';
 import { type BucketReading, type WatchedBucketName, lastRevision, readBucket } from './watch.ts';
 
 /** What a bucket's entries become. `apply` takes an entry or its deletion; false when it cannot be read. */
-export type BucketState = { apply(name: string, body: Uint8Array | null): boolean };
+type BucketState = { apply(name: string, body: Uint8Array | null): boolean };
 
 type Held<State> = { readonly state: State; readonly reading: BucketReading };
 

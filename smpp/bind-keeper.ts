@@ -26,7 +26,7 @@ export type KeeperOptions = SessionOptions & {
   open?: typeof openSession;
 };
 
-export type KeeperHandlers<T> = SessionHandlers<T> & {
+type KeeperHandlers<T> = SessionHandlers<T> & {
   /** The carrier refused the credentials: an operator must act (alarm). No further attempt until retry(). */
   onStopped(reason: string): void;
   /** The next attempt starts after `delayMs`; `attempt` counts from 1 since the last stable session. */

@@ -6,7 +6,7 @@ import { limits } from '../platform/limits.ts';
 import { readUInt32 } from './codec-hot.ts';
 
 /** Called for each complete PDU in buffer[start, end). The buffer is valid only during the call. */
-export type OnFrame = (buffer: Buffer, start: number, end: number) => void;
+type OnFrame = (buffer: Buffer, start: number, end: number) => void;
 
 export class Framer {
   readonly #onFrame: OnFrame;

@@ -11,7 +11,7 @@ import type { PduTap, SessionEnds } from './flight/contract.ts';
 import { Framer } from './framing.ts';
 import type { MessageIdPdu, Pdu, ShortMessage } from './pdu.ts';
 
-export type LinkHandlers = {
+type LinkHandlers = {
   onPdu(pdu: Pdu): void;
   /** All PDUs of one chunk were passed on. */
   onBatchEnd?(): void;

@@ -3,8 +3,8 @@
 import { isE164 } from '../model/e164.ts';
 import type { DestinationRules } from '../model/wire-rules.ts';
 
-export type SmppAddress = { ton: number; npi: number; address: string };
-export type AddressRefusal = { ok: false; code: 'address_not_usable' };
+type SmppAddress = { ton: number; npi: number; address: string };
+type AddressRefusal = { ok: false; code: 'address_not_usable' };
 
 export const typeOfNumber = {
   unknown: 0,
@@ -15,7 +15,7 @@ export const typeOfNumber = {
   alphanumeric: 5,
   abbreviated: 6,
 } as const;
-export const numberingPlan = { unknown: 0, isdn: 1 } as const;
+const numberingPlan = { unknown: 0, isdn: 1 } as const;
 
 /** A recipient in E.164, with or without plus: TON 1, NPI 1 and the digits alone. */
 export function recipientAddress(recipient: string): SmppAddress | AddressRefusal {

@@ -80,8 +80,8 @@ export type BindFields = {
   addressRange: string;
 };
 export type BindPdu = Header & { command: BindCommand } & BindFields;
-export type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: string };
-export type BarePdu = Header & {
+type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: string };
+type BarePdu = Header & {
   command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'generic_nack';
 };
 /** The source address of the queried submit. */
@@ -95,6 +95,6 @@ export type QueryRespPdu = Header & {
   errorCode: number;
 };
 /** A command that we do not use, known to SMPP or not. */
-export type OtherPdu = Header & { command: 'other'; commandId: number };
+type OtherPdu = Header & { command: 'other'; commandId: number };
 
 export type Pdu = ShortMessagePdu | MessageIdPdu | BindPdu | BindRespPdu | BarePdu | QueryPdu | QueryRespPdu | OtherPdu;

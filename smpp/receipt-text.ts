@@ -2,7 +2,7 @@
 // reads it.
 import type { ReceiptState } from './receipt.ts';
 
-export type ReceiptTextFields = {
+type ReceiptTextFields = {
   carrierMessageId: string;
   state: ReceiptState;
   errorCode: string;

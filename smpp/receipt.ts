@@ -29,7 +29,7 @@ export type Receipt = {
   sender: string;
 };
 
-export type ReceiptReading =
+type ReceiptReading =
   | { kind: 'receipt'; receipt: Receipt }
   | { kind: 'not_a_receipt' }
   /** A receipt by its esm_class that names no message. */

@@ -15,7 +15,7 @@ export type SessionState =
   | 'unbinding'
   | 'closed';
 
-export type Side = 'esme' | 'smsc';
+type Side = 'esme' | 'smsc';
 
 const edges: Record<SessionState, readonly SessionState[]> = {
   connecting: ['open', 'closed'],

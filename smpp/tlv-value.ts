@@ -4,7 +4,7 @@ import type { Tlv } from './pdu.ts';
 
 export type TlvValueType = 'string' | 'cstring' | 'int8' | 'int16' | 'int32' | 'hex';
 
-export const tlvTextMax = 255;
+const tlvTextMax = 255;
 
 export function tlvOf(tag: number, type: TlvValueType, text: string): Tlv | undefined {
   const value = valueOf(type, text);

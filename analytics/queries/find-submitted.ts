@@ -9,12 +9,12 @@ import { limits } from '../../platform/limits.ts';
 import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { eventOfRow, submitColumns } from '../store/event-row.ts';
-import { submitsKeptMs } from '../store/retention.ts';
+import { submitsKeptMs } from '../store/schema.ts';
 import { batchLoader } from './batch-loader.ts';
 import type { Unflushed } from './unflushed.ts';
 import type { UpToDate } from './up-to-date.ts';
 
-export type SubmittedSearch = (query: FindSubmitted) => Promise<FindSubmittedReply>;
+type SubmittedSearch = (query: FindSubmitted) => Promise<FindSubmittedReply>;
 
 export function submittedSearch(
   engine: Engine,

@@ -3,14 +3,14 @@
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
 import type { Use } from '../../platform/shared-bound.ts';
-import type { GetMessage, GetMessageReply, PassedOn } from '../contract.ts';
+import type { GetMessage, GetMessageReply, PassedOn, InboundView, MessageView } from '../contract.ts';
 import type { Arrivals } from './arrivals.ts';
-import { messageViewOf } from './message-view.ts';
 import type { RecordedEvents } from './recorded-events.ts';
 import type { Unflushed } from './unflushed.ts';
 import { type UpToDate, unavailable } from './up-to-date.ts';
+import { foldEvents } from '../../model/fold.ts';
 
 export type Sources = {
   readonly recorded: RecordedEvents;
@@ -87,4 +87,46 @@ function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
 async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
   if (unflushed.eventsOf(messageId).length > 0) return true;
   return recorded.isAnybodys(messageId, timeOfMessageId(messageId));
+}
+
+/** The fold of its events, for the API. Null when there are none. `events` in stream order; repeats are harmless. */
+export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | null {
+  const state = foldEvents(events);
+  if (state === null) return null;
+  const { first } = state;
+  // A subscriber's decision is no message.
+  if (first.kind === 'opted_out' || first.kind === 'opted_in') return null;
+  const isInbound = first.kind === 'received';
+  return {
+    id: first.messageId,
+    refused: first.kind === 'refused',
+    direction: isInbound ? 'inbound' : 'outbound',
+    status: state.status,
+    to: isInbound ? first.sender : first.recipient,
+    from: isInbound ? first.recipient : first.sender,
+    category: first.category,
+    encoding: first.encoding,
+    segments: first.segments,
+    livemode: first.livemode,
+    clientReference: first.clientReference,
+    acceptedAtMs: state.acceptedAtMs,
+    scheduledAtMs: first.scheduledAtMs,
+    submittedAtMs: state.submittedAtMs,
+    deliveredAtMs: state.deliveredAtMs,
+    error: state.error,
+    carrier: state.carrier,
+    history: state.history,
+    inbound: isInbound ? inboundViewOf(first.inbound) : null,
+  };
+}
+
+function inboundViewOf(inbound: InboundFacts | undefined): InboundView {
+  if (inbound === undefined) return { keyword: null, parts: 0, sealedBody: null };
+  const { keyword, parts, keepBody, sealedBody } = inbound;
+  // A body that will not be stored is not shown before it is recorded either.
+  return {
+    keyword,
+    parts,
+    sealedBody: keepBody && sealedBody !== null ? Buffer.from(sealedBody).toString('base64') : null,
+  };
 }

@@ -9,8 +9,7 @@ import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ListMessages, ListMessagesReply, MessageView } from '../contract.ts';
 import type { Engine, Params } from '../store/engine.ts';
-import type { Sources } from './get-message.ts';
-import { messageViewOf } from './message-view.ts';
+import { type Sources, messageViewOf } from './get-message.ts';
 
 type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
 

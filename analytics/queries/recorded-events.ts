@@ -6,10 +6,10 @@ import type { Turn } from '../store/fair-semaphore.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
 import { batchLoader } from './batch-loader.ts';
 
-export type MessageKey = { readonly accountId: string; readonly messageId: string };
+type MessageKey = { readonly accountId: string; readonly messageId: string };
 
 /** Events in stream order, by message id; a message that is not recorded is missing. */
-export type EventsByMessage = ReadonlyMap<string, readonly DeliveryEvent[]>;
+type EventsByMessage = ReadonlyMap<string, readonly DeliveryEvent[]>;
 
 export class RecordedEvents {
   readonly #engine: Engine;

@@ -12,7 +12,7 @@ import type { TakenPosition } from '../recorder/taken-position.ts';
 import { batchLoader } from './batch-loader.ts';
 
 /** The part of the recorder that is used here. */
-export type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
+type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
 
 export type UpToDate = {
   /** The last sequence recorded or held here; null while another node records. */
@@ -21,7 +21,7 @@ export type UpToDate = {
   surely<T>(read: () => Promise<T>): Promise<Surely<T> | Unavailable>;
 };
 
-export type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; readonly value: T };
+type Surely<T> = { readonly result: 'sure'; readonly recordedTo: number; readonly value: T };
 
 type EndOfEvents = { readonly streamMade: string; readonly endSeq: number; readonly lastSeq: number };
 

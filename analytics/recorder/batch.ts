@@ -9,7 +9,7 @@ import { fitsRow } from '../store/event-row.ts';
 export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
 
 /** A record's position in the stream. */
-export type Reached = { readonly seq: number; readonly timestampNanos: bigint };
+type Reached = { readonly seq: number; readonly timestampNanos: bigint };
 
 const firstBytes = 256 * 1024;
 /** The most octets of a character of a row. */

@@ -8,7 +8,7 @@ import type { Suspect } from './batch.ts';
 import { SeenIds } from './seen-ids.ts';
 
 /** From this record of this stream on, it is not certain what is recorded. */
-export type Frontier = { readonly streamEpoch: number; readonly streamSeq: number };
+type Frontier = { readonly streamEpoch: number; readonly streamSeq: number };
 
 const notBeyond = 'NOT (stream_epoch = {streamEpoch:UInt64} AND stream_seq >= {streamSeq:UInt64})';
 

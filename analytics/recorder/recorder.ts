@@ -27,7 +27,7 @@ import { refillSeenIds } from './recorded-before.ts';
 import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
 
-export type RecorderOptions = {
+type RecorderOptions = {
   readonly bus: Bus;
   readonly engine: Engine;
   /** For unreadable records. */
@@ -57,7 +57,7 @@ export type Recorder = {
   stop(deadlineMs: number): Promise<void>;
 };
 
-export type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
+type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 
 const tickEveryMs = 100;
 

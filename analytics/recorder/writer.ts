@@ -13,7 +13,7 @@ import type { Batch } from './batch.ts';
 import type { PendingRange, Progress } from './progress.ts';
 import { recordedBefore } from './recorded-before.ts';
 
-export type WriterOptions = {
+type WriterOptions = {
   readonly engine: Engine;
   readonly progress: Progress;
   /** Rows of this stream from this sequence on are not recorded; earlier ones are. */

@@ -11,6 +11,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
+import { join } from 'node:path';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
@@ -26,7 +27,7 @@ export type Engine = {
   close(): Promise<void>;
 };
 
-export type EngineOptions = {
+type EngineOptions = {
   /** http(s)://[user:password@]host:port[/database]; null runs chDB in this process. */
   readonly clickhouseUrl: string | null;
   /** The folder of chDB's data. One process per folder. */
@@ -136,4 +137,9 @@ function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<v
       );
     },
   };
+}
+
+/** One process may open it at a time: the analytics role while it runs. */
+export function clickhouseDir(dataDir: string): string {
+  return join(dataDir, 'clickhouse');
 }

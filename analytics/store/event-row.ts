@@ -7,7 +7,7 @@ import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
 /** The position of an event in the stream: it defines the order of the fold for every reader. */
-export type StreamPosition = {
+type StreamPosition = {
   /** When the stream was created (ms): sequences of another incarnation are not comparable. */
   readonly streamEpoch: number;
   readonly streamSeq: number;

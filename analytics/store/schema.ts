@@ -1,18 +1,18 @@
 // Migrates ClickHouse to the newest schema: the files of schema/ by number, each once, forward only. A file is run
 // statement by statement and may be repeated after a crash, so every statement must be idempotent (IF NOT EXISTS). A
 // statement with {from_ms} and {to_ms} fills a table from recorded rows: it runs for each hour of some days, newest
-// first.
+// first. How long events are kept is configuration and set at every start; ClickHouse drops older parts by itself.
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { log } from '../../platform/log.ts';
 import type { Engine } from './engine.ts';
+import { limits } from '../../platform/limits.ts';
 
 const folder = new URL('../schema/', import.meta.url);
 
 const hourMs = 3_600_000;
-/** store/retention.ts requires at least this. */
-export const filledHours = 5 * 24;
+const filledHours = 5 * 24;
 
 /** Resolves with the versions applied now; none when the schema was current. */
 export async function applySchema(engine: Engine, clock: Clock = systemClock): Promise<readonly number[]> {
@@ -33,7 +33,7 @@ export async function applySchema(engine: Engine, clock: Clock = systemClock): P
   return missing.map(({ version }) => version);
 }
 
-export type SchemaFile = { readonly version: number; readonly name: string; readonly statements: readonly string[] };
+type SchemaFile = { readonly version: number; readonly name: string; readonly statements: readonly string[] };
 
 export function schemaFiles(): readonly SchemaFile[] {
   return readdirSync(folder)
@@ -67,4 +67,24 @@ function statementsOf(sql: string): string[] {
     .split(';')
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '');
+}
+
+/** A carrier sends receipts within the validity, and a parked receipt may then wait for this store. */
+export const submitsKeptMs =
+  limits.message.validitySecondsMax * 1_000 + limits.message.receiptGraceMs + limits.carrier.parkedReceiptAgeMsMax;
+
+assert(submitsKeptMs <= filledHours * 3_600_000, 'receipts may come for longer than sms_submits was filled for');
+
+/** Changes metadata only; no part is rewritten, now or later. The hourly counts stay: they contain no personal data. */
+export async function keepHistoryFor(engine: Engine, days: number): Promise<void> {
+  await engine.command('ALTER TABLE sms_events MODIFY SETTING ttl_only_drop_parts = 1');
+  await engine.command(
+    `ALTER TABLE sms_events MODIFY TTL toDateTime(accepted_at) + INTERVAL ${Math.trunc(days)} DAY
+     SETTINGS materialize_ttl_after_modify = 0`,
+  );
+  const submitHours = Math.min(Math.trunc(days) * 24, Math.ceil(submitsKeptMs / 3_600_000));
+  await engine.command(
+    `ALTER TABLE sms_submits MODIFY TTL toDateTime(at) + INTERVAL ${submitHours} HOUR
+     SETTINGS materialize_ttl_after_modify = 0`,
+  );
 }

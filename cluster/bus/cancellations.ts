@@ -16,7 +16,7 @@ import { streamNames } from './streams.ts';
 import { cancelHourFilter, cancelSubject } from './subjects.ts';
 
 /** `too_late`: it is on its way. `full`: no more cancels fit into this second. `unavailable`: ask again. */
-export type CancelResult = 'canceled' | 'too_late' | 'full' | 'unavailable';
+type CancelResult = 'canceled' | 'too_late' | 'full' | 'unavailable';
 
 export type Cancellations = {
   /** `dueAtMs`: the message's `scheduledAtMs`. A repeat gets the same answer. */

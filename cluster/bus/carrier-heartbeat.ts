@@ -6,7 +6,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { type Heartbeat, LastHeartbeats, heartbeatSubject } from './heartbeat.ts';
 
-export type CarrierHeartbeat = Heartbeat & {
+type CarrierHeartbeat = Heartbeat & {
   readonly state: CarrierState;
   /** The reason as one short word; empty when the carrier is good. */
   readonly why: string;
@@ -23,7 +23,7 @@ export const carrierHealth = heartbeatSubject<CarrierHeartbeat>(
 );
 
 /** A carrier without a heartbeat is good. */
-export type CarrierWatch = {
+type CarrierWatch = {
   stateOf(carrier: string): CarrierState;
   reasonOf(carrier: string): string;
   readonly stop: Cancel;

@@ -20,7 +20,7 @@ export type ClusterClock = Clock & {
   stop(): void;
 };
 
-export type ClusterClockOptions = {
+type ClusterClockOptions = {
   /** This machine among those that share the bus. */
   readonly node: string;
   readonly replicas?: number;
@@ -189,10 +189,10 @@ class FollowedClock implements ClusterClock {
 }
 
 /** The server's time less monotonic time lies between these two. */
-export type Stamp = { readonly fromMs: number; readonly toMs: number };
+type Stamp = { readonly fromMs: number; readonly toMs: number };
 
 /** Null when the answer came too late to say much. The bucket is there. */
-export async function serverStamp(bus: Bus, key: string, clock: Clock): Promise<Stamp | null> {
+async function serverStamp(bus: Bus, key: string, clock: Clock): Promise<Stamp | null> {
   const beganMs = clock.monotonicMs();
   const ack = await bus.jetstream.publish(subjectInBucket('clock', key), new Uint8Array(1), { timeout: askMs });
   const endedMs = clock.monotonicMs();

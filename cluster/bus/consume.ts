@@ -10,7 +10,7 @@ import { consumerNotFound, isApiError } from './api-errors.ts';
 import { ensureConsumer } from './ensure.ts';
 import { lowLatencyPull, watchPulls } from './lost-pull.ts';
 
-export type ConsumeOptions = {
+type ConsumeOptions = {
   readonly stream: string;
   readonly consumer: Partial<ConsumerConfig> & { durable_name?: string };
   /**

@@ -9,7 +9,7 @@ import type { Publisher } from './publisher.ts';
 import { fallbackSubject, deadSubject } from './subjects.ts';
 
 /** What of a record matters here. */
-export type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
+type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
   readonly headers?: JsMsg['headers'] | undefined;
   readonly info?: Pick<JsMsg['info'], 'deliveryCount'> | undefined;
 };

@@ -29,7 +29,7 @@ export type DeadRead = DeadEntry & {
   readonly data: Uint8Array;
 };
 
-export type DeadList = { readonly entries: readonly DeadEntry[]; readonly total: number };
+type DeadList = { readonly entries: readonly DeadEntry[]; readonly total: number };
 
 const stream = streamNames.dead;
 const call = <T>(work: Promise<T>) => withDeadline('DEAD', limits.operations.callTimeoutMs, work);
@@ -76,8 +76,8 @@ export async function readDead(bus: Bus, seq: number): Promise<DeadRead | null> 
  * `nowhere`: nothing says where it belongs · `too_late`: its second in LATER is long over, and what was canceled of it
  * is forgotten · `unsure`: an earlier replay may have landed · `not_taken`: the stream refused it, or did not answer.
  */
-export type ReplayRefusal = 'nowhere' | 'too_late' | 'unsure' | 'not_taken';
-export type Replayed =
+type ReplayRefusal = 'nowhere' | 'too_late' | 'unsure' | 'not_taken';
+type Replayed =
   | { readonly ok: true }
   | { readonly ok: false; readonly code: ReplayRefusal; readonly detail: string };
 

@@ -20,7 +20,7 @@ export type EventDone = (durable: boolean) => void;
 
 type Batch = { readonly subject: string; events: DeliveryEvent[]; done: EventDone[]; cancel: Cancel | null };
 
-export type EventWriterOptions = {
+type EventWriterOptions = {
   /** Linger of a batch that is not full; 0 publishes at the end of the current turn. */
   readonly lingerMs?: number;
   readonly shards?: number;

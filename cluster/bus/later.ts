@@ -8,7 +8,7 @@ import { asRepublished } from './republished.ts';
 import type { PublishDone, Publisher } from './publisher.ts';
 import { type WaitKind, waitSubject } from './subjects.ts';
 
-export type LaterRecord = {
+type LaterRecord = {
   /** Where it goes when it is due. */
   readonly subject: string;
   readonly payload: Uint8Array;
@@ -36,7 +36,7 @@ const dayMs = 86_400_000;
  * Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an
  * hour.
  */
-export function waitKindOf(
+function waitKindOf(
   { cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>,
   nowMs: number,
 ): WaitKind {

@@ -4,7 +4,7 @@
 import { type PeerCertificate, checkServerIdentity } from 'node:tls';
 import { type Authenticator, type TlsOptions, nkeyAuthenticator } from '@nats-io/transport-node';
 
-export type NatsAddress = {
+type NatsAddress = {
   readonly servers: string[];
   readonly user?: string;
   readonly pass?: string;

@@ -27,7 +27,7 @@ export const overflowHeartbeats = heartbeatSubject<OverflowHeartbeat>(
 );
 
 /** Where a message goes when it is accepted. `full`: so much of the account waits already that it is not accepted. */
-export type QueuePlace = { readonly subject: string } | { readonly full: true };
+type QueuePlace = { readonly subject: string } | { readonly full: true };
 export type AccountQueues = {
   placeOf(category: Category, carrier: string, accountId: string): QueuePlace;
   readonly stop: Cancel;

@@ -5,7 +5,7 @@ import { wrongLastSequence } from './api-errors.ts';
 
 /** The record is surely not in the stream. */
 export type PublishRefusal = 'full' | 'subject_full' | 'conflict';
-export type PublishAnswer =
+type PublishAnswer =
   | { readonly kind: 'stored'; readonly stream: string; readonly seq: number; readonly duplicate: boolean }
   | { readonly kind: 'refused'; readonly failure: PublishRefusal }
   /** It may or may not become so: the same publish has to be sent again. */

@@ -29,7 +29,7 @@ export type PublishResult =
   | { readonly ok: false; readonly failure: PublishFailure };
 export type PublishDone = (result: PublishResult) => void;
 
-export type PublisherOptions = {
+type PublisherOptions = {
   /** Publishes in flight to one stream. */
   readonly inFlightMax?: number;
   /** How long one try waits for its ack. */

@@ -4,7 +4,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
 
-export type PresentReading = {
+type PresentReading = {
   /** Left out: all of it. */
   readonly filter?: string;
   /** Only the last record of each subject. */

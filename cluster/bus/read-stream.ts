@@ -10,7 +10,7 @@ import type { Bus } from './connect.ts';
 import { lowLatencyPull, type patientPull, watchConsumer, watchPulls } from './lost-pull.ts';
 import { StreamChanged, type StreamPosition, changeSince, streamMade } from './stream-position.ts';
 
-export type StreamReading = {
+type StreamReading = {
   readonly stream: string;
   /** Left out: all of it. */
   readonly filter?: string;

@@ -35,7 +35,7 @@ export function watchStreams(bus: Bus, clock: Clock = systemClock): () => void {
   };
 }
 
-export async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
+async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
   const streams = await all(bus.manager.streams.list());
   for (const { config, state } of streams) {
     const stream = config.name;

@@ -12,7 +12,7 @@ import { commandsChangedSubject } from '../bus/subjects.ts';
 import type { CarrierCommands } from './contract.ts';
 import { noCommands, readCommands } from './commands.ts';
 
-export type CommandsWatch = {
+type CommandsWatch = {
   of(carrier: string): CarrierCommands;
   /** Calls `run` with a carrier's name when its orders are others than before. */
   onChange(run: (carrier: string) => void): void;

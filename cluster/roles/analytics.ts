@@ -1,10 +1,8 @@
 // The analytics role as a process of its own: chDB runs inside it, and a native abort there must end nothing else.
 // It is ready when the schema is in place, the recorder reads and questions are answered.
 import { startAnalytics } from '../../analytics/analytics-node.ts';
-import { type Engine, openEngine } from '../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
-import { keepHistoryFor } from '../../analytics/store/retention.ts';
-import { applySchema } from '../../analytics/store/schema.ts';
+import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
+import { keepHistoryFor, applySchema } from '../../analytics/store/schema.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';

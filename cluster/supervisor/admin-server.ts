@@ -17,7 +17,7 @@ export type AdminServer = {
   close(): Promise<void>;
 };
 
-export type AdminParts = {
+type AdminParts = {
   readonly tree: SupervisionTree;
   /** Why the configuration file on disk is not in effect; null when it is. */
   readonly configurationRefused: () => readonly string[] | null;

@@ -16,7 +16,7 @@ export type DemoToPrint = {
   readonly liveKeyRevoked: boolean;
 };
 
-export type Announcement = {
+type Announcement = {
   settings: Settings;
   carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[];
   /** From the control child; null when no demo account was made by this start or it has been removed. */

@@ -12,7 +12,7 @@ import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
-export type RunningRole = {
+type RunningRole = {
   /** Stop taking work, finish what is held, close everything. May take up to `deadlineMs`; then the process is killed. */
   drain(deadlineMs: number): Promise<void>;
   /** How long that may take when nobody but a signal says so. Left out: as long as any child's. */

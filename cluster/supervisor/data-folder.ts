@@ -20,7 +20,7 @@ import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
 import { takeLock } from '../setup/lock.mjs';
 import { checkDataFormat, formatFile } from './data-format.ts';
 
-export type DataFolder = {
+type DataFolder = {
   readonly path: string;
   readonly runDir: string;
   release(): void;

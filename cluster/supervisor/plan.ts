@@ -19,7 +19,7 @@ import type { Guardian } from './guardian.ts';
 import { drainHeadroomMs, startRole } from './role-process.ts';
 import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';
 
-export type PlanInput = {
+type PlanInput = {
   settings: Settings;
   /** The configuration as it is now; it may change while the children run. */
   inEffect: () => Configuration;
@@ -30,7 +30,7 @@ export type PlanInput = {
   guardian: Guardian;
 };
 
-export type Plan = {
+type Plan = {
   specs: ChildSpec[];
   natsUrl: string;
   /** Null when this machine runs no role that needs a database. */

@@ -15,7 +15,7 @@ import type { ManagedProcess } from './child-spec.ts';
 import type { Guardian } from './guardian.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
-export type RoleOptions = {
+type RoleOptions = {
   name: string;
   /** The role's file, run directly. */
   file: string;

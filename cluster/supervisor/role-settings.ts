@@ -8,7 +8,7 @@ import type { BindConfig, Configuration } from '../../config/configuration.ts';
 export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
 
 /** Settings by the name of their variable: what `loadSettings` and its neighbours read. */
-export type Settings = Readonly<Record<string, string>>;
+type Settings = Readonly<Record<string, string>>;
 
 const everyRole = ['HELIOGRAPH_DATA', 'HELIOGRAPH_NODE'] as const;
 export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {

@@ -22,7 +22,7 @@ import { planChildren, portTaken } from './plan.ts';
 import { startWarnings } from './start-warnings.ts';
 import { SupervisionTree } from './supervision-tree.ts';
 
-export type SystemOptions = {
+type SystemOptions = {
   settings: Settings;
   configuration: Configuration;
   /** Follow the file and put changes in effect; false when the configuration did not come from it. */

@@ -12,7 +12,7 @@ import type { ChildSpec, ManagedProcess } from './child-spec.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject } from './messages.ts';
 
-export type ChildState = 'waiting' | 'starting' | 'ready' | 'restarting' | 'failed' | 'stopping' | 'stopped';
+type ChildState = 'waiting' | 'starting' | 'ready' | 'restarting' | 'failed' | 'stopping' | 'stopped';
 
 export type ChildStatus = {
   name: string;

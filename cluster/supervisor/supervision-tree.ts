@@ -7,7 +7,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import type { ChildSpec } from './child-spec.ts';
 import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
 
-export type TreeListener = {
+type TreeListener = {
   onReady(name: string, readyFacts: Record<string, unknown>): void;
   onFailed(name: string, why: string): void;
 };

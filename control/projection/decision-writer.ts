@@ -22,7 +22,7 @@ import { sweepMarks, takeDecisionAway } from '../../directory/decision-bucket.ts
 
 export type DecisionWriter = { stop(): Promise<void> };
 
-export type DecisionWriterParts = {
+type DecisionWriterParts = {
   readonly bus: Bus;
   readonly store: Store;
   /** For unreadable records. */

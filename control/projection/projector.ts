@@ -26,7 +26,7 @@ export type Projector = {
   close(): Promise<void>;
 };
 
-export type ProjectorOptions = {
+type ProjectorOptions = {
   readonly databaseUrl: string;
   readonly bus: Bus;
   readonly clock?: Clock;

@@ -5,7 +5,7 @@ import type { AccountStatus } from './schema.ts';
 import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
 
-export type StoredAccount = {
+type StoredAccount = {
   readonly id: AccountId;
   readonly name: string;
   readonly status: AccountStatus;

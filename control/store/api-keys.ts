@@ -37,7 +37,7 @@ export type NewKey = {
   readonly actor?: Actor;
 };
 
-export type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_keys' };
+type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_keys' };
 
 /** `token` is the whole key: show it once, store it nowhere. */
 export async function createKey(
@@ -88,7 +88,7 @@ export async function createKey(
 }
 
 /** The actor of a change, and a check of the key within the transaction of the change. */
-export type KeyAsked<R> = {
+type KeyAsked<R> = {
   /** Keys of other accounts are not found. */
   readonly accountId?: AccountId;
   readonly actor?: Actor;

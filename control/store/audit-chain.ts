@@ -9,7 +9,7 @@ import type { AuditAction } from './audit-actions.ts';
 import { auditHash } from './audit-hash.ts';
 import type { Tables } from './schema.ts';
 
-export type AuditEntry = {
+type AuditEntry = {
   /** When it happened; null: now. */
   readonly atMs: number | null;
   readonly accountId: AccountId | null;
@@ -65,7 +65,7 @@ export async function appendAudit(
 }
 
 /** `2026-11`, in UTC. */
-export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
+const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
 
 /** Drops entries that are already in the log; under the lock of the chain no other writer can add them meanwhile. */
 async function withoutKnown(tx: Transaction<Tables>, entries: readonly AuditEntry[]): Promise<AuditEntry[]> {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 /** A row without its hashes. Times in whole milliseconds, which PostgreSQL keeps exactly. */
-export type ChainedFacts = {
+type ChainedFacts = {
   /** 1 for the first row, one more for each. */
   readonly seq: number;
   readonly recordedAtMs: number;

@@ -32,7 +32,7 @@ export async function addAuditRecords(store: Store, records: readonly NewAuditRe
   );
 }
 
-export type AuditQuery = {
+type AuditQuery = {
   readonly limit: number;
   /** The row after which the page starts, newest first; null for the first page. */
   readonly after: number | null;

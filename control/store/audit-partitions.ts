@@ -38,7 +38,7 @@ function startOf(month: string, monthsLater = 0): Date {
   return new Date(Date.UTC(year, number - 1 + monthsLater));
 }
 
-export type Detached =
+type Detached =
   | { readonly ok: true; readonly partition: AuditPartition }
   | { readonly ok: false; readonly code: 'no_such_month' | 'not_the_oldest' | 'still_written' };
 

@@ -8,7 +8,7 @@ import type { Store } from './store.ts';
 /** The end of the chain, to be kept elsewhere: `seq:hash`. */
 export type AuditHead = { readonly seq: number; readonly hash: string };
 
-export type Verified =
+type Verified =
   | { readonly ok: true; readonly rows: number; readonly first: number | null; readonly head: AuditHead }
   | { readonly ok: false; readonly brokenAt: number; readonly why: string };
 

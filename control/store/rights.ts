@@ -7,7 +7,7 @@ import { SetupError, ignoring } from '../../platform/errors.ts';
 import { clientConfigOf } from './connection.ts';
 import type { Store } from './store.ts';
 
-export type Right = 'select' | 'insert' | 'update' | 'delete';
+type Right = 'select' | 'insert' | 'update' | 'delete';
 
 const readOnly = ['select'] as const;
 const everything = ['select', 'insert', 'update', 'delete'] as const;

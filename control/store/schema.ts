@@ -7,7 +7,7 @@ import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
 import type { EntityKind } from '../../directory/tenant-entities.ts';
 
-export const accountStatuses = ['active', 'suspended'] as const;
+const accountStatuses = ['active', 'suspended'] as const;
 export type AccountStatus = (typeof accountStatuses)[number];
 
 export const senderStatuses = ['approved', 'pending', 'rejected'] as const;
@@ -17,7 +17,7 @@ export const templateStatuses = ['pending', 'approved', 'rejected'] as const;
 export type TemplateStatus = (typeof templateStatuses)[number];
 
 /** keyword: the subscriber sent STOP; only this reason is removed by START. */
-export const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import', 'keyword'] as const;
+const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import', 'keyword'] as const;
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
 export type AccountsTable = {
@@ -103,7 +103,7 @@ export type SuppressionsTable = {
 };
 
 /** The last decision of a subscriber about a sender. */
-export type SubscriberDecisionsTable = {
+type SubscriberDecisionsTable = {
   account_id: AccountId;
   number: number;
   /** '' covers every sender. */
@@ -113,7 +113,7 @@ export type SubscriberDecisionsTable = {
   message_id: string;
 };
 
-export type SuppressionBlocksTable = {
+type SuppressionBlocksTable = {
   account_id: AccountId;
   bits: number;
   block: number;
@@ -151,7 +151,7 @@ export type AuditLogTable = {
 };
 
 /** One row: the end of the audit log's chain. Writers lock it. */
-export type AuditChainTable = {
+type AuditChainTable = {
   seq: number;
   hash: Buffer;
   recorded_at: Date;
@@ -160,7 +160,7 @@ export type AuditChainTable = {
 };
 
 /** One row: the name of this database. */
-export type InstallationTable = {
+type InstallationTable = {
   id: string;
   created_at: Date;
 };

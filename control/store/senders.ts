@@ -21,7 +21,7 @@ export type StoredSender = {
   readonly createdAtMs: number;
 };
 
-export type SenderRefusal = {
+type SenderRefusal = {
   readonly ok: false;
   readonly code: 'account_not_found' | 'invalid_sender' | 'sender_exists' | 'too_many_senders';
 };

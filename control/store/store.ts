@@ -41,7 +41,7 @@ export function openStore(
   return { db, clock, actor, close: () => db.destroy() };
 }
 
-export type Change = {
+type Change = {
   readonly accountId: AccountId;
   readonly actor: Actor;
   readonly action: AuditAction;

@@ -10,9 +10,9 @@ import { type Store, record, transaction } from './store.ts';
 import { type ListState, lockedList, outboxEntryOf, touch } from './suppressions.ts';
 
 /** `block`: the list block of the number, as the outbox names it. Null: there is no such account. */
-export type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
+type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly block: string };
 
-export const subscriber = { name: 'subscriber', from: '' };
+const subscriber = { name: 'subscriber', from: '' };
 
 export async function writeDecision(store: Store, decision: SubscriberDecision): Promise<Written | null> {
   const { accountId } = decision;

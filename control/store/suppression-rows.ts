@@ -4,7 +4,7 @@ import type { BlockName, BlockNumber } from '../../directory/contract.ts';
 import { placesOfBlock } from '../../model/suppression.ts';
 import type { Store } from './store.ts';
 
-export type BlockVersion = BlockName & { readonly version: string };
+type BlockVersion = BlockName & { readonly version: string };
 
 /** All blocks, at most 256 for an account. */
 export async function readBlockVersions(store: Store): Promise<BlockVersion[]> {

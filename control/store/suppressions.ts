@@ -22,7 +22,7 @@ export type StoredSuppression = {
   readonly createdAtMs: number;
 };
 
-export type NewSuppressions = {
+type NewSuppressions = {
   readonly accountId: AccountId;
   /** E.164, checked by the caller. */
   readonly numbers: readonly string[];
@@ -32,7 +32,7 @@ export type NewSuppressions = {
   readonly actor?: Actor;
 };
 
-export type SuppressionRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_suppressions' };
+type SuppressionRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_suppressions' };
 
 /** Numbers already listed stay unchanged and are not counted in `added`. */
 export async function addSuppressions(

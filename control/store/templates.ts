@@ -10,7 +10,7 @@ import type { TemplateStatus, TemplatesTable } from './schema.ts';
 import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
 /** A variable's name, type and size, as policy reads them. The store does not interpret them. */
-export type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
+type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
 
 export type StoredTemplate = {
   readonly id: TemplateId;
@@ -24,9 +24,9 @@ export type StoredTemplate = {
   readonly createdAtMs: number;
 };
 
-export type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
+type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
 
-export type TemplateRefusal = {
+type TemplateRefusal = {
   readonly ok: false;
   readonly code: 'account_not_found' | 'template_exists' | 'too_many_templates';
 };

@@ -18,7 +18,7 @@ export type VersionPointer = {
 };
 
 /** A version as it is shared by the threads of a process: the memory itself, not a copy. */
-export type RegistrySnapshot = {
+type RegistrySnapshot = {
   readonly name: RegistryName;
   readonly version: string;
   readonly buffer: SharedArrayBuffer;

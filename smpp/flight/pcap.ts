@@ -6,7 +6,7 @@ import type { SessionEnds } from './contract.ts';
 import { recordKind } from './pdu-ring.ts';
 import { type FlightRecord, readClosing, readEnds } from './records.ts';
 
-export type Packet = { readonly atUs: number; readonly octets: Buffer };
+type Packet = { readonly atUs: number; readonly octets: Buffer };
 
 /** The records of one bind in order. */
 export type Recording = {

@@ -9,7 +9,7 @@ export type RecordKind = (typeof recordKind)[keyof typeof recordKind];
 /** u32 size of the record with padding · u8 kind, u24 octets · f64 time in milliseconds; little endian. */
 export const recordHeadBytes = 16;
 
-export type RingPart = {
+type RingPart = {
   /** Complete records, concatenated. */
   readonly records: Buffer;
   /** Position of the first record: later than requested when that was overwritten. */

@@ -11,7 +11,7 @@ export type AlphabetOptions = { gsm7DataCoding: number; gsm7Form: 'unpacked' | '
 
 export const plainAlphabet: AlphabetOptions = { gsm7DataCoding: 0, gsm7Form: 'unpacked' };
 
-export type Body = {
+type Body = {
   concatenation: Concatenation | undefined;
   shift: Shift | undefined;
   body: Buffer;

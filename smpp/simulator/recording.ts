@@ -19,7 +19,7 @@ export type RecordedMessage = {
   wire: RecordedWire;
 };
 
-export type RecordedWire = {
+type RecordedWire = {
   serviceType: string;
   sourceTon: number;
   sourceNpi: number;

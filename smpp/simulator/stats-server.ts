@@ -2,6 +2,7 @@
 // and faults. JSON, loopback, no authentication, because it is a test instrument.
 import http, { type IncomingMessage } from 'node:http';
 import { withDeadline } from '../../platform/deadline.ts';
+import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import { faultNames, isFaultName } from './faults.ts';
 import type { SimulatorOptions } from './options.ts';
@@ -115,10 +116,5 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
     if (size > limits.simulator.statsBodyBytesMax) return undefined;
     chunks.push(chunk as Buffer);
   }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch (error) {
-    return error instanceof SyntaxError ? undefined : Promise.reject(error);
-  }
+  return jsonObjectIn(Buffer.concat(chunks)) ?? undefined;
 }

@@ -1,8 +1,7 @@
 // What ClickHouse holds after a run. The system must be stopped: chDB's directory has one owner at a time. Events are
 // folded here with the product's own fold, but counted by plain SQL.
-import { openEngine } from '../../analytics/store/engine.ts';
+import { openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
-import { clickhouseDir } from '../../analytics/store/location.ts';
 import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
 import { type MessageState, foldEvents } from '../../model/fold.ts';
 

@@ -12,10 +12,9 @@ import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Pointer, RegistryVersions, versionName } from '../versions.ts';
 import { lockImport } from './lock.ts';
 import { type Marks, carrierMarks, preferenceMarks } from './marks.ts';
-import { type RowsRead, readRows } from './read-rows.ts';
+import { type RowsRead, readRows, type ImportOrder } from './read-rows.ts';
 import { openSource } from './source.ts';
 import { Staging } from './staging.ts';
-import type { ImportOrder } from './import-order.ts';
 
 export type ImportReport = {
   readonly version: string;

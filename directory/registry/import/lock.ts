@@ -10,7 +10,7 @@ import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { create, readEntry, remove, replace } from '../../../cluster/bus/bucket.ts';
 
-export type ImportLock = { release(): Promise<void> };
+type ImportLock = { release(): Promise<void> };
 
 type Owner = { readonly host: string; readonly pid: number };
 const { lockLapsesMs, lockRenewMs } = limits.registry;

@@ -4,10 +4,24 @@ import { limits } from '../../../platform/limits.ts';
 import { SetupError } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type Columns, headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
-import type { ImportOrder } from './import-order.ts';
 import type { Marks } from './marks.ts';
 import type { Source } from './source.ts';
 import type { Checkpoint, Staging } from './staging.ts';
+import type { Configuration } from '../../../config/configuration.ts';
+import type { RegistryName } from '../../../policy/registry/contract.ts';
+
+export type ImportOrder = {
+  readonly name: RegistryName;
+  readonly file: string;
+  /** Rows begin with + or −, and change the version in effect. */
+  readonly delta: boolean;
+  readonly badRowsMax: number;
+  /** A snapshot may take away most of what is there. */
+  readonly allowShrink: boolean;
+  readonly dataDir: string;
+  readonly configuration: Configuration;
+  readonly onProgress: (text: string) => void;
+};
 
 export type RowsRead = {
   readonly lines: number;
@@ -20,7 +34,7 @@ export type RowsRead = {
   readonly shown: readonly string[];
 };
 
-export type ReadParts = {
+type ReadParts = {
   readonly order: ImportOrder;
   readonly source: Source;
   readonly staging: Staging;

@@ -16,7 +16,7 @@ export type Source = {
 };
 
 /** Lines come in pieces: one await for thousands of them. */
-export type SourceLines = {
+type SourceLines = {
   readonly lines: readonly string[];
   /** Behind each line, in the unpacked text. */
   readonly offsets: readonly number[];

@@ -1,7 +1,6 @@
 // An event bus and beside it the event store with its schema, chDB in this process, for tests that read what was
 // recorded. chDB binds one directory per process: one store at a time.
-import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
-import { clickhouseDir } from '../../../analytics/store/location.ts';
+import { type Engine, openEngine, clickhouseDir } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { type EventBus, startEventBus } from './event-bus.ts';
 

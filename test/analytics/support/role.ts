@@ -1,8 +1,7 @@
 // The analytics role as a real child process, and what its store holds once it has stopped.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { clickhouseDir } from '../../../analytics/store/location.ts';
-import { type Cell, openEngine } from '../../../analytics/store/engine.ts';
+import { clickhouseDir, type Cell, openEngine } from '../../../analytics/store/engine.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { sendSettings } from '../../support/send-settings.ts';
 

@@ -14,7 +14,7 @@ import { RegistryVersions, versionName } from '../../../directory/registry/versi
 import { limits } from '../../../platform/limits.ts';
 import type { NumberRegistry, RegistryName } from '../../../policy/registry/contract.ts';
 import { openTable } from '../../../policy/registry/number-table.ts';
-import type { ImportOrder } from '../../../directory/registry/import/import-order.ts';
+import type { ImportOrder } from '../../../directory/registry/import/read-rows.ts';
 
 export const configurationText = `country:
   pack: bd
