@@ -10,8 +10,7 @@ import {
   releaseDirectory,
   sinceOf,
 } from '../control/projection/owner.ts';
-import { databaseNameFile, installationId } from '../control/store/installation.ts';
-import { openStore } from '../control/store/store.ts';
+import { databaseNameFile, installationId, openStore } from '../control/store/store.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { print } from './print.ts';
 import { operatorName } from './operator-name.ts';

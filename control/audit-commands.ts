@@ -17,7 +17,7 @@ import type { Store } from './store/store.ts';
 import { decodeAuditNote } from './audit-notes.ts';
 import type { OperatorCommand } from '../cluster/operator-commands/contract.ts';
 import { decodeCommand } from '../cluster/operator-commands/commands.ts';
-import { pruneCommands } from './prune-commands.ts';
+import { readPresent } from '../cluster/bus/read-present.ts';
 
 export type CommandsAudit = {
   /** Null while it works; otherwise what stops it. */
@@ -130,4 +130,20 @@ function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: Operato
     target: bind === null ? carrier : `${carrier}/${bind}`,
     detail: { reason },
   };
+}
+
+/**
+ * Removes commands that are in the audit log and no longer in effect: those up to `writtenSeq`. One record at a time by
+ * sequence: a purge by subject moves consumers of nats-server 2.9 past records they have not read. Returns their number.
+ */
+export async function pruneCommands(bus: Bus, writtenSeq: number): Promise<number> {
+  const call = <T>(work: Promise<T>) =>
+    withDeadline('removing old operator commands', limits.operations.callTimeoutMs, work);
+  const all: { readonly subject: string; readonly seq: number }[] = [];
+  const reading = { recordsMax: limits.operations.tidyMax, withinMs: limits.operations.callTimeoutMs };
+  await readPresent(bus, streamNames.orders, reading, ({ subject, seq }) => all.push({ subject, seq }));
+  const newest = new Map(all.map(({ subject, seq }) => [subject, seq]));
+  const past = all.filter(({ subject, seq }) => seq <= writtenSeq && seq !== newest.get(subject));
+  for (const { seq } of past) await call(bus.manager.streams.deleteMessage(streamNames.orders, seq, false));
+  return past.length;
 }

@@ -38,10 +38,9 @@ import {
   revokeLiveDemoKey,
 } from '../../control/store/demo.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
-import { databaseNameFile, installationId } from '../../control/store/installation.ts';
-import { type DatabaseUrls, prepareStore } from '../../control/store/prepare.ts';
+import { databaseNameFile, installationId, type Store, openStore } from '../../control/store/store.ts';
+import { type DatabaseUrls, prepareStore } from '../../control/store/migrate.ts';
 import { rightsTooWide } from '../../control/store/rights.ts';
-import { type Store, openStore } from '../../control/store/store.ts';
 import type { DemoToPrint } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';

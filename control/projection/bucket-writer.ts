@@ -1,12 +1,11 @@
 // Writes the bucket `directory`, by compare-and-set only. A writer reads the entry's revision first and the database
 // after it; so one that was suspended in between loses against one with newer rows, and correctness needs no lock. It
-// never decides what an entry should say.
+// decides what differs from what an entry should say, never what that is.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
-import type { StoredEntry, EntryChange } from './entry-changes.ts';
 
 /** The stored entries of these names; a name without entry is missing in the result. */
 export async function storedEntries(
@@ -47,4 +46,27 @@ async function write(bucket: KV, { name, text, revision }: EntryChange): Promise
   if (written === 'conflict') return false;
   metrics.directoryProjected.inc({ operation: text === null ? 'delete' : 'put' });
   return true;
+}
+
+/** An entry in the bucket: its text (null: deleted) and the revision a change of it must name. */
+export type StoredEntry = { readonly text: string | null; readonly revision: number };
+
+/** A write of one entry; `revision` 0: the entry must not exist yet. */
+export type EntryChange = { readonly name: string; readonly text: string | null; readonly revision: number };
+
+/** The writes that make `held` equal to `desired`: removals first, because they revoke access. */
+export function diffEntries(
+  held: ReadonlyMap<string, StoredEntry>,
+  desired: ReadonlyMap<string, string>,
+): EntryChange[] {
+  const removals: EntryChange[] = [];
+  for (const [name, { text, revision }] of held) {
+    if (text !== null && !desired.has(name)) removals.push({ name, text: null, revision });
+  }
+  const writes: EntryChange[] = [];
+  for (const [name, text] of desired) {
+    const now = held.get(name);
+    if (now?.text !== text) writes.push({ name, text, revision: now?.revision ?? 0 });
+  }
+  return [...removals, ...writes];
 }

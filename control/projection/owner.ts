@@ -9,13 +9,12 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { isApiError, streamNotFound } from '../../cluster/bus/api-errors.ts';
 import { create, readEntry } from '../../cluster/bus/bucket.ts';
 import { keyValueBuckets } from '../../cluster/bus/streams.ts';
-import { installationId } from '../store/installation.ts';
-import type { Store } from '../store/store.ts';
+import { installationId, type Store } from '../store/store.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 
 export type DirectoryOwner = {
   readonly v: 1;
-  /** The database's own name, as `installation.ts` has it. */
+  /** The database's own name, as `installationId` has it. */
   readonly database: string;
   /** When and on which machine it became the owner, for display. */
   readonly sinceMs: number;

@@ -7,11 +7,10 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type OutboxRow, deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
-import { applyChanges, storedEntries } from './bucket-writer.ts';
+import { applyChanges, storedEntries, type StoredEntry, diffEntries } from './bucket-writer.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import { entityOfName, filledEntryName } from '../../directory/tenant-entities.ts';
 import { projectBlocks, reconcileBlocks } from './suppression-projection.ts';
-import { type StoredEntry, diffEntries } from './entry-changes.ts';
 import { readAllEntries, readEntries } from './tenant-sources.ts';
 import { readBucket } from '../../directory/watch.ts';
 

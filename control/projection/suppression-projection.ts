@@ -7,15 +7,14 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
-import type { BlockName } from '../../directory/contract.ts';
-import { readBlockNumbers, readBlockVersion, readBlockVersions } from '../store/suppression-rows.ts';
-import { applyChanges } from './bucket-writer.ts';
+import type { BlockName, BlockNumber } from '../../directory/contract.ts';
+import { applyChanges, type EntryChange } from './bucket-writer.ts';
 import { readEntry } from '../../cluster/bus/bucket.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 import { filledEntryName } from '../../directory/tenant-entities.ts';
 import { blockEntryName, blockNameOf, encodeBlock, versionOfBlock } from '../../directory/suppression-entry.ts';
 import { readBucket } from '../../directory/watch.ts';
-import type { EntryChange } from './entry-changes.ts';
+import { placesOfBlock } from '../../model/suppression.ts';
 
 /** Projects some blocks of the outbox. False when there is nothing more to do now. */
 export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): Promise<boolean> {
@@ -80,4 +79,35 @@ async function changeOf(store: Store, calls: BusCalls, bucket: KV, of: BlockName
 function* slices<T>(all: readonly T[]): Iterable<readonly T[]> {
   const size = limits.suppression.blocksPerPass;
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
+}
+
+type BlockVersion = BlockName & { readonly version: string };
+
+/** All blocks, at most 256 for an account: no query reads a whole list. */
+async function readBlockVersions(store: Store): Promise<BlockVersion[]> {
+  const rows = await store.db.selectFrom('suppression_blocks').selectAll().execute();
+  return rows.map(({ account_id: accountId, bits, block, version }) => ({ accountId, bits, block, version }));
+}
+
+/** Null when there is no such block (any more). Read the version before the numbers, never after. */
+async function readBlockVersion(store: Store, { accountId, bits, block }: BlockName): Promise<string | null> {
+  const row = await store.db
+    .selectFrom('suppression_blocks')
+    .select('version')
+    .where('account_id', '=', accountId)
+    .where('bits', '=', bits)
+    .where('block', '=', block)
+    .executeTakeFirst();
+  return row?.version ?? null;
+}
+
+async function readBlockNumbers(store: Store, { accountId, bits, block }: BlockName): Promise<BlockNumber[]> {
+  const { from, to } = placesOfBlock(block, bits);
+  return store.db
+    .selectFrom('suppressions')
+    .select(['number', 'sender', 'category'])
+    .where('account_id', '=', accountId)
+    .where('place', '>=', from)
+    .where('place', '<=', to)
+    .execute();
 }

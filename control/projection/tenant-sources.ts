@@ -5,8 +5,7 @@ import type { AccountId, TemplateId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';
 import { type EntityKind, type TenantEntities, entityKinds, tenantEntities } from '../../directory/tenant-entities.ts';
-import { rateOf } from '../store/rate.ts';
-import type { Tables } from '../store/schema.ts';
+import { rateOf, type Tables } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
 /** `ids`: as the outbox has them, or null for all. An entity that is not in the answer does not exist. */

@@ -4,9 +4,9 @@ import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Rate, rateColumns, rateOf } from './rate.ts';
-import type { AccountsTable } from './schema.ts';
-import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
+import type { Rate } from '../../directory/contract.ts';
+import { rateColumns, rateOf, type AccountsTable } from './schema.ts';
+import { type Actor, type Store, changesOf, given, record, transaction } from './store.ts';
 
 export type AccountSettings = {
   readonly ipAllowlist: readonly string[];
@@ -40,21 +40,19 @@ export async function changeAccountSettings(
   change: Partial<AccountSettings>,
   actor: Actor = store.actor,
 ): Promise<AccountSettings | null> {
-  const columns = {
-    ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
-    ...(change.requireTemplate === undefined ? {} : { require_template: [...change.requireTemplate] }),
-    ...(change.contentWords === undefined ? {} : { content_words: [...change.contentWords] }),
-    ...(change.linksDenied === undefined ? {} : { links_denied: [...change.linksDenied] }),
-    ...(change.linksAllowed === undefined ? {} : { links_allowed: [...change.linksAllowed] }),
+  const columns = given({
+    ip_allowlist: change.ipAllowlist?.slice(),
+    require_template: change.requireTemplate?.slice(),
+    content_words: change.contentWords?.slice(),
+    links_denied: change.linksDenied?.slice(),
+    links_allowed: change.linksAllowed?.slice(),
     ...(change.rate === undefined ? {} : rateColumns(change.rate)),
-    ...(change.idempotencyKeysPerHour === undefined
-      ? {}
-      : { idempotency_keys_per_hour: change.idempotencyKeysPerHour }),
-    ...(change.resendUnknown === undefined ? {} : { resend_unknown: [...change.resendUnknown] }),
-    ...(change.keepInboundText === undefined ? {} : { keep_inbound_text: change.keepInboundText }),
-    ...(change.helpText === undefined ? {} : { help_text: change.helpText }),
-    ...(change.weight === undefined ? {} : { weight: change.weight }),
-  };
+    idempotency_keys_per_hour: change.idempotencyKeysPerHour,
+    resend_unknown: change.resendUnknown?.slice(),
+    keep_inbound_text: change.keepInboundText,
+    help_text: change.helpText,
+    weight: change.weight,
+  });
   if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
     const before = await tx.selectFrom('accounts').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();

@@ -5,9 +5,9 @@ import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, pageOf } from './page.ts';
-import { type Rate, rateColumns, rateOf } from './rate.ts';
-import type { ApiKeysTable, Tables } from './schema.ts';
-import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
+import type { Rate } from '../../directory/contract.ts';
+import { rateColumns, rateOf, type ApiKeysTable, type Tables } from './schema.ts';
+import { type Actor, type Store, changesOf, given, lockAccount, record, transaction } from './store.ts';
 
 export type StoredApiKey = {
   readonly id: ApiKeyId;
@@ -145,14 +145,13 @@ export async function changeKey<R = never>(
   change: KeyChange,
   { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
-  const columns = {
-    ...(change.description === undefined ? {} : { description: change.description }),
-    ...(change.expiresAtMs === undefined
-      ? {}
-      : { expires_at: change.expiresAtMs === null ? null : new Date(change.expiresAtMs) }),
-    ...(change.ipAllowlist === undefined ? {} : { ip_allowlist: [...change.ipAllowlist] }),
+  const { expiresAtMs } = change;
+  const columns = given({
+    description: change.description,
+    expires_at: typeof expiresAtMs === 'number' ? new Date(expiresAtMs) : expiresAtMs,
+    ip_allowlist: change.ipAllowlist?.slice(),
     ...(change.rate === undefined ? {} : rateColumns(change.rate)),
-  };
+  });
   return transaction(store, async (tx) => {
     const before = await lockedKey(tx, id, accountId);
     if (before === undefined) return null;

@@ -1,13 +1,14 @@
 // The only code that appends to the audit log: rows are numbered and chained by their hashes, in the transaction of the
 // change they record. Writers are serialised by the lock on the chain's one row until the end of their transaction;
 // their NOTIFY serialises them at the commit anyway, so it costs no throughput. Call it last in a transaction: the
-// holder of this lock must not wait for another lock.
+// holder of this lock must not wait for another lock. A row's SHA-256 is over the hash of the row before and a canonical
+// text of its own, which is the same for a row to be written and for the row that PostgreSQL returns.
 import { type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { AuditAction } from './audit-actions.ts';
-import { auditHash } from './audit-hash.ts';
 import type { Tables } from './schema.ts';
+import { createHash } from 'node:crypto';
 
 type AuditEntry = {
   /** When it happened; null: now. */
@@ -77,4 +78,52 @@ async function withoutKnown(tx: Transaction<Tables>, entries: readonly AuditEntr
     const isFirst = recordId === null || entries.findIndex((each) => each.recordId === recordId) === at;
     return isFirst && !known.has(recordId);
   });
+}
+
+/** A row without its hashes. Times in whole milliseconds, which PostgreSQL keeps exactly. */
+type ChainedFacts = {
+  /** 1 for the first row, one more for each. */
+  readonly seq: number;
+  readonly recordedAtMs: number;
+  readonly atMs: number;
+  readonly accountId: string | null;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly target: string;
+  readonly recordId: string | null;
+  readonly detail: unknown;
+};
+
+/** The hash before the first row. */
+export const genesisHash = Buffer.alloc(32);
+
+export function auditHash(before: Uint8Array, facts: ChainedFacts): Buffer {
+  return createHash('sha256').update(before).update(canonicalText(facts)).digest();
+}
+
+/** A list, so that values cannot be confused; its first element is the version of this form. */
+function canonicalText(facts: ChainedFacts): string {
+  const { seq, recordedAtMs, atMs, accountId, actor, origin, action, target, recordId, detail } = facts;
+  return JSON.stringify([
+    'v1',
+    seq,
+    recordedAtMs,
+    atMs,
+    accountId,
+    actor,
+    origin,
+    action,
+    target,
+    recordId,
+    sorted(JSON.parse(JSON.stringify(detail))),
+  ]);
+}
+
+/** Sorts keys, because jsonb does not keep their order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inside]) => [name, sorted(inside)]));
 }

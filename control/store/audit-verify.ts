@@ -2,7 +2,8 @@
 // represented by the record of their detaching, which is part of the chain. It cannot detect a chain rewritten from
 // some row to its end: compare it with a head kept elsewhere.
 import { sql } from 'kysely';
-import { auditHash, genesisHash } from './audit-hash.ts';
+import { auditHash, genesisHash } from './audit-chain.ts';
+import type { AuditLogTable } from './schema.ts';
 import type { Store } from './store.ts';
 
 /** The end of the chain, to be kept elsewhere: `seq:hash`. */
@@ -12,20 +13,7 @@ type Verified =
   | { readonly ok: true; readonly rows: number; readonly first: number | null; readonly head: AuditHead }
   | { readonly ok: false; readonly brokenAt: number; readonly why: string };
 
-type Row = {
-  id: number;
-  recorded_at: Date;
-  at: Date;
-  account_id: string | null;
-  actor: string;
-  origin: string;
-  action: string;
-  target: string;
-  detail: unknown;
-  record_id: string | null;
-  prev_hash: Buffer;
-  hash: Buffer;
-};
+type Row = Omit<AuditLogTable, 'detail'> & { readonly detail: unknown };
 
 const rowsAtOnce = 1_000;
 

@@ -1,7 +1,8 @@
 // Migrates the database to this version's schema. Forward only, all pending steps in one transaction under an advisory
 // lock, so several control processes may start at once. A database of a newer version stops the start with a
-// SetupError.
-import { Kysely } from 'kysely';
+// SetupError. With an owner's URL the owner migrates and grants the rights of the application role, over connections
+// that are closed before anything else runs.
+import { Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -18,6 +19,8 @@ import { installation } from './migrations/0008-installation.ts';
 import { auditChain } from './migrations/0010-audit-chain.ts';
 import { auditPartitionFunction } from './migrations/0015-audit-partition-function.ts';
 import { keyLastUsed } from './migrations/0016-key-last-used.ts';
+import { installationId, type Store } from './store.ts';
+import { grantRights } from './rights.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -65,4 +68,37 @@ function explained(error: unknown): unknown {
   // Kysely's error about a step in the database that this version does not have.
   if (!/previously executed migration .* is missing/.test(messageOf(error))) return error;
   return new SetupError('The database was migrated by a newer Heliograph: start that version, or a newer one.', error);
+}
+
+export type DatabaseUrls = {
+  /** With the application role. */
+  readonly databaseUrl: string;
+  /** Null: the application role owns the tables, or another role migrates. */
+  readonly ownerUrl: string | null;
+};
+
+/** `store` uses `databaseUrl`. */
+export async function prepareStore(store: Store, { databaseUrl, ownerUrl }: DatabaseUrls): Promise<void> {
+  if (ownerUrl === null) return void (await migrateStore(databaseUrl));
+  const [role] = await Promise.all([roleOf(store), migrateStore(ownerUrl)]);
+  const database = await grantRights(ownerUrl, role);
+  if ((await nameOrNull(store)) !== database) {
+    throw new SetupError('DATABASE_OWNER_URL: expected the same database as in DATABASE_URL');
+  }
+}
+
+async function roleOf(store: Store): Promise<string> {
+  const { rows } = await sql<{ role: string }>`select current_user as role`.execute(store.db);
+  return rows[0]?.role ?? '';
+}
+
+const undefinedTable = '42P01';
+
+async function nameOrNull(store: Store): Promise<string | null> {
+  try {
+    return await installationId(store);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== undefinedTable) throw error;
+    return null;
+  }
 }

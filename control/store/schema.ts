@@ -5,6 +5,7 @@ import type { Scope } from '../../model/api-key.ts';
 import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
+import type { Rate } from '../../directory/contract.ts';
 import type { EntityKind } from '../../directory/tenant-entities.ts';
 
 const accountStatuses = ['active', 'suspended'] as const;
@@ -178,3 +179,16 @@ export type Tables = {
   audit_chain: AuditChainTable;
   installation: InstallationTable;
 };
+
+/**
+ * A rate limit in two columns: both null is no limit; without a burst the burst is the rate of one second.
+ */
+type RateColumns = { readonly rate_per_second: number | null; readonly rate_burst: number | null };
+
+export function rateOf({ rate_per_second: perSecond, rate_burst: burst }: RateColumns): Rate | null {
+  return perSecond === null ? null : { perSecond, burst: burst ?? perSecond };
+}
+
+export function rateColumns(rate: Rate | null | undefined): RateColumns {
+  return { rate_per_second: rate?.perSecond ?? null, rate_burst: rate?.burst ?? null };
+}

@@ -10,6 +10,7 @@ import type { AuditAction } from './audit-actions.ts';
 import { appendAudit } from './audit-chain.ts';
 import { dialectOf } from './connection.ts';
 import type { OutboxTable, Tables } from './schema.ts';
+import { join } from 'node:path';
 
 export type Store = {
   readonly db: Kysely<Tables>;
@@ -72,6 +73,11 @@ export async function record(store: Store, tx: Transaction<Tables>, change: Chan
   ]);
 }
 
+/** Without the fields that are undefined: those are not to be changed. */
+export function given<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
+
 /** The old and new value of each changed field. */
 export function changesOf<T extends object>(before: T, after: T): { [name: string]: { from: unknown; to: unknown } } {
   const names = Object.keys(after) as (keyof T & string)[];
@@ -87,3 +93,12 @@ export async function lockAccount(tx: Transaction<Tables>, accountId: AccountId)
   const row = await tx.selectFrom('accounts').select('id').where('id', '=', accountId).forUpdate().executeTakeFirst();
   return row !== undefined;
 }
+
+/** The name of this database, independent of its address. Two databases with one name are copies of each other. */
+export async function installationId(store: Store): Promise<string> {
+  const { id } = await store.db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+/** The file with the name of the database this machine used last, for the doctor while that database does not run. */
+export const databaseNameFile = (dataDir: string) => join(dataDir, 'database-name');

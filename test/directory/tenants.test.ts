@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { AccountEntry, KeyEntry } from '../../directory/contract.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { Tenants } from '../../directory/tenants.ts';
-import { type StoredEntry, diffEntries } from '../../control/projection/entry-changes.ts';
+import { type StoredEntry, diffEntries } from '../../control/projection/bucket-writer.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { newAccountId, newApiKeyId } from '../../model/ids.ts';
 

@@ -1,5 +1,5 @@
 // A private PostgreSQL with the product's tables in it, and a pool on them: the application role's, as in the product.
-import { prepareStore } from '../../control/store/prepare.ts';
+import { prepareStore } from '../../control/store/migrate.ts';
 import { type Store, openStore } from '../../control/store/store.ts';
 import { type TestPostgres, startPostgres } from './postgres.ts';
 

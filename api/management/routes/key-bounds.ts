@@ -2,7 +2,7 @@
 // changes or revokes only keys that may do no more than itself. Pure.
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
-import type { Rate } from '../../../control/store/rate.ts';
+import type { Rate } from '../../../directory/contract.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import { isInAny, isWithinAny, parseIp, parseNetwork } from '../../../model/ip-address.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../../problem.ts';

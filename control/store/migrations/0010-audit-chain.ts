@@ -3,7 +3,7 @@
 // of the chain.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { auditHash, genesisHash } from '../audit-hash.ts';
+import { auditHash, genesisHash } from '../audit-chain.ts';
 
 type Old = {
   id: number;

@@ -2,7 +2,7 @@
 // each of them once, whatever was away in between.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeAuditNote, noteForAudit } from '../../../control/audit-notes.ts';
-import { auditCommands } from '../../../control/audit-commands.ts';
+import { auditCommands, pruneCommands } from '../../../control/audit-commands.ts';
 import { answerForCarriers, askForCarriers, mergedBinds } from '../../../cluster/operator-commands/reports.ts';
 import type { BindReport, CarrierReport, CommandVerb } from '../../../cluster/operator-commands/contract.ts';
 import {
@@ -12,7 +12,6 @@ import {
   desiredStateOfBind,
   readCommands,
 } from '../../../cluster/operator-commands/commands.ts';
-import { pruneCommands } from '../../../control/prune-commands.ts';
 import { commandIds, watchCommands } from '../../../cluster/operator-commands/watch-commands.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { addAuditRecords, listAuditRecords } from '../../../control/store/audit-log.ts';

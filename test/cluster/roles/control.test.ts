@@ -18,7 +18,7 @@ import { listKeys, revokeKey } from '../../../control/store/api-keys.ts';
 import { type Demo, savedDemo } from '../../../control/store/demo.ts';
 import type { DemoToPrint } from '../../../cluster/supervisor/announce.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
-import { prepareStore } from '../../../control/store/prepare.ts';
+import { prepareStore } from '../../../control/store/migrate.ts';
 import { type Store, openStore } from '../../../control/store/store.ts';
 import { splitApiKey } from '../../../model/api-key.ts';
 import { systemClock } from '../../../platform/clock.ts';
