@@ -8,7 +8,7 @@ import { Publisher } from '../cluster/bus/publisher.ts';
 import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import { withDeadline } from '../platform/deadline.ts';
+import { untilDone, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
 import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
@@ -88,17 +88,12 @@ export async function startAnalytics(
     });
   }
 
-  /** Starts to record in the background, with retries. */
-  async function recordAgain(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        return await record();
-      } catch (error) {
-        log.warn({ error: messageOf(error) }, 'this node could not start to record and tries again');
-      }
-      await clock.sleep(watchEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'the node stops'));
-    }
-  }
+  const recordAgain = () =>
+    untilDone(record, (error) => log.warn({ error }, 'this node could not start to record and tries again'), {
+      everyMs: watchEveryMs,
+      stopping: stopping.signal,
+      clock,
+    });
 
   async function waitForSilence(): Promise<void> {
     const bucket = await openBucket(bus, 'recorder');

@@ -2,7 +2,7 @@
 // reader, older than two replay windows, and behind the replay floor of every carrier, however long it was down. A
 // stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
 // 503.
-import { waitsFor } from '../cluster/bus/oldest-message.ts';
+import { waitsFor } from '../cluster/bus/waiting-messages.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';
 import { changeSince, type StreamPosition } from '../cluster/bus/stream-position.ts';

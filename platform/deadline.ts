@@ -1,5 +1,7 @@
-// Deadlines for everything outside of the process: withDeadline() bounds a promise, until() polls a condition.
+// Deadlines for everything outside of the process: withDeadline() bounds a promise, until() polls a condition. untilDone()
+// repeats what must succeed some time, until its owner stops.
 import { type Clock, systemClock } from './clock.ts';
+import { ignoring, messageOf } from './errors.ts';
 
 /** The deadline passed first. `what` names the operation, `afterMs` is the limit. */
 export class DeadlineExceeded extends Error {
@@ -48,4 +50,21 @@ export async function until<T>(
     if (clock.monotonicMs() >= endAtMs) throw new DeadlineExceeded(what, limitMs);
     await clock.sleep(everyMs);
   }
+}
+
+/** Repeats `work` until it succeeds, and resolves with its result; null when `stopping` was aborted first. */
+export async function untilDone<T>(
+  work: () => Promise<T>,
+  onFailure: (why: string) => void,
+  { everyMs, stopping, clock = systemClock }: { everyMs: number; stopping: AbortSignal; clock?: Clock },
+): Promise<T | null> {
+  while (!stopping.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      onFailure(messageOf(error));
+      await clock.sleep(everyMs, stopping).catch((end: unknown) => ignoring(end, 'its owner stops'));
+    }
+  }
+  return null;
 }

@@ -21,16 +21,8 @@ export function absoluteTime(atMs: number): string {
 export function readTime(text: string, nowMs: number): number | undefined {
   const match = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d)(\d\d)([+\-R])$/.exec(text);
   if (!match) return undefined;
-  const [year, month, day, hour, minute, second, tenths, quarters] = match.slice(1, 9).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const fields = match.slice(1, 9).map(Number);
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, tenths = 0, quarters = 0] = fields;
   if (hour > 23 || minute > 59 || second > 59 || quarters > 48) return undefined;
   if (match[9] === 'R') {
     const days = year * 365 + month * 30 + day;

@@ -77,9 +77,7 @@ export async function readDead(bus: Bus, seq: number): Promise<DeadRead | null> 
  * is forgotten · `unsure`: an earlier replay may have landed · `not_taken`: the stream refused it, or did not answer.
  */
 type ReplayRefusal = 'nowhere' | 'too_late' | 'unsure' | 'not_taken';
-type Replayed =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly code: ReplayRefusal; readonly detail: string };
+type Replayed = { readonly ok: true } | { readonly ok: false; readonly code: ReplayRefusal; readonly detail: string };
 
 /** Half of how long the stream knows an id: clocks differ. */
 const knownForMs = limits.bus.duplicateWindowMs / 2;

@@ -36,10 +36,7 @@ const dayMs = 86_400_000;
  * Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an
  * hour.
  */
-function waitKindOf(
-  { cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>,
-  nowMs: number,
-): WaitKind {
+function waitKindOf({ cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>, nowMs: number): WaitKind {
   if (cancelable !== undefined) return 'scheduled';
   return dueAtMs - nowMs > limits.bus.shortWaitMsMax ? 'holds' : 'later';
 }

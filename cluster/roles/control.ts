@@ -8,8 +8,8 @@ import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
 import type { IdempotentWrite } from '../../api/management/idempotent-write.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
-import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
+import { until, untilDone } from '../../platform/deadline.ts';
+import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
@@ -30,13 +30,7 @@ import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-n
 import { auditCommands } from '../../control/audit-commands.ts';
 import { recordKeysUsed } from '../../control/keys-used.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
-import {
-  type DemoAccount,
-  type DemoOptions,
-  demoAccount,
-  demoKeysFile,
-  revokeLiveDemoKey,
-} from '../../control/store/demo.ts';
+import { type DemoAccount, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../../control/store/demo.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
 import { databaseNameFile, installationId, type Store, openStore } from '../../control/store/store.ts';
 import { type DatabaseUrls, prepareStore } from '../../control/store/migrate.ts';
@@ -86,7 +80,12 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, idempotentWrite } = await openKeys(bus, bodyKeys, clock);
-  void bringNotesWhenUp(bus, settings.dataDir, link);
+  // The stream is made by other roles, which may start later.
+  void untilDone(
+    () => bringKeptNotes(bus, settings.dataDir),
+    (error) => log.warn({ error }, 'records for the audit log that were kept here cannot be brought yet'),
+    { everyMs: databaseWaitMs, stopping: link.stopping },
+  );
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
@@ -110,7 +109,12 @@ runRole('control', async (link) => {
       const verdict = reloadVerdict(configuration, next);
       const values = changedValues(configuration, next);
       configuration = next;
-      void revokeWhenUp(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }, link);
+      // A carrier that is not simulated may have been added.
+      void untilDone(
+        () => revokeLiveDemoKey(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }),
+        (error) => log.warn({ error }, 'the live demo key cannot be revoked yet'),
+        { everyMs: databaseRetryMs, stopping: link.stopping },
+      );
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart, values };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
       // What is in effect is in effect, recorded or not: an operator must know.
@@ -160,32 +164,6 @@ async function openKeys(
     rates: new RateLimits(newRateMemory()),
   });
   return { keys, idempotentWrite };
-}
-
-/** A carrier that is not simulated was added while everything runs. */
-async function revokeWhenUp(store: Store, demo: DemoOptions, { stopping }: ChildLink): Promise<void> {
-  while (!stopping.aborted) {
-    try {
-      await revokeLiveDemoKey(store, demo);
-      return;
-    } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the live demo key cannot be revoked yet');
-      await systemClock.sleep(databaseRetryMs, stopping).catch((end) => ignoring(end, 'the role stops'));
-    }
-  }
-}
-
-/** The stream is made by other roles, which may start later. */
-async function bringNotesWhenUp(bus: Bus, dataDir: string, { stopping }: ChildLink): Promise<void> {
-  while (!stopping.aborted) {
-    try {
-      await bringKeptNotes(bus, dataDir);
-      return;
-    } catch (error) {
-      log.warn({ error: messageOf(error) }, 'records for the audit log that were kept here cannot be brought yet');
-      await systemClock.sleep(databaseWaitMs, stopping).catch((end) => ignoring(end, 'the role stops'));
-    }
-  }
 }
 
 async function prepareWhenUp(store: Store, urls: DatabaseUrls, { stopping }: ChildLink): Promise<void> {

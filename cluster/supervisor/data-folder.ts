@@ -1,5 +1,6 @@
 // Opens the data folder for one supervisor: locks it against a second one, checks its format, and ends what a killed
-// supervisor left running. A process is ended only if its command names this folder.
+// supervisor left running. A process is ended only if its command names this folder. The format is a number in the file
+// `format`: a folder of another one is refused before anything is started on it, because its queues would wait unread.
 import {
   chmodSync,
   existsSync,
@@ -18,7 +19,6 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
 import { takeLock } from '../setup/lock.mjs';
-import { checkDataFormat, formatFile } from './data-format.ts';
 
 type DataFolder = {
   readonly path: string;
@@ -167,3 +167,26 @@ function send(pid: number, signal: NodeJS.Signals): void {
     ignoring(error, 'it ended by itself');
   }
 }
+
+/** Raised with every change of a durable name or record that cannot read what was written before. */
+export const dataFormat = 2;
+
+/** Any of these holds what a system has written; folders before format 2 carried no number. */
+const written = ['nats', 'postgres', 'clickhouse'];
+
+/** Throws SetupError when the folder holds data of another format. Marks a folder that holds none. */
+function checkDataFormat(path: string): void {
+  const file = formatFile(path);
+  const hasData = written.some((name) => existsSync(join(path, name)));
+  const found = existsSync(file) ? readFileSync(file, 'utf8').trim() : hasData ? '1' : null;
+  if (found === String(dataFormat)) return;
+  if (found !== null) {
+    throw new SetupError(
+      `The data folder ${path} has format ${found}, and this version reads format ${dataFormat} only: ` +
+        `set HELIOGRAPH_DATA to a new folder, or delete this one if nothing in it is needed`,
+    );
+  }
+  writeFileSync(file, `${dataFormat}\n`, { mode: 0o600 });
+}
+
+export const formatFile = (path: string): string => join(path, 'format');

@@ -14,7 +14,7 @@ import { type Ports, isFree } from '../embedded/ports.ts';
 import { startPostgresServer } from '../embedded/postgres.ts';
 import { postgresUrl } from '../embedded/postgres-roles.ts';
 import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
-import type { ChildSpec, ManagedProcess } from './child-spec.ts';
+import type { ChildSpec, ManagedProcess } from './supervised-child.ts';
 import type { Guardian } from './guardian.ts';
 import { drainHeadroomMs, startRole } from './role-process.ts';
 import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';

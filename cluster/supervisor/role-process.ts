@@ -11,7 +11,7 @@ import { lowerPriority } from '../../platform/priority.ts';
 import type { Exit } from '../embedded/tether.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import type { ManagedProcess } from './child-spec.ts';
+import type { ManagedProcess } from './supervised-child.ts';
 import type { Guardian } from './guardian.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 

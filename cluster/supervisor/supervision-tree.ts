@@ -4,8 +4,7 @@ import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import type { ChildSpec } from './child-spec.ts';
-import { type ChildStatus, SupervisedChild } from './supervised-child.ts';
+import { type ChildSpec, type ChildStatus, SupervisedChild } from './supervised-child.ts';
 
 type TreeListener = {
   onReady(name: string, readyFacts: Record<string, unknown>): void;

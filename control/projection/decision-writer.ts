@@ -4,8 +4,8 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { until, untilDone } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -35,20 +35,6 @@ export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter 
   const { clock = systemClock } = parts;
   const stopping = new AbortController();
   const held = new Set<Promise<void>>();
-  let consumption: Consumption | null = null;
-
-  async function begin(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        consumption = await consumed(parts, held, clock);
-        return;
-      } catch (error) {
-        log.info({ error: messageOf(error) }, 'subscribers’ decisions cannot be read yet');
-        await clock.sleep(beginAgainMs, stopping.signal).catch((why: unknown) => ignoring(why, 'it is stopped'));
-      }
-    }
-  }
-
   const sweep = async () => {
     const swept = await sweepMarks(parts.bus, clock.nowMs(), limits.inbound.marksOlderThanMs);
     if (swept > 0) log.info({ swept }, 'deletion markers of stored decisions were removed');
@@ -58,13 +44,16 @@ export function startDecisionWriter(parts: DecisionWriterParts): DecisionWriter 
       log.warn({ error: messageOf(error) }, 'deletion markers of decisions could not be removed'),
     );
   });
-  const beginning = begin();
+  const beginning = untilDone(
+    () => consumed(parts, held, clock),
+    (error) => log.info({ error }, 'subscribers’ decisions cannot be read yet'),
+    { everyMs: beginAgainMs, stopping: stopping.signal, clock },
+  );
   return {
     async stop() {
       stopping.abort();
       stopSweep();
-      await beginning;
-      await consumption?.stop();
+      await (await beginning)?.stop();
       await Promise.all(held);
     },
   };

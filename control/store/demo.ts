@@ -28,7 +28,7 @@ export type DemoAccount = Demo & {
   readonly liveKeyRevoked: boolean;
 };
 
-export type DemoOptions = {
+type DemoOptions = {
   readonly file: string;
   /** Names of the carriers that are not simulated. */
   readonly realCarriers: readonly string[];

@@ -1,5 +1,6 @@
 // The bundled SMSC: an SMPP 3.4 server over TCP for the sandbox, the demo, tests and benches. This file starts and
 // stops it; smsc.ts is the carrier. It shares nothing with the product but PDUs.
+import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -7,7 +8,6 @@ import type { ShortMessage } from '../pdu.ts';
 import type { FaultArgs, FaultName } from './faults.ts';
 import { type Inbound, inboundPdus } from './inbound.ts';
 import { playOnLine } from './line-faults.ts';
-import { listen } from './listen.ts';
 import { type SimulatorOptions, withDefaults } from './options.ts';
 import { Smsc } from './smsc.ts';
 import type { SmscSession } from './smsc-session.ts';
@@ -21,7 +21,8 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
   const full = withDefaults(options);
   const smsc = new Smsc(full);
   const server = startServer(smsc, full);
-  const port = await listen(server, full.port, full.host);
+  await once(server.listen(full.port, full.host), 'listening');
+  const { port } = server.address() as net.AddressInfo;
   const stopInbound = startInbound(smsc, full, (inbound) => simulator.sendInbound(inbound));
   let closed: Promise<void> | undefined;
   const simulator = {

@@ -1,12 +1,13 @@
 // The simulator's HTTP server, for people, benches and tests in other processes: counters, recorded messages, nonces
 // and faults. JSON, loopback, no authentication, because it is a test instrument.
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import http, { type IncomingMessage } from 'node:http';
 import { withDeadline } from '../../platform/deadline.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import { faultNames, isFaultName } from './faults.ts';
 import type { SimulatorOptions } from './options.ts';
-import { listen } from './listen.ts';
 import { type Inbound, inboundForms } from './inbound.ts';
 import type { Simulator } from './running-simulator.ts';
 import type { Smsc } from './smsc.ts';
@@ -28,7 +29,8 @@ export async function startStatsServer(
       () => response.destroy(),
     );
   });
-  const port = await listen(server, options.statsPort, options.host);
+  await once(server.listen(options.statsPort, options.host), 'listening');
+  const { port } = server.address() as AddressInfo;
   const close = async () => {
     const gone = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();

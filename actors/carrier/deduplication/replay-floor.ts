@@ -4,7 +4,7 @@
 // clock is compared with another, and no time passes while nobody is there.
 import { type FloorRecord, ReplayFloors, replayStart } from '../../../cluster/bus/replay-floors.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import { oldestStoredAtMs } from '../../../cluster/bus/oldest-message.ts';
+import { oldestStoredAtMs } from '../../../cluster/bus/waiting-messages.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';

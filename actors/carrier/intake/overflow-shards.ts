@@ -9,7 +9,7 @@ import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts
 import { consumerInfo } from '../../../cluster/bus/ensure.ts';
 import { messageConsumer, messageConsumerName, streamNames } from '../../../cluster/bus/streams.ts';
 import { type OverflowShard, overflowShardOf, messageFilter } from '../../../cluster/bus/subjects.ts';
-import { overflowDepth } from '../../../cluster/bus/overflow-depth.ts';
+import { overflowDepth } from '../../../cluster/bus/waiting-messages.ts';
 import { type Lane, laneOf } from '../../../model/message.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';

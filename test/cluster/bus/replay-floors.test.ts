@@ -1,7 +1,7 @@
 // Where a carrier begins to read after a restart, and what the bus keeps of it: the record, and the pure decision.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { oldestStoredAtMs, waitsFor } from '../../../cluster/bus/oldest-message.ts';
+import { oldestStoredAtMs, waitsFor } from '../../../cluster/bus/waiting-messages.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type FloorRecord, ReplayFloors, replayStart } from '../../../cluster/bus/replay-floors.ts';
 import { systemClock } from '../../../platform/clock.ts';

@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDataFolder } from '../../../cluster/supervisor/data-folder.ts';
-import { dataFormat, formatFile } from '../../../cluster/supervisor/data-format.ts';
+import { openDataFolder, dataFormat, formatFile } from '../../../cluster/supervisor/data-folder.ts';
 
 let dataDir: string;
 beforeEach(() => {

@@ -3,8 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { openDataFolder } from '../../../cluster/supervisor/data-folder.ts';
-import { dataFormat, formatFile } from '../../../cluster/supervisor/data-format.ts';
+import { openDataFolder, dataFormat, formatFile } from '../../../cluster/supervisor/data-folder.ts';
 import { SmsClient } from '../../support/sms-client.ts';
 import { endSystems } from '../../support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../../support/whole-system.ts';

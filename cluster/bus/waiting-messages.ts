@@ -1,13 +1,15 @@
-// When the oldest record that waits for a carrier was stored, asked of the server: older events are about messages
-// that no longer exist.
+// What waits for a carrier, asked of the server: whether anything does, since when, and how much in each overflow shard.
 import { withDeadline } from '../../platform/deadline.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { streamNames } from './streams.ts';
-import { laneFilter } from './subjects.ts';
+import { laneFilter, type OverflowShard, overflowShardOfSubject } from './subjects.ts';
 
-/** By the server's clock; Infinity when nothing waits, held records included. */
+/**
+ * When the oldest record that waits was stored, by the server's clock; Infinity when nothing waits, held records included.
+ * Older events are about messages that no longer exist.
+ */
 export async function oldestStoredAtMs(bus: Pick<Bus, 'manager'>, carrier: string): Promise<number> {
   const lanes = Object.values(laneOf);
   const asked = Promise.all(lanes.map((lane) => oldestIn(bus, lane, carrier)));
@@ -28,4 +30,20 @@ export async function waitsFor(bus: Pick<Bus, 'manager'>, carrier: string): Prom
   );
   const found = await withDeadline('what waits for a carrier', limits.carrier.floorTimeoutMs, Promise.all(asked));
   return found.some(({ state }) => Object.keys(state.subjects ?? {}).length > 0);
+}
+
+/** Records by overflow shard, those that are held included; shards without any are left out. */
+export async function overflowDepth(
+  bus: Pick<Bus, 'manager'>,
+  lane: Lane,
+  carrier: string,
+): Promise<ReadonlyMap<OverflowShard, number>> {
+  const asked = bus.manager.streams.info(streamNames.messages[lane], { subjects_filter: laneFilter(lane, carrier) });
+  const { state } = await withDeadline('what waits in overflow', limits.overflow.lookTimeoutMs, asked);
+  const waiting = new Map<OverflowShard, number>();
+  for (const [subject, count] of Object.entries(state.subjects ?? {})) {
+    const shard = overflowShardOfSubject(subject);
+    if (shard !== null && count > 0) waiting.set(shard, count);
+  }
+  return waiting;
 }
