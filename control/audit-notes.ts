@@ -6,9 +6,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { newAuditId } from '../model/ids.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import { withDeadline } from '../platform/deadline.ts';
 import { RejectMessage, messageOf } from '../platform/errors.ts';
-import { limits } from '../platform/limits.ts';
+import { publishForAudit } from '../cluster/operator-commands/commands.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { auditNoteSubject } from '../cluster/bus/subjects.ts';
 import { type AuditAction, auditActions } from './store/audit-actions.ts';
@@ -24,7 +23,8 @@ export type AuditNote = {
 
 /** Resolves when the record is durable on the bus; rejects when that is unknown. */
 export async function noteForAudit(bus: Bus, note: AuditNote, clock: Clock = systemClock): Promise<void> {
-  await publish(bus, recordOf(note, clock));
+  const { recordId, text } = recordOf(note, clock);
+  await publishForAudit(bus, auditNoteSubject, text, recordId);
 }
 
 /** Keeps the record in the data folder when no NATS is running: the control role publishes it at its next start. */
@@ -42,31 +42,21 @@ export async function bringKeptNotes(bus: Bus, dataDir: string): Promise<void> {
   if (!existsSync(folder)) return;
   for (const recordId of readdirSync(folder).sort()) {
     if (recordId.startsWith('.')) continue;
-    await publish(bus, { recordId, text: readFileSync(join(folder, recordId), 'utf8') });
+    await publishForAudit(bus, auditNoteSubject, readFileSync(join(folder, recordId), 'utf8'), recordId);
     rmSync(join(folder, recordId));
   }
 }
 
-type Note = { readonly recordId: string; readonly text: string };
-
 const keptIn = (dataDir: string) => join(dataDir, 'audit-notes');
 
-function recordOf({ action, target, detail, by }: AuditNote, clock: Clock): Note {
+function recordOf(
+  { action, target, detail, by }: AuditNote,
+  clock: Clock,
+): { readonly recordId: string; readonly text: string } {
   const atMs = clock.nowMs();
   const recordId = newAuditId(atMs);
   const text = JSON.stringify({ v: 1, recordId, atMs, actor: by.name, origin: by.from, action, target, detail });
   return { recordId, text };
-}
-
-async function publish(bus: Bus, { recordId, text }: Note): Promise<void> {
-  const once = () =>
-    withDeadline(
-      'the record for the audit log',
-      limits.operations.callTimeoutMs,
-      bus.jetstream.publish(auditNoteSubject, text, { msgID: recordId }),
-    );
-  // The acknowledgement may be lost although the record is stored: the id makes a second publish harmless.
-  await once().catch(once);
 }
 
 /** The actor of changes to files on this machine. */

@@ -7,14 +7,7 @@ const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(
 export function momentOf(text: string): number | null {
   const at = form.exec(text);
   if (at === null) return null;
-  const [year, month, day, hour, minute, second] = at.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = at.slice(1, 7).map(Number);
   const daysInMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
   if (month < 1 || month > 12 || day < 1 || day > daysInMonth) return null;
   if (hour > 23 || minute > 59 || second > 59 || Number(at[7] ?? 0) > 23 || Number(at[8] ?? 0) > 59) return null;

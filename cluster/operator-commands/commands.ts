@@ -34,18 +34,17 @@ export type NewCommand = Pick<OperatorCommand, 'verb' | 'carrier' | 'bind' | 're
 export async function issueCommand(bus: Bus, given: NewCommand, clock: Clock = systemClock): Promise<OperatorCommand> {
   const atMs = clock.nowMs();
   const command: OperatorCommand = { v: 1, id: newAuditId(atMs), atMs, ...given };
-  const publish = () =>
-    withDeadline(
-      'the order',
-      limits.operations.callTimeoutMs,
-      bus.jetstream.publish(commandSubject(command.carrier, command.bind), JSON.stringify(command), {
-        msgID: command.id,
-      }),
-    );
-  // A lost answer is no lost order: the id makes the second publish harmless.
-  await publish().catch(publish);
+  await publishForAudit(bus, commandSubject(command.carrier, command.bind), JSON.stringify(command), command.id);
   bus.connection.publish(commandsChangedSubject, command.carrier);
   return command;
+}
+
+/** Resolves when a record of ORDERS is durable. A lost answer is no lost record: the id makes a second publish harmless. */
+export async function publishForAudit(bus: Bus, subject: string, text: string, id: string): Promise<void> {
+  const { callTimeoutMs } = limits.operations;
+  const publish = () =>
+    withDeadline('an operator command', callTimeoutMs, bus.jetstream.publish(subject, text, { msgID: id }));
+  await publish().catch(publish);
 }
 
 /** Every command in effect, by carrier. */
