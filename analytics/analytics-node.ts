@@ -18,7 +18,7 @@ import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
-import { unflushedOver } from './queries/unflushed.ts';
+import { unflushedOver } from './recorder/batch.ts';
 import { upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';

@@ -4,23 +4,14 @@ import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
 import type { CountryConfig } from './configuration.ts';
 import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
-import {
-  plainWire,
-  addressKinds,
-  tlvSources,
-  tlvTypes,
-  type TlvType,
-  type WireConfig,
-  type WireTlvConfig,
-} from './wire.ts';
+import { addressKinds, tlvSources, tlvTypes, type TlvType, type WireConfig, type WireTlvConfig } from './wire.ts';
 
 const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
 const octet = whole(0, 255);
 const kind = mapOf({ ton: whole(0, 6).nullable().default(null), npi: whole(0, 18).nullable().default(null) });
-const kindPlain = { ton: null, npi: null };
-const kinds = Object.fromEntries(addressKinds.map((each) => [each, kind.default(kindPlain)])) as Record<
+const kinds = Object.fromEntries(addressKinds.map((each) => [each, kind.prefault({})])) as Record<
   (typeof addressKinds)[number],
-  ReturnType<typeof kind.default>
+  ReturnType<typeof kind.prefault>
 >;
 
 const forms: Readonly<Record<TlvType, { fits: (text: string) => boolean; expected: string }>> = {
@@ -83,7 +74,7 @@ export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
       concatenation: from.text.concatenation,
       nationalTables: from.national_tables,
     },
-    source: { ...plainWire.source, ...from.source_rules },
+    source: from.source_rules,
     destination: {
       format: from.destination_format,
       callingCode: country.callingCode.slice(1),

@@ -11,7 +11,7 @@ import type { Engine } from '../store/engine.ts';
 import { eventOfRow, submitColumns } from '../store/event-row.ts';
 import { submitsKeptMs } from '../store/schema.ts';
 import { batchLoader } from './batch-loader.ts';
-import type { Unflushed } from './unflushed.ts';
+import type { Unflushed } from '../recorder/batch.ts';
 import type { UpToDate } from './up-to-date.ts';
 
 type SubmittedSearch = (query: FindSubmitted) => Promise<FindSubmittedReply>;

@@ -3,7 +3,7 @@
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
-import type { Unflushed } from './unflushed.ts';
+import type { Unflushed } from '../recorder/batch.ts';
 import type { UpToDate } from './up-to-date.ts';
 
 const sendersMax = 100;

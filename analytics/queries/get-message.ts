@@ -8,7 +8,7 @@ import type { Use } from '../../platform/shared-bound.ts';
 import type { GetMessage, GetMessageReply, PassedOn, InboundView, MessageView } from '../contract.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { RecordedEvents } from './recorded-events.ts';
-import type { Unflushed } from './unflushed.ts';
+import type { Unflushed } from '../recorder/batch.ts';
 import { type UpToDate, unavailable } from './up-to-date.ts';
 import { foldEvents } from '../../model/fold.ts';
 

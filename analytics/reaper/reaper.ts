@@ -13,7 +13,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { RecordedEvents } from '../queries/recorded-events.ts';
-import type { Unflushed } from '../queries/unflushed.ts';
+import type { Unflushed } from '../recorder/batch.ts';
 import type { UpToDate } from '../queries/up-to-date.ts';
 import { Fenced } from '../fenced-entry.ts';
 import type { Engine } from '../store/engine.ts';

@@ -109,3 +109,25 @@ export class Batch {
     this.#text = larger;
   }
 }
+
+/** The events of all batches that are held. In the stream they come after all recorded ones; the fold drops repeats. */
+export type Unflushed = {
+  /** In stream order; empty when none is held. */
+  eventsOf(messageId: string): readonly DeliveryEvent[];
+  /** One event of each message held. */
+  messages(): Iterable<DeliveryEvent>;
+};
+
+/** `batches` is called for each query, because batches change. */
+export function unflushedOver(batches: () => Iterable<Batch>): Unflushed {
+  return {
+    eventsOf(messageId) {
+      const events: DeliveryEvent[] = [];
+      for (const batch of batches()) events.push(...batch.eventsOf(messageId));
+      return events;
+    },
+    *messages() {
+      for (const batch of batches()) yield* batch.messages();
+    },
+  };
+}

@@ -29,10 +29,6 @@ export function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-export function announce(announcement: Announcement): void {
-  say(readyText(announcement));
-}
-
 export function readyText({ settings, carriers, demo, adminPort, secondsToReady }: Announcement): string {
   const base = baseUrl(settings);
   const lines = ['', `Heliograph is ready (${secondsToReady.toFixed(1)} s)`, ''];

@@ -101,7 +101,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
       startWithinMs: limits.supervision.startMs,
       // The carriers may be others by then.
       get stopWithinMs() {
-        return name === 'actors' ? stopOfActorsMs(inEffect()) : limits.supervision.drainMs;
+        return name === 'actors' ? actorsDrainMs(inEffect()) + drainHeadroomMs : limits.supervision.drainMs;
       },
       stopRank,
       start: async () =>
@@ -129,10 +129,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
-}
-
-function stopOfActorsMs(configuration: Configuration): number {
-  return actorsDrainMs(configuration) + drainHeadroomMs;
 }
 
 /**

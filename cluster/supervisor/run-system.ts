@@ -15,7 +15,7 @@ import type { Settings } from '../../config/settings.ts';
 import { rememberedPorts } from '../embedded/ports.ts';
 import { beginSealing, loadSecrets } from '../embedded/secrets.ts';
 import { startAdminServer } from './admin-server.ts';
-import { announce, baseUrl, demoOf, say } from './announce.ts';
+import { baseUrl, demoOf, readyText, say } from './announce.ts';
 import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
 import { startGuardian } from './guardian.ts';
 import { planChildren, portTaken } from './plan.ts';
@@ -124,13 +124,9 @@ export async function runSystem({
       });
       const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
       if (first === 'ready') {
-        announce({
-          settings,
-          carriers: inEffect.carriers,
-          demo: demoOf(readyFacts.get('control')),
-          adminPort: admin.port,
-          secondsToReady: seconds(),
-        });
+        const demo = demoOf(readyFacts.get('control'));
+        const { carriers } = inEffect;
+        say(readyText({ settings, carriers, demo, adminPort: admin.port, secondsToReady: seconds() }));
         log.info({ seconds: seconds() }, 'everything is ready');
         await signals.stop;
       }

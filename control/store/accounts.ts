@@ -3,7 +3,7 @@ import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
 import type { AccountStatus } from './schema.ts';
 import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
 
 type StoredAccount = {
   readonly id: AccountId;
@@ -55,13 +55,7 @@ export async function findAccount(store: Store, id: AccountId): Promise<StoredAc
 
 /** Every account, newest first, a page at a time. */
 export async function listAccounts(store: Store, page: PageRequest): Promise<Page<StoredAccount>> {
-  let query = store.db
-    .selectFrom('accounts')
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1);
-  if (page.after !== null) query = query.where('id', '<', page.after as AccountId);
-  return pageOf(await query.execute(), page.limit, storedAccount);
+  return readPage(store.db.selectFrom('accounts').selectAll(), page, storedAccount);
 }
 
 export async function hasAccounts(store: Store): Promise<boolean> {

@@ -4,7 +4,7 @@ import { type Selectable, type Transaction, sql } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
 import type { Rate } from '../../directory/contract.ts';
 import { rateColumns, rateOf, type ApiKeysTable, type Tables } from './schema.ts';
 import { type Actor, type Store, changesOf, given, lockAccount, record, transaction } from './store.ts';
@@ -203,14 +203,7 @@ async function lockedKey(tx: Transaction<Tables>, id: ApiKeyId, accountId: Accou
 }
 
 export async function listKeys(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredApiKey>> {
-  let query = store.db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1);
-  if (page.after !== null) query = query.where('id', '<', page.after as ApiKeyId);
-  return pageOf(await query.execute(), page.limit, storedKey);
+  return readPage(store.db.selectFrom('api_keys').selectAll().where('account_id', '=', accountId), page, storedKey);
 }
 
 function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {

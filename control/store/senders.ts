@@ -6,7 +6,7 @@ import { senderLikeness } from '../../model/sender-likeness.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
 import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
@@ -115,15 +115,10 @@ export async function listSenders(
   page: PageRequest,
   status?: SenderStatus,
 ): Promise<Page<StoredSender>> {
-  let query = store.db
-    .selectFrom('senders')
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1);
+  let query = store.db.selectFrom('senders').selectAll();
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
-  if (page.after !== null) query = query.where('id', '<', page.after as SenderId);
-  return pageOf(await query.execute(), page.limit, storedSender);
+  return readPage(query, page, storedSender);
 }
 
 export type LikeSender = { readonly accountId: AccountId; readonly name: string; readonly status: SenderStatus };

@@ -7,7 +7,7 @@ import type { Category } from '../../model/message.ts';
 import { blockOfPlace, numberKeyOf, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
 import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
 import { type Actor, type Store, type OutboxEntry, record, transaction } from './store.ts';
 
@@ -105,15 +105,9 @@ export async function listSuppressions(
   page: PageRequest,
   number?: string,
 ): Promise<Page<StoredSuppression>> {
-  let query = store.db
-    .selectFrom('suppressions')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1);
+  let query = store.db.selectFrom('suppressions').selectAll().where('account_id', '=', accountId);
   if (number !== undefined) query = query.where('number', '=', numberKeyOf(number));
-  if (page.after !== null) query = query.where('id', '<', page.after as SuppressionId);
-  return pageOf(await query.execute(), page.limit, storedSuppression);
+  return readPage(query, page, storedSuppression);
 }
 
 /** The size of an account's list and the bits of its block numbers. */

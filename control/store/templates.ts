@@ -5,7 +5,7 @@ import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
-import { type Page, type PageRequest, pageOf } from './page.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
 import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
@@ -124,15 +124,10 @@ export async function listTemplates(
   page: PageRequest,
   status?: TemplateStatus,
 ): Promise<Page<StoredTemplate>> {
-  let query = store.db
-    .selectFrom('templates')
-    .selectAll()
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1);
+  let query = store.db.selectFrom('templates').selectAll();
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
-  if (page.after !== null) query = query.where('id', '<', page.after as TemplateId);
-  return pageOf(await query.execute(), page.limit, storedTemplate);
+  return readPage(query, page, storedTemplate);
 }
 
 const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: AuditAction) =>

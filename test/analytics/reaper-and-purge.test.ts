@@ -3,7 +3,7 @@ import { AckPolicy } from '@nats-io/jetstream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { purgeableTo, readersThatCount, startPurge } from '../../analytics/purge.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
-import { unflushedOver } from '../../analytics/queries/unflushed.ts';
+import { unflushedOver } from '../../analytics/recorder/batch.ts';
 import { receiptNeverCame, startReaper } from '../../analytics/reaper/reaper.ts';
 import { startRecorder } from '../../analytics/recorder/recorder.ts';
 import { upToDateOver } from '../../analytics/queries/up-to-date.ts';

@@ -2,7 +2,7 @@
 // while the store is away, and none is passed by because its submit was recorded late.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
-import { unflushedOver } from '../../analytics/queries/unflushed.ts';
+import { unflushedOver } from '../../analytics/recorder/batch.ts';
 import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
 import { ReaperCursor } from '../../analytics/reaper/reaper-cursor.ts';
 import { type Reaper, startReaper } from '../../analytics/reaper/reaper.ts';
