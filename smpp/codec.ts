@@ -25,20 +25,12 @@ export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
   }
   const status = readUInt32(buffer, start + 8);
   const sequence = readUInt32(buffer, start + 12);
-  switch (id) {
-    case commandId.enquire_link:
-      return { command: 'enquire_link', status, sequence };
-    case commandId.enquire_link_resp:
-      return { command: 'enquire_link_resp', status, sequence };
-    case commandId.unbind:
-      return { command: 'unbind', status, sequence };
-    case commandId.unbind_resp:
-      return { command: 'unbind_resp', status, sequence };
-    case commandId.generic_nack:
-      return { command: 'generic_nack', status, sequence };
-  }
+  const bare = bareCommands.find((command) => commandId[command] === id);
+  if (bare !== undefined) return { command: bare, status, sequence };
   return decodeByPackage(buffer.subarray(start, end), id, status, sequence);
 }
+
+const bareCommands = ['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'generic_nack'] as const;
 
 export function encodeBind(command: BindCommand, sequence: number, bind: BindFields): Buffer {
   return new PDU(command, {

@@ -42,8 +42,8 @@ export function isReceipt(esmClass: number): boolean {
 
 const isIntermediate = (esmClass: number): boolean => (esmClass & 0x3c) === 0x20;
 
-/** Reads a receipt. `utcOffsetMinutes` is the time zone of the carrier's dates. */
-export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): ReceiptReading {
+/** Reads a receipt; its dates are taken for UTC. */
+export function parseReceipt(pdu: ShortMessagePdu): ReceiptReading {
   if (!isReceipt(pdu.esmClass)) return notAReceipt;
   let id = '';
   let state: ReceiptState | undefined;
@@ -66,8 +66,8 @@ export function parseReceipt(pdu: ShortMessagePdu, utcOffsetMinutes = 0): Receip
     recipient: pdu.source,
     sender: pdu.destination,
   };
-  const submittedAt = readDate(fields.submitDate, utcOffsetMinutes);
-  const doneAt = readDate(fields.doneDate, utcOffsetMinutes);
+  const submittedAt = readDate(fields.submitDate);
+  const doneAt = readDate(fields.doneDate);
   if (submittedAt !== undefined) receipt.submittedAt = submittedAt;
   if (doneAt !== undefined) receipt.doneAt = doneAt;
   return { kind: 'receipt', receipt };
@@ -129,14 +129,14 @@ function textOf(pdu: ShortMessagePdu): string {
 }
 
 /** YYMMDDhhmm or YYMMDDhhmmss, also with a four-digit year. */
-function readDate(text: string, utcOffsetMinutes: number): number | undefined {
+function readDate(text: string): number | undefined {
   if (!/^\d+$/.test(text)) return undefined;
   const digits = text.length === 10 || text.length === 12 ? `20${text}` : text;
   if (digits.length !== 12 && digits.length !== 14) return undefined;
   const part = (from: number, to: number) => Number(digits.slice(from, to));
   const [month, day, hour, minute] = [part(4, 6), part(6, 8), part(8, 10), part(10, 12)];
   if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59) return undefined;
-  return Date.UTC(part(0, 4), month - 1, day, hour, minute, part(12, 14)) - utcOffsetMinutes * 60_000;
+  return Date.UTC(part(0, 4), month - 1, day, hour, minute, part(12, 14));
 }
 
 function withoutZero(value: Buffer): string {

@@ -17,7 +17,6 @@ export type SessionOptions = {
   enquireLinkMs: number;
   connectTimerMs?: number;
   bindTimerMs?: number;
-  responseTimeoutsInARowMax?: number;
   /** Gets every PDU of the session. */
   tap?: PduTap | undefined;
   clock: Clock;

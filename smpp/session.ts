@@ -236,8 +236,7 @@ export class Session<T> {
       this.#timeoutsInARow += 1;
       this.#handlers.onSubmitTimeout(token);
     });
-    const most = this.#options.responseTimeoutsInARowMax ?? limits.smpp.responseTimeoutsInARowMax;
-    if (this.#timeoutsInARow >= most) {
+    if (this.#timeoutsInARow >= limits.smpp.responseTimeoutsInARowMax) {
       return this.#finish({ kind: 'response_timeouts', why: `${this.#timeoutsInARow} submits in a row unanswered` });
     }
     if (this.#draining && this.#window.size === 0) this.#unbind();

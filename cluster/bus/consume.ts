@@ -2,13 +2,13 @@
 // only hands records to their handler; the handler acks.
 import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Bus } from './connect.ts';
 import { consumerNotFound, isApiError } from './api-errors.ts';
 import { ensureConsumer } from './ensure.ts';
-import { lowLatencyPull, watchPulls } from './lost-pull.ts';
+import { followStatus, lowLatencyPull, watchPulls } from './lost-pull.ts';
 
 type ConsumeOptions = {
   readonly stream: string;
@@ -119,7 +119,13 @@ async function open(
   const lost = Promise.withResolvers<End>();
   watchPulls(bus, messages, pace.expires, clock, () => lost.resolve('pull lost'));
   const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
-  void watch(messages, () => (heard.atMs = clock.monotonicMs())).finally(stopListening);
+  const statuses = followStatus(messages, (type) => {
+    if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();
+    // Then this consumption ends and a new one is opened.
+    if (goneStatuses.has(type)) messages.stop();
+    return goneStatuses.has(type);
+  });
+  void statuses.finally(stopListening);
   return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
@@ -181,21 +187,5 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
   }
 }
 
-/** The client reports a consumer that is gone as a status; then this consumption ends and a new one is opened. */
-async function watch(messages: ConsumerMessages, onHeard: () => void): Promise<void> {
-  try {
-    for await (const status of messages.status()) {
-      if (status.type === 'heartbeat' || status.type === 'discard') onHeard();
-      if (
-        status.type === 'consumer_deleted' ||
-        status.type === 'stream_not_found' ||
-        status.type === 'consumer_not_found'
-      ) {
-        messages.stop();
-        return;
-      }
-    }
-  } catch (error) {
-    ignoring(error, 'the status stream of a stopped consumer ended');
-  }
-}
+/** How the client reports a consumer that is gone. */
+const goneStatuses: ReadonlySet<string> = new Set(['consumer_deleted', 'stream_not_found', 'consumer_not_found']);

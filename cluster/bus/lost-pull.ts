@@ -50,17 +50,22 @@ export function watchPulls(
     cancel = clock.after(bus.connected() ? leftMs() : lastsMs, () => void look());
   }
 
-  async function listen(): Promise<void> {
-    try {
-      for await (const { type } of messages.status()) if (type === 'next') pulledAtMs = clock.monotonicMs();
-    } catch (error) {
-      ignoring(error, 'the status stream of a stopped consumption ended');
-    } finally {
-      over = true;
-      cancel();
-    }
+  const ended = followStatus(messages, (type) => {
+    if (type === 'next') pulledAtMs = clock.monotonicMs();
+  });
+  void ended.finally(() => {
+    over = true;
+    cancel();
+  });
+}
+
+/** Calls `take` with each status of a consumption until that ends, or `take` returns true. Never rejects. */
+export async function followStatus(messages: ConsumerMessages, take: (type: string) => boolean | void): Promise<void> {
+  try {
+    for await (const { type } of messages.status()) if (take(type) === true) return;
+  } catch (error) {
+    ignoring(error, 'the status stream of a stopped consumption ended');
   }
-  void listen();
 }
 
 /** Of a consumer that is lost, or that the client has recreated without looking whether the stream is the same. */
@@ -74,14 +79,10 @@ const lostStatuses: ReadonlySet<string> = new Set([
 
 /** Calls `onLost` when the consumer has to be recreated; the client's own mending is not waited for. */
 export function watchConsumer(messages: ConsumerMessages, onLost: () => void): void {
-  async function listen(): Promise<void> {
-    try {
-      for await (const { type } of messages.status()) if (lostStatuses.has(type)) return onLost();
-    } catch (error) {
-      ignoring(error, 'the status stream of a stopped consumption ended');
-    }
-  }
-  void listen();
+  void followStatus(messages, (type) => {
+    if (lostStatuses.has(type)) onLost();
+    return lostStatuses.has(type);
+  });
 }
 
 async function answered(bus: Bus): Promise<void> {
