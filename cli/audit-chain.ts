@@ -3,40 +3,41 @@ import { SetupError, messageOf } from '../platform/errors.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
 import type { Store } from '../control/store/store.ts';
-import { print } from './print.ts';
+import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
-
-export type VerifyOptions = { readonly expect?: string; readonly json?: boolean };
 
 /** Rows are read at some 50,000 a second: 100 million of them take half an hour. */
 const verifiedWithinMs = 3_600_000;
 
-/** The exit code: 1 when the chain is broken. */
-export async function verifyCommand(options: VerifyOptions): Promise<number> {
+/** The exit code is 1 when the chain is broken. */
+export async function verifyCommand(options: { expect?: string }): Promise<Result> {
   const expected = headsOf(options.expect);
   const verdict = await withStore((store) => verifyAudit(store, expected), { withinMs: verifiedWithinMs });
   if (!verdict.ok) {
     const { brokenAt, why } = verdict;
-    print(options, { object: 'audit_verification', ok: false, broken_at: brokenAt, why }, [
-      `Broken  at row ${brokenAt}: ${why}`,
-    ]);
-    return 1;
+    return {
+      json: { object: 'audit_verification', ok: false, broken_at: brokenAt, why },
+      lines: [`Broken  at row ${brokenAt}: ${why}`],
+      exitCode: 1,
+    };
   }
   const { rows, first, head } = verdict;
-  print(options, { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` }, [
-    `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
-    `Head   ${head.seq}:${head.hash}`,
-    'Keep the head on another machine: audit verify --expect detects a rewritten chain.',
-  ]);
-  return 0;
+  return {
+    json: { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` },
+    lines: [
+      `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
+      `Head   ${head.seq}:${head.hash}`,
+      'Keep the head on another machine: audit verify --expect detects a rewritten chain.',
+    ],
+  };
 }
 
-export async function partitionsCommand(options: { json?: boolean }): Promise<void> {
+export async function partitionsCommand(): Promise<Result> {
   const partitions = await withStore(auditPartitions);
-  print(options, { data: partitions.map(partitionJson) }, partitions.map(lineOf));
+  return { json: { data: partitions.map(partitionJson) }, lines: partitions.map(lineOf) };
 }
 
-export async function detachCommand(month: string, options: { json?: boolean }): Promise<void> {
+export async function detachCommand(month: string): Promise<Result> {
   const detach = async (store: Store) => {
     try {
       return await detachAuditPartition(store, month);
@@ -50,10 +51,13 @@ export async function detachCommand(month: string, options: { json?: boolean }):
   const done = await withStore(detach, { asOwner: true });
   if (!done.ok) throw new SetupError(`${done.code}: ${whyNot[done.code]}`);
   const { table } = done.partition;
-  print(options, { ...partitionJson(done.partition), detached: true }, [
-    `Detached  ${lineOf(done.partition)}`,
-    `Keep it, then drop it: pg_dump --table ${table} …; drop table ${table}`,
-  ]);
+  return {
+    json: { ...partitionJson(done.partition), detached: true },
+    lines: [
+      `Detached  ${lineOf(done.partition)}`,
+      `Keep it, then drop it: pg_dump --table ${table} …; drop table ${table}`,
+    ],
+  };
 }
 
 const insufficientPrivilege = '42501';

@@ -2,26 +2,17 @@
 import { SetupError } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
-import { print } from './print.ts';
+import { wholeNumber } from './options.ts';
+import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
-
-export type AuditOptions = {
-  readonly target?: string;
-  readonly action?: string;
-  readonly limit?: string;
-  readonly json?: boolean;
-};
 
 const limitDefault = 50;
 const limitMax = 1_000;
 
-export async function auditCommand(options: AuditOptions): Promise<void> {
-  const limit =
-    options.limit === undefined ? limitDefault : /^\d{1,4}$/.test(options.limit) ? Number(options.limit) : 0;
-  if (limit < 1 || limit > limitMax) {
-    throw new SetupError(`--limit: found "${options.limit}", expected a whole number from 1 to ${limitMax}`);
-  }
-  const { target, action } = options;
+type Options = { target?: string; action?: string; limit?: string };
+
+export async function auditCommand({ target, action, limit: text }: Options): Promise<Result> {
+  const limit = text === undefined ? limitDefault : wholeNumber('--limit', text, 1, limitMax);
   const { items } = await withStore((store) => listAuditRecords(store, { limit, after: null, target, action }));
   const data = items.map(({ atMs, accountId, actor, origin, action: what, target: of, detail }) => ({
     at: new Date(atMs).toISOString(),
@@ -37,7 +28,7 @@ export async function auditCommand(options: AuditOptions): Promise<void> {
   if (items.length === 0 && action !== undefined && !isAction(action)) {
     throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
   }
-  print(options, { data }, items.length === 0 ? ['nothing yet'] : items.map(lineOf));
+  return { json: { data }, lines: items.length === 0 ? ['nothing yet'] : items.map(lineOf) };
 }
 
 const isAction = (name: string) => auditActions.some((action) => action === name);

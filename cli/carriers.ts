@@ -15,41 +15,46 @@ import {
 } from '../cluster/operator-commands/carriers.ts';
 import type { OperatorCommand, CommandVerb, Pace } from '../cluster/operator-commands/contract.ts';
 import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
-import { print } from './print.ts';
 import { whereFrom } from './operator-name.ts';
-import { withBus } from './with-bus.ts';
+import type { Result } from './print.ts';
+import { explained, withBus } from './with-bus.ts';
 
-export type CommandOptions = { readonly bind?: string; readonly reason?: string; readonly json?: boolean };
-
-export async function listCarriers(name: string | undefined, options: { json?: boolean }): Promise<void> {
+export async function listCarriers(name: string | undefined): Promise<Result> {
   const configured = await configuredCarriers();
   const all = await withBus((bus) => answered(viewCarriers(bus, configured)));
   if (name !== undefined && !all.some((carrier) => carrier.name === name)) {
     throw noSuch(name, { ok: false, what: 'carrier', there: all.map((carrier) => carrier.name) });
   }
   const shown = all.filter((carrier) => name === undefined || carrier.name === name);
-  print(options, { data: shown.map(carrierJson) }, shown.flatMap(carrierLines));
+  return { json: { data: shown.map(carrierJson) }, lines: shown.flatMap(carrierLines) };
 }
 
-export async function issueCommandFromCli(verb: CommandVerb, name: string, options: CommandOptions): Promise<void> {
-  const bind = bindOf(name, options.bind);
-  const reason = reasonOf(options.reason ?? '');
-  const configured = await configuredCarriers();
-  const command = { verb, carrier: name, bind, reason, actor: 'operator', from: whereFrom() };
-  const given = await withBus((bus) => answered(commandCarrier(bus, configured, command)));
-  if (!given.ok) throw noSuch(name, given);
-  const target = bind === null ? name : `${name}/${bind}`;
-  const inEffect = given.inEffect
-    ? 'in effect'
-    : given.carrier.servedBy === 0
-      ? 'recorded; no node serves the carrier now, the next one will apply it'
-      : 'recorded; not all nodes that serve the carrier have applied it yet';
-  print(options, commandJson(given), [
-    `${done[verb]}  ${target}  ${inEffect}`,
-    ...carrierLines(given.carrier),
-    ...stillCommanded(verb, bind, given.carrier),
-  ]);
-}
+type CommandOptions = { bind?: string; reason?: string };
+
+export const issueCommandFromCli =
+  (verb: CommandVerb) =>
+  async (name: string, options: CommandOptions): Promise<Result> => {
+    const bind = bindOf(name, options.bind);
+    const reason = reasonOf(options.reason ?? '');
+    const configured = await configuredCarriers();
+    const command = { verb, carrier: name, bind, reason, actor: 'operator', from: whereFrom() };
+    const given = await withBus((bus) => answered(commandCarrier(bus, configured, command)));
+    if (!given.ok) throw noSuch(name, given);
+    const target = bind === null ? name : `${name}/${bind}`;
+    const inEffect = given.inEffect
+      ? 'in effect'
+      : given.carrier.servedBy === 0
+        ? 'recorded; no node serves the carrier now, the next one will apply it'
+        : 'recorded; not all nodes that serve the carrier have applied it yet';
+    return {
+      json: commandJson(given),
+      lines: [
+        `${done[verb]}  ${target}  ${inEffect}`,
+        ...carrierLines(given.carrier),
+        ...stillCommanded(verb, bind, given.carrier),
+      ],
+    };
+  };
 
 const done: Record<CommandVerb, string> = { pause: 'Paused', drain: 'Draining', resume: 'Resumed' };
 
@@ -138,13 +143,9 @@ function noSuch(name: string, { what, there }: NoSuch): SetupError {
   return new SetupError(`bind_not_found: ${name} has the binds ${list}`);
 }
 
-async function answered<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw new SetupError(
+const answered = <T>(work: Promise<T>) =>
+  explained(
+    work,
+    (error) =>
       `NATS did not answer: ${messageOf(error)}. It is not known whether the command was recorded: check with carriers list, or repeat it`,
-      error,
-    );
-  }
-}
+  );

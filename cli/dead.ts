@@ -14,19 +14,11 @@ import { streamNames } from '../cluster/bus/streams.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { addAuditRecords } from '../control/store/audit-log.ts';
 import { contentsOf } from './dead-contents.ts';
-import { print } from './print.ts';
 import { whereFrom, operatorName } from './operator-name.ts';
+import { wholeNumber } from './options.ts';
+import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
-import { withBus } from './with-bus.ts';
-
-export type DeadListOptions = { readonly stream?: string; readonly limit?: string; readonly json?: boolean };
-export type DeadReplayOptions = {
-  readonly all?: boolean;
-  readonly stream?: string;
-  readonly again?: boolean;
-  readonly json?: boolean;
-};
-export type DeadDropOptions = { readonly yes?: boolean; readonly json?: boolean };
+import { explained, withBus } from './with-bus.ts';
 
 const limitDefault = 50;
 const hexOctets = 64;
@@ -37,19 +29,20 @@ const streamsOfDead: readonly string[] = [
   streamNames.events,
 ];
 
-export async function listDeadCommand(options: DeadListOptions): Promise<void> {
+export async function listDeadCommand(options: { stream?: string; limit?: string }): Promise<Result> {
   const from = streamOf(options.stream);
-  const limit = limitOf(options.limit);
+  const { limit: text } = options;
+  const limit = text === undefined ? limitDefault : wholeNumber('--limit', text, 1, limits.operations.deadReadMax);
   const { entries, total } = await withBus((bus) => answered(listDead(bus, from, limit)));
   const lines = entries.map(
     ({ seq, atMs, stream, subject, reason, octets }) =>
       `${seq}  ${new Date(atMs).toISOString()}  ${stream}  ${subject}  ${octets} octets  ${reason}`,
   );
   if (total > entries.length) lines.push(`${total - entries.length} more: --limit ${total}`);
-  print(options, { data: entries.map(entryJson), total }, lines.length === 0 ? ['DEAD is empty'] : lines);
+  return { json: { data: entries.map(entryJson), total }, lines: lines.length === 0 ? ['DEAD is empty'] : lines };
 }
 
-export async function showDeadCommand(text: string, options: { json?: boolean }): Promise<void> {
+export async function showDeadCommand(text: string): Promise<Result> {
   const seq = seqOf(text);
   const record = await withBus((bus) => answered(readDead(bus, seq)));
   if (record === null) throw notFound(seq);
@@ -58,19 +51,22 @@ export async function showDeadCommand(text: string, options: { json?: boolean })
   const { reason, headers } = record;
   const others = Object.entries(headers).filter(([name]) => name !== deadHeaders.reason);
   const shown = { ...entryJson(record), headers, contents: contents?.fields ?? null };
-  print(options, contents === null ? { ...shown, first_octets: octets } : shown, [
+  const lines = [
     `Record ${seq} of DEAD, from ${record.stream}, since ${new Date(record.atMs).toISOString()}`,
     `  ${reason}`,
     ...others.map(([name, value]) => `  ${name}: ${value}`),
     ...(contents === null
       ? ['This version cannot read it either. It begins with', `  ${octets}`]
       : Object.entries(contents.fields).map(([name, value]) => `  ${name.padEnd(18)} ${value}`)),
-  ]);
+  ];
+  return { json: contents === null ? { ...shown, first_octets: octets } : shown, lines };
 }
 
-type Result = { readonly seq: number; readonly code: string; readonly detail: string; readonly entry?: DeadEntry };
+type Replay = { readonly seq: number; readonly code: string; readonly detail: string; readonly entry?: DeadEntry };
 
-export async function replayDeadCommand(texts: readonly string[], options: DeadReplayOptions): Promise<void> {
+type ReplayOptions = { all?: boolean; stream?: string; again?: boolean };
+
+export async function replayDeadCommand(texts: readonly string[], options: ReplayOptions): Promise<Result> {
   const from = streamOf(options.stream);
   if (options.all === true ? texts.length > 0 : texts.length === 0) {
     throw new SetupError('dead replay: expected numbers of records, or --all');
@@ -82,7 +78,7 @@ export async function replayDeadCommand(texts: readonly string[], options: DeadR
     const { entries } =
       options.all === true ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : none;
     const seqs = options.all === true ? entries.map(({ seq }) => seq) : [...new Set(given)];
-    const all: Result[] = [];
+    const all: Replay[] = [];
     for (const seq of seqs) all.push(await replayOne(bus, seq, options.again === true));
     return all;
   });
@@ -94,35 +90,36 @@ export async function replayDeadCommand(texts: readonly string[], options: DeadR
     ...(code === 'replayed' ? {} : { code, detail }),
     ...(entry === undefined ? {} : { stream: entry.stream, subject: entry.subject }),
   }));
-  print(options, { data, audited: failure === null }, [
+  const lines = [
     ...results.map(({ seq, code, detail, entry }) =>
       code === 'replayed' ? `${seq}  replayed: ${entry?.subject ?? ''}` : `${seq}  not replayed, ${code}: ${detail}`,
     ),
     ...(results.length === 0 ? ['DEAD is empty'] : []),
     ...(failure === null ? [] : [failure]),
-  ]);
-  if (replayed.length < results.length) process.exitCode = 1;
+  ];
+  return { json: { data, audited: failure === null }, lines, exitCode: replayed.length < results.length ? 1 : 0 };
 }
 
 const none = { entries: [] as readonly DeadEntry[] };
 
-export async function dropDeadCommand(text: string, options: DeadDropOptions): Promise<void> {
+export async function dropDeadCommand(text: string, { yes = false }: { yes?: boolean }): Promise<Result> {
   const seq = seqOf(text);
-  if (options.yes !== true) throw new SetupError(`dead drop deletes record ${seq} for good: confirm with --yes`);
+  if (!yes) throw new SetupError(`dead drop deletes record ${seq} for good: confirm with --yes`);
   const record = await withBus(async (bus) => {
     const found = await answered(readDead(bus, seq));
     return found !== null && (await answered(dropDead(bus, seq))) ? found : null;
   });
   if (record === null) throw notFound(seq);
   const failure = await audit('dropped', [record]);
-  print(options, { seq, dropped: true, audited: failure === null }, [
-    `Dropped  ${seq}  ${record.stream}  ${record.subject}`,
-    ...(failure === null ? [] : [failure]),
-  ]);
+  const line = `Dropped  ${seq}  ${record.stream}  ${record.subject}`;
+  return {
+    json: { seq, dropped: true, audited: failure === null },
+    lines: failure === null ? [line] : [line, failure],
+  };
 }
 
 /** Never rejects: a failure must not prevent printing and auditing the earlier ones. */
-async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Result> {
+async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Replay> {
   try {
     return await tryReplay(bus, seq, again);
   } catch (error) {
@@ -131,7 +128,7 @@ async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Result>
   }
 }
 
-async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Result> {
+async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Replay> {
   const record = await readDead(bus, seq);
   if (record === null) return { seq, code: 'not_found', detail: 'DEAD holds no record of that number' };
   const contents = contentsOf(record);
@@ -209,21 +206,8 @@ function streamOf(text: string | undefined): string | null {
   throw new SetupError(`--stream: found "${text}", expected one of ${streamsOfDead.join(', ')}`);
 }
 
-function limitOf(text: string | undefined): number {
-  const limitMax = limits.operations.deadReadMax;
-  const limit = text === undefined ? limitDefault : /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (limit >= 1 && limit <= limitMax) return limit;
-  throw new SetupError(`--limit: found "${text}", expected a whole number from 1 to ${limitMax}`);
-}
-
 function notFound(seq: number): SetupError {
   return new SetupError(`dead_record_not_found: DEAD holds no record ${seq}; dead list shows what is there`);
 }
 
-async function answered<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw new SetupError(`NATS did not answer: ${messageOf(error)}`, error);
-  }
-}
+const answered = <T>(work: Promise<T>) => explained(work, (error) => `NATS did not answer: ${messageOf(error)}`);

@@ -3,9 +3,9 @@
 import { SetupError } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
-import { print } from './print.ts';
+import type { Result } from './print.ts';
 
-export function demoKeyCommand(options: { test?: boolean; json?: boolean }): void {
+export function demoKeyCommand(options: { test?: boolean }): Result {
   const file = demoKeysFile(loadSettings().dataDir);
   const demo = savedDemo(file);
   if (demo === null) {
@@ -18,5 +18,5 @@ export function demoKeyCommand(options: { test?: boolean; json?: boolean }): voi
       'There is no live demo key: not all carriers are simulated. Make a key of your own (heliograph keys create), or take the test key (--test)',
     );
   }
-  print(options, { object: 'api_key', account: demo.accountId, livemode, key }, [key]);
+  return { json: { object: 'api_key', account: demo.accountId, livemode, key }, lines: [key] };
 }

@@ -12,19 +12,17 @@ import {
 } from '../control/projection/owner.ts';
 import { databaseNameFile, installationId, openStore } from '../control/store/store.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
-import { print } from './print.ts';
 import { operatorName } from './operator-name.ts';
+import type { Result } from './print.ts';
 import { withBus } from './with-bus.ts';
 
-export type DirectoryOptions = { readonly yes?: boolean; readonly json?: boolean };
-
-export async function ownerCommand(options: DirectoryOptions): Promise<void> {
+export async function ownerCommand(): Promise<Result> {
   const owner = await withBus(directoryOwner);
-  print(options, asJson(owner), [owner === null ? 'None: the next control role becomes the owner' : lineOf(owner)]);
+  return shown(owner, owner === null ? 'None: the next control role becomes the owner' : lineOf(owner));
 }
 
-export async function releaseCommand(options: DirectoryOptions): Promise<void> {
-  if (options.yes !== true) {
+export async function releaseCommand({ yes = false }: { yes?: boolean }): Promise<Result> {
+  if (!yes) {
     throw new SetupError(
       'The next control role that starts becomes the owner of the directory: accounts and keys that its PostgreSQL does not have are refused from then on. Stop every control role of the old one first, then: heliograph directory release --yes',
     );
@@ -37,15 +35,15 @@ export async function releaseCommand(options: DirectoryOptions): Promise<void> {
     await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: operatorName() });
     return releaseDirectory(bus);
   });
-  print(options, asJson(owner), [owner === null ? 'It had no owner' : `Released  ${lineOf(owner)}`]);
+  return shown(owner, owner === null ? 'It had no owner' : `Released  ${lineOf(owner)}`);
 }
 
 const lineOf = (owner: DirectoryOwner) => `database ${owner.database}, ${sinceOf(owner)}`;
 
-function asJson(owner: DirectoryOwner | null): Record<string, unknown> {
-  if (owner === null) return { object: 'directory_owner', database: null };
+function shown(owner: DirectoryOwner | null, line: string): Result {
+  if (owner === null) return { json: { object: 'directory_owner', database: null }, lines: [line] };
   const { database, sinceMs, host } = owner;
-  return { object: 'directory_owner', database, since: new Date(sinceMs).toISOString(), host };
+  return { json: { object: 'directory_owner', database, since: new Date(sinceMs).toISOString(), host }, lines: [line] };
 }
 
 export type DirectoryCheck = {

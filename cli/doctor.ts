@@ -4,7 +4,6 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { printable, printableJson } from '../model/plain-text.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { bodyKeyId, parseBodyKeys } from '../model/records/body-keys.ts';
@@ -25,26 +24,21 @@ import { rightsTooWide } from '../control/store/rights.ts';
 import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
 import type { Finding } from './doctor-reported.ts';
+import type { Result } from './print.ts';
 
-export type DoctorOptions = { json?: boolean; carrier?: string; force?: boolean };
+export type DoctorOptions = { carrier?: string; force?: boolean };
 
-/** Prints a line per check; the exit code is 1 when there is a problem. */
-export async function runDoctor(options: DoctorOptions): Promise<number> {
+/** A line per check; the exit code is 1 when there is a problem. */
+export async function doctorCommand(options: DoctorOptions): Promise<Result> {
   const findings = await examine(process.env, options);
   const ok = findings.every((finding) => finding.ok);
-  if (options.json === true) {
-    process.stdout.write(`${printableJson(JSON.stringify({ ok, checks: findings }))}\n`);
-  } else {
-    for (const { check, ok: sound, note = false, detail } of findings) {
-      process.stdout.write(
-        `${sound ? (note ? '!' : '✓') : '✗'} ${check.padEnd(14)} ${detail
-          .split('\n')
-          .map(printable)
-          .join(`\n${' '.repeat(17)}`)}\n`,
-      );
-    }
-  }
-  return ok ? 0 : 1;
+  return { json: { ok, checks: findings }, lines: findings.flatMap(linesOf), exitCode: ok ? 0 : 1 };
+}
+
+function linesOf({ check, ok, note = false, detail }: Finding): string[] {
+  const [first = '', ...more] = detail.split('\n');
+  const sign = ok ? (note ? '!' : '✓') : '✗';
+  return [`${sign} ${check.padEnd(14)} ${first}`, ...more.map((line) => `${' '.repeat(17)}${line}`)];
 }
 
 export async function examine(

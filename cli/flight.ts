@@ -16,32 +16,25 @@ import {
   readDecisions,
   readPdus,
 } from '../actors/flight/flight.ts';
-import { print } from './print.ts';
-import { withBus } from './with-bus.ts';
+import type { Result } from './print.ts';
+import { explained, withBus } from './with-bus.ts';
 
-export type FlightOptions = {
-  readonly bind?: string;
-  readonly pcap?: string;
-  readonly decisions?: boolean;
-  readonly json?: boolean;
-};
+export type FlightOptions = { readonly bind?: string; readonly pcap?: string; readonly decisions?: boolean };
 
-export async function flightCommand(carrier: string, options: FlightOptions): Promise<void> {
+export async function flightCommand(carrier: string, options: FlightOptions): Promise<Result> {
   if (options.pcap !== undefined && options.decisions === true) {
     throw new SetupError('--pcap and --decisions: found both, expected one of them');
   }
   if (options.bind !== undefined && options.decisions === true) {
     throw new SetupError('--bind: decisions are those of the whole carrier, leave it out');
   }
-  const found = await withBus(async (bus) => {
+  const { pcap, decisions = false } = options;
+  return withBus(async (bus) => {
     const listings = await recordersOf(bus, carrier);
     const binds = chosenBinds(carrier, listings, options.bind);
-    if (options.pcap !== undefined) return { binds: await capture(bus, binds, options.pcap) };
-    return options.decisions === true ? { decisions: await decisionsOf(bus, listings) } : { binds };
+    if (pcap !== undefined) return captured(carrier, pcap, await capture(bus, binds, pcap));
+    return decisions ? decided(carrier, await decisionsOf(bus, listings)) : listed(carrier, binds);
   });
-  if (found.decisions !== undefined) return printDecisions(carrier, found.decisions, options);
-  if (options.pcap !== undefined) return printCapture(carrier, options.pcap, found.binds, options);
-  printListing(carrier, found.binds, options);
 }
 
 /** The recording of a bind by one thread of one node. */
@@ -72,15 +65,15 @@ function chosenBinds(carrier: string, listings: readonly FlightListing[], wanted
 }
 
 async function capture(bus: Bus, binds: readonly Recorded[], file: string): Promise<Recorded[]> {
-  const captured: Recorded[] = [];
+  const read: Recorded[] = [];
   const recordings: Recording[] = [];
   for (const { listing, bind } of binds) {
     const { records: raw, session } = await answered(readPdus(bus, listing.node, bind.name));
     const records = [...readRecords(raw)];
-    captured.push({ listing, bind, records });
+    read.push({ listing, bind, records });
     recordings.push({ records, wallAtZeroMs: listing.wallAtZeroMs, session });
   }
-  if (!captured.some(({ records }) => records?.some(isPdu))) {
+  if (!read.some(({ records }) => records?.some(isPdu))) {
     throw new SetupError('nothing is recorded yet: no session was opened since the carrier was started');
   }
   try {
@@ -88,7 +81,7 @@ async function capture(bus: Bus, binds: readonly Recorded[], file: string): Prom
   } catch (error) {
     throw new SetupError(`--pcap: cannot write ${file}: ${messageOf(error)}`, error);
   }
-  return captured;
+  return read;
 }
 
 async function decisionsOf(bus: Bus, listings: readonly FlightListing[]): Promise<Decision[]> {
@@ -96,40 +89,37 @@ async function decisionsOf(bus: Bus, listings: readonly FlightListing[]): Promis
   return all.flat().sort((one, other) => one.atMs - other.atMs);
 }
 
-async function answered<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
+const answered = <T>(answer: Promise<T>) =>
+  explained(answer, (error) => {
     const why = error instanceof DeadlineExceeded ? 'it took too long' : messageOf(error);
-    throw new SetupError(`the carrier's thread stopped answering (${why}): run the command again`, error);
-  }
-}
+    return `the carrier's thread stopped answering (${why}): run the command again`;
+  });
 
 const isPdu = ({ kind }: FlightRecord) => kind === recordKind.sent || kind === recordKind.received;
 
-function printCapture(carrier: string, file: string, binds: readonly Recorded[], options: FlightOptions): void {
+function captured(carrier: string, file: string, binds: readonly Recorded[]): Result {
   const rows = binds.map(({ listing, bind, records = [] }) => {
     const pdus = records.filter(isPdu);
     const at = (record: FlightRecord | undefined) =>
       record === undefined ? null : new Date(record.atMs + listing.wallAtZeroMs).toISOString();
     return { bind: bind.name, node: listing.node, pdus: pdus.length, first_at: at(pdus[0]), last_at: at(pdus.at(-1)) };
   });
-  print(options, { object: 'flight_capture', carrier, file, binds: rows }, [
+  const lines = [
     `Wrote ${file}`,
     ...rows.map(
       ({ bind, pdus, first_at: from, last_at: to }) =>
         `  ${bind}  ${count(pdus, 'PDU')}, ${from ?? '–'} to ${to ?? '–'}`,
     ),
     'Passwords, texts and the middle of numbers are masked. On other ports than 2775: tshark -d tcp.port==PORT,smpp',
-  ]);
+  ];
+  return { json: { object: 'flight_capture', carrier, file, binds: rows }, lines };
 }
 
-function printDecisions(carrier: string, decisions: readonly Decision[], options: FlightOptions): void {
-  print(
-    options,
-    { object: 'flight_decisions', carrier, data: decisions.map(decisionFields) },
-    decisions.length === 0 ? [`${carrier}: no decision recorded yet`] : decisions.map(decisionRow),
-  );
+function decided(carrier: string, decisions: readonly Decision[]): Result {
+  return {
+    json: { object: 'flight_decisions', carrier, data: decisions.map(decisionFields) },
+    lines: decisions.length === 0 ? [`${carrier}: no decision recorded yet`] : decisions.map(decisionRow),
+  };
 }
 
 function decisionRow({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): string {
@@ -137,20 +127,21 @@ function decisionRow({ atMs, kind, messageId, segment, attempt, detail, times }:
   return `${new Date(atMs).toISOString()}  ${kind.padEnd(11)} ${about}${detail}${times > 1 ? ` (${times} times)` : ''}`;
 }
 
-function printListing(carrier: string, binds: readonly Recorded[], options: FlightOptions): void {
+function listed(carrier: string, binds: readonly Recorded[]): Result {
   const rows = binds.map(({ listing, bind: { name, state, sessions, sent, received, bytes } }) => {
     return { bind: name, node: listing.node, state, sessions, sent, received, recorded_bytes: bytes };
   });
   const decisions = new Map(binds.map(({ listing }) => [listing.node, listing.decisions]));
-  const decided = [...decisions.values()].reduce((sum, each) => sum + each, 0);
-  print(options, { object: 'flight', carrier, decisions: decided, binds: rows }, [
+  const recorded = [...decisions.values()].reduce((sum, each) => sum + each, 0);
+  const lines = [
     ...rows.map(
       ({ bind, state, sessions, sent, received, recorded_bytes: bytes }) =>
         `${bind}  ${state}: ${count(sessions, 'session')}, ${count(sent, 'PDU')} sent, ${received} received, the last ${Math.ceil(bytes / 1024)} KiB recorded`,
     ),
-    `${carrier}  ${count(decided, 'decision')} recorded`,
+    `${carrier}  ${count(recorded, 'decision')} recorded`,
     'Export them with --pcap FILE or --decisions.',
-  ]);
+  ];
+  return { json: { object: 'flight', carrier, decisions: recorded, binds: rows }, lines };
 }
 
 function count(number: number, what: string): string {

@@ -8,26 +8,18 @@ import {
   permissionsOf,
   permissionsText,
 } from '../cluster/embedded/nats-permissions.ts';
-import { print } from './print.ts';
-
-export type NatsPermissionsOptions = { readonly roles?: string; readonly json?: boolean };
+import type { Result } from './print.ts';
 
 /** A user for each role; with `--roles` one user who has all these. */
-export function natsPermissionsCommand({ roles, json }: NatsPermissionsOptions): void {
+export function natsPermissionsCommand({ roles }: { roles?: string }): Result {
   const users = roles === undefined ? natsRoles.map((role) => [role]) : [rolesOf(roles)];
   const data = users.map((of) => ({ roles: of, inbox: inboxOf(of[0]!), permissions: permissionsOf(...of) }));
-  print({ json: json === true }, { data }, [
-    'authorization {',
-    '  users: [',
-    '    # the command line: everything',
-    '    { user: heliograph, password: "…" }',
-    ...data.flatMap(({ roles: of, inbox, permissions }) => [
-      `    # NATS_URL=nats://heliograph-${of.join('-')}:…@host:4222?inbox=${inbox}`,
-      `    { user: heliograph-${of.join('-')}, password: "…", permissions: ${permissionsText(permissions)} }`,
-    ]),
-    '  ]',
-    '}',
+  const lines = data.flatMap(({ roles: of, inbox, permissions }) => [
+    `    # NATS_URL=nats://heliograph-${of.join('-')}:…@host:4222?inbox=${inbox}`,
+    `    { user: heliograph-${of.join('-')}, password: "…", permissions: ${permissionsText(permissions)} }`,
   ]);
+  const everything = ['    # the command line: everything', '    { user: heliograph, password: "…" }'];
+  return { json: { data }, lines: ['authorization {', '  users: [', ...everything, ...lines, '  ]', '}'] };
 }
 
 function rolesOf(text: string): NatsRole[] {

@@ -16,59 +16,60 @@ import { type ImportReport, importRegistry } from '../directory/registry/import/
 import { RegistryVersions, versionName } from '../directory/registry/versions.ts';
 import { type AuditNote, noteForAudit } from '../control/audit-notes.ts';
 import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
-import { print } from './print.ts';
 import { operatorName } from './operator-name.ts';
+import type { Result } from './print.ts';
 import { withBus } from './with-bus.ts';
 
-export type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean; json?: boolean };
+type ImportOptions = { delta?: boolean; badRowsMax?: string; allowShrink?: boolean };
 
-export async function importCommand(name: RegistryName, file: string, options: ImportOptions): Promise<void> {
-  const settings = loadSettings();
-  const configuration = await loadConfiguration(effectiveConfigFileOrWarn().file);
-  const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
-  if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
-    throw new SetupError(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
-  }
-  const report = await withRegistryBus(async (bus) => {
-    const imported = await importRegistry(bus, {
-      name,
-      file,
-      delta: options.delta === true,
-      badRowsMax,
-      allowShrink: options.allowShrink === true,
-      dataDir: settings.dataDir,
-      configuration,
-      onProgress: (text) => process.stderr.write(`${text}\n`),
+export const importCommand =
+  (name: RegistryName) =>
+  async (file: string, options: ImportOptions): Promise<Result> => {
+    const settings = loadSettings();
+    const configuration = await loadConfiguration(effectiveConfigFileOrWarn().file);
+    const badRowsMax = Number(options.badRowsMax ?? limits.registry.badRowsMax);
+    if (!Number.isInteger(badRowsMax) || badRowsMax < 0) {
+      throw new SetupError(`--bad-rows-max: found "${options.badRowsMax}", expected a whole number from 0`);
+    }
+    const report = await withRegistryBus(async (bus) => {
+      const imported = await importRegistry(bus, {
+        name,
+        file,
+        delta: options.delta === true,
+        badRowsMax,
+        allowShrink: options.allowShrink === true,
+        dataDir: settings.dataDir,
+        configuration,
+        onProgress: (text) => process.stderr.write(`${text}\n`),
+      });
+      await noteForAudit(bus, auditNoteOf(name, file, options, imported));
+      return imported;
     });
-    await noteForAudit(bus, auditNoteOf(name, file, options, imported));
-    return imported;
-  });
-  const { rows } = report;
-  for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
-  print(
-    options,
-    {
-      object: 'registry_import',
-      registry: name,
-      version: report.version,
-      changed: report.changed,
-      numbers: report.numbers,
-      numbers_before: report.numbersBefore,
-      lines: rows.lines,
-      bad_rows: rows.badRows,
-      not_served: rows.notServed,
-      conflicts: report.conflicts,
-      resumed_from_line: report.resumedFrom,
-    },
-    [
-      `${report.changed ? 'In effect' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
-      `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
-      ...(report.conflicts === 0
-        ? []
-        : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
-    ],
-  );
-}
+    const { rows } = report;
+    for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
+    return {
+      json: {
+        object: 'registry_import',
+        registry: name,
+        version: report.version,
+        changed: report.changed,
+        numbers: report.numbers,
+        numbers_before: report.numbersBefore,
+        lines: rows.lines,
+        bad_rows: rows.badRows,
+        not_served: rows.notServed,
+        conflicts: report.conflicts,
+        resumed_from_line: report.resumedFrom,
+      },
+      lines: [
+        `${report.changed ? 'In effect' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
+        `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
+        ...(report.conflicts === 0
+          ? []
+          : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
+      ],
+    };
+  };
 
 function auditNoteOf(name: RegistryName, file: string, options: ImportOptions, report: ImportReport): AuditNote {
   const { version, changed, numbers: to, numbersBefore: from, rows } = report;
@@ -84,40 +85,44 @@ function auditNoteOf(name: RegistryName, file: string, options: ImportOptions, r
   return { action: 'registry.imported', target: name, detail, by: operatorName() };
 }
 
-export async function statusCommand(name: RegistryName, options: { json?: boolean }): Promise<void> {
+export const statusCommand = (name: RegistryName) => async (): Promise<Result> => {
   const pointer = await withRegistryBus(async (bus) => (await RegistryVersions.open(bus)).current(name));
-  if (pointer === null) return print(options, { registry: name, version: null }, [`${name}: nothing was imported yet`]);
+  if (pointer === null)
+    return { json: { registry: name, version: null }, lines: [`${name}: nothing was imported yet`] };
   const { count, importedAtMs, source, callingCode } = pointer.value;
   const importedAt = new Date(importedAtMs).toISOString();
   const version = versionName(pointer.value);
-  print(
-    options,
-    { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
-    [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
-  );
-}
+  return {
+    json: { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
+    lines: [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
+  };
+};
 
 /** Whether a number is listed in the version in effect, and as what. */
-export async function checkCommand(name: RegistryName, number: string, options: { json?: boolean }): Promise<void> {
-  const { country } = await loadConfiguration(effectiveConfigFileOrWarn().file);
-  const refusal = numberPlan(country).refuse(number);
-  if (refusal !== null) throw new SetupError(`found "${number}": ${refusal.detail}`);
-  const { version, mark, names } = await withRegistryBus(async (bus) => {
-    const versions = await RegistryVersions.open(bus);
-    const pointer = await versions.current(name);
-    if (pointer === null) throw new SetupError(`${name}: nothing was imported yet`);
-    const inEffect = versionName(pointer.value);
-    const table = openTable(await versions.load(name, pointer.value), inEffect);
-    return { version: inEffect, mark: table.markOf(number), names: table.names };
-  });
-  const unwanted = categories.filter((category) => (mark & categoryBit[category]) !== 0);
-  const carrier = names[mark - 1] ?? null;
-  const found = name === 'dnd' ? { unwanted } : { carrier };
-  const meaning = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
-  print(options, { object: 'registry_entry', registry: name, version, number, listed: mark !== 0, ...found }, [
-    mark === 0 ? `${name} ${version}: ${number} is not listed` : `${name} ${version}: ${number} is listed: ${meaning}`,
-  ]);
-}
+export const checkCommand =
+  (name: RegistryName) =>
+  async (number: string): Promise<Result> => {
+    const { country } = await loadConfiguration(effectiveConfigFileOrWarn().file);
+    const refusal = numberPlan(country).refuse(number);
+    if (refusal !== null) throw new SetupError(`found "${number}": ${refusal.detail}`);
+    const { version, mark, names } = await withRegistryBus(async (bus) => {
+      const versions = await RegistryVersions.open(bus);
+      const pointer = await versions.current(name);
+      if (pointer === null) throw new SetupError(`${name}: nothing was imported yet`);
+      const inEffect = versionName(pointer.value);
+      const table = openTable(await versions.load(name, pointer.value), inEffect);
+      return { version: inEffect, mark: table.markOf(number), names: table.names };
+    });
+    const unwanted = categories.filter((category) => (mark & categoryBit[category]) !== 0);
+    const carrier = names[mark - 1] ?? null;
+    const found = name === 'dnd' ? { unwanted } : { carrier };
+    const meaning = name === 'dnd' ? `no ${unwanted.join(', ')} messages` : `went to ${carrier}`;
+    const line = mark === 0 ? 'is not listed' : `is listed: ${meaning}`;
+    return {
+      json: { object: 'registry_entry', registry: name, version, number, listed: mark !== 0, ...found },
+      lines: [`${name} ${version}: ${number} ${line}`],
+    };
+  };
 
 /** Adds the advice to run the command again when NATS fails during it. */
 function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {

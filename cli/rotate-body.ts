@@ -10,24 +10,23 @@ import { loadSettings } from '../config/settings.ts';
 import { loadBodyKeys, rotateBodyKey } from '../cluster/embedded/secrets.ts';
 import { type AuditNote, keepNoteForAudit, noteForAudit } from '../control/audit-notes.ts';
 import { effectiveConfigFileOrWarn } from './effective-config-file.ts';
-import { print } from './print.ts';
 import { operatorName } from './operator-name.ts';
+import type { Result } from './print.ts';
 import { withBus } from './with-bus.ts';
 
 const dayMs = 86_400_000;
 
-export async function rotateBodyCommand(options: { json?: boolean }): Promise<void> {
+export async function rotateBodyCommand(): Promise<Result> {
   const { dataDir } = loadSettings();
   const { file, isRunning } = effectiveConfigFileOrWarn();
   const given = process.env['HELIOGRAPH_BODY_KEY'] ?? '';
   const keptDays = Math.max((await readConfiguration(file)).retention.historyDays, limits.bus.laterDaysMax) + 1;
   // Without a running system or a named file, the next start may read another file: then no key is removed.
   const isKnown = isRunning || Boolean(process.env['HELIOGRAPH_CONFIG']);
-  if (given === '') await rotateHere(options, dataDir, isKnown ? keptDays : null);
-  else sayWhatToSet(options, given, keptDays);
+  return given === '' ? rotateHere(dataDir, isKnown ? keptDays : null) : whatToSet(given, keptDays);
 }
 
-async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays: number | null): Promise<void> {
+async function rotateHere(dataDir: string, keptDays: number | null): Promise<Result> {
   const [before] = loadBodyKeys(dataDir, {}).keys;
   const keptMs = keptDays === null ? null : keptDays * dayMs;
   const { sealing, kept, gone } = rotateBodyKey(dataDir, systemClock.nowMs(), keptMs);
@@ -42,7 +41,7 @@ async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays
     if (ms !== null) return `; nothing of it is left after ${until(ms)}`;
     return keptDays === null ? '' : `; nothing of it is left ${keptDays} days after that start`;
   };
-  print(options, { sealing, kept: kept.map(({ id, untilMs }) => ({ id, until: until(untilMs) })), gone }, [
+  const lines = [
     `Sealing  ${sealing}  from the next start on: stop Heliograph and start it again`,
     ...kept.map(({ id, untilMs }) => `Kept     ${id}  opens what it sealed${howLong(untilMs)}`),
     ...gone.map((id) => `Gone     ${id}  nothing sealed with it is left`),
@@ -50,7 +49,8 @@ async function rotateHere(options: { json?: boolean }, dataDir: string, keptDays
       ? ['No old key was removed: only the running system knows how long history is kept. Rotate while it runs.']
       : []),
     `Copy ${dataDir}/secrets/body-key to where you keep it.`,
-  ]);
+  ];
+  return { json: { sealing, kept: kept.map(({ id, untilMs }) => ({ id, until: until(untilMs) })), gone }, lines };
 }
 
 /** Over the bus when it runs, else kept for the next start: a key may be changed while everything is stopped. */
@@ -63,19 +63,20 @@ async function note(dataDir: string, given: AuditNote): Promise<void> {
   }
 }
 
-function sayWhatToSet(options: { json?: boolean }, given: string, keptDays: number): void {
+function whatToSet(given: string, keptDays: number): Result {
   const before = parseBodyKeys(given);
   const fresh = secretBytes(32);
   const [sealing, ...others] = before.keys;
   const first = bodyKeysText({ ...before, keys: [...(sealing === undefined ? [] : [sealing]), fresh, ...others] });
   const afterwards = bodyKeysText({ ...before, keys: [fresh, ...before.keys] });
   const old = before.keys.map(bodyKeyId);
-  print(options, { sealing: bodyKeyId(fresh), first, second: afterwards, kept: old }, [
+  const lines = [
     `New key ${bodyKeyId(fresh)}. Nothing is changed yet. The keys come from HELIOGRAPH_BODY_KEY, so in this order:`,
     '1. On every machine, one at a time, set this and restart; the new key opens, the old one still seals:',
     `   HELIOGRAPH_BODY_KEY=${first}`,
     '2. When all have it, again on every machine; the new key seals:',
     `   HELIOGRAPH_BODY_KEY=${afterwards}`,
     `3. After ${keptDays} days nothing is left that ${old.join(', ')} sealed: put ${old.map((id) => `gone:${id}`).join(',')} in place of the old keys`,
-  ]);
+  ];
+  return { json: { sealing: bodyKeyId(fresh), first, second: afterwards, kept: old }, lines };
 }

@@ -1,49 +1,57 @@
-// `accounts create|list`, `keys create|list|revoke`: manages tenants in the database of the running system. The outbox
+// `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running system. The outbox
 // carries changes to every ingress.
 import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
-import { type ApiKeyId, isAccountId } from '../model/ids.ts';
+import type { ApiKeyId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
-import { createAccount, listAccounts } from '../control/store/accounts.ts';
+import { activateAccount, createAccount, listAccounts, suspendAccount } from '../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../control/store/api-keys.ts';
 import { isStoreUnavailable } from '../control/store/connection.ts';
 import type { Page } from '../control/store/page.ts';
 import { type Store, openStore } from '../control/store/store.ts';
 import { readConnections } from '../cluster/supervisor/data-folder.ts';
-import { print, quoted } from './print.ts';
 import { operatorName } from './operator-name.ts';
+import { accountIdOf } from './options.ts';
+import { type Result, quoted } from './print.ts';
 
-export async function createAccountCommand(options: { name: string; json?: boolean }): Promise<void> {
-  const made = await withStore((store) => createAccount(store, { name: options.name }));
+export async function createAccountCommand(options: { name: string }): Promise<Result> {
+  const made = await withStore((store) => createAccount(store, options));
   if (!made.ok) throw new SetupError(`${made.code}: the name must have 1 to 200 characters`);
   const { id, name, status } = made.account;
-  print(options, { id, object: 'account', name, status }, [
-    `Account  ${id}  ${name}`,
-    `Next:    npx heliograph keys create --account ${id}`,
-  ]);
+  return {
+    json: { id, object: 'account', name, status },
+    lines: [`Account  ${id}  ${name}`, `Next:    npx heliograph keys create --account ${id}`],
+  };
 }
 
-export async function listAccountsCommand(options: { json?: boolean }): Promise<void> {
+export async function listAccountsCommand(): Promise<Result> {
   const accounts = await withStore((store) => everyPage((after) => listAccounts(store, { limit: pageSize, after })));
-  const data = accounts.map(({ id, name, status }) => ({ id, object: 'account', name, status }));
-  print(
-    options,
-    { data },
-    accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${quoted(name)}`),
-  );
+  return {
+    json: { data: accounts.map(({ id, name, status }) => ({ id, object: 'account', name, status })) },
+    lines: accounts.map(({ id, name, status }) => `${id}  ${status.padEnd(9)}  ${quoted(name)}`),
+  };
 }
+
+export const setAccountStatus =
+  (status: 'suspended' | 'active') =>
+  async (id: string): Promise<Result> => {
+    const accountId = accountIdOf(id);
+    const change = status === 'suspended' ? suspendAccount : activateAccount;
+    if (!(await withStore((store) => change(store, accountId)))) throw accountNotFound(id);
+    return { json: { id, object: 'account', status }, lines: [`Account  ${id}  ${status}`] };
+  };
+
+export const accountNotFound = (id: string) => new SetupError(`account_not_found: there is no account ${id}`);
 
 export async function createKeyCommand(options: {
   account: string;
   test?: boolean;
   scopes?: string;
   description?: string;
-  json?: boolean;
-}): Promise<void> {
-  const accountId = options.account;
-  if (!isAccountId(accountId)) throw new SetupError(`--account: found "${accountId}", expected an account id (acc_…)`);
+}): Promise<Result> {
+  const accountId = accountIdOf(options.account, '--account');
   const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
   const operators = wanted.scopes.filter(isOperatorScope);
   if (!wanted.livemode && operators.length > 0) {
@@ -53,23 +61,22 @@ export async function createKeyCommand(options: {
   }
   const made = await withStore((store) => createKey(store, { ...wanted, description: options.description ?? '' }));
   if (!made.ok) {
-    throw new SetupError(
-      made.code === 'account_not_found'
-        ? `account_not_found: there is no account ${accountId}`
-        : `${made.code}: revoke a key of ${accountId} first`,
-    );
+    if (made.code === 'account_not_found') throw accountNotFound(accountId);
+    throw new SetupError(`${made.code}: revoke a key of ${accountId} first`);
   }
   const { id, livemode, scopes } = made.key;
-  print(options, { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token }, [
-    `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
-    `         ${made.token}`,
-    'It is shown only this once: store it now.',
-  ]);
+  return {
+    json: { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token },
+    lines: [
+      `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
+      `         ${made.token}`,
+      'It is shown only this once: store it now.',
+    ],
+  };
 }
 
-export async function listKeysCommand(options: { account: string; json?: boolean }): Promise<void> {
-  const accountId = options.account;
-  if (!isAccountId(accountId)) throw new SetupError(`--account: found "${accountId}", expected an account id (acc_…)`);
+export async function listKeysCommand(options: { account: string }): Promise<Result> {
+  const accountId = accountIdOf(options.account, '--account');
   const keys = await withStore((store) => everyPage((after) => listKeys(store, accountId, { limit: pageSize, after })));
   const shown = keys.map((key) => ({
     id: key.id,
@@ -85,16 +92,17 @@ export async function listKeysCommand(options: { account: string; json?: boolean
     const state = key.revoked ? 'revoked' : 'in effect';
     return `${key.id}  ${key.prefix}_…  ${state}  ${key.scopes.join(',')}  ${key.description === '' ? '' : quoted(key.description)}`.trimEnd();
   });
-  print(options, { data: shown }, lines);
+  return { json: { data: shown }, lines };
 }
 
-export async function revokeKeyCommand(id: string, options: { json?: boolean }): Promise<void> {
+export async function revokeKeyCommand(id: string): Promise<Result> {
   const key = await withStore((store) => revokeKey(store, id as ApiKeyId));
   if (key === null) throw new SetupError(`key_not_found: there is no key ${id}`);
   const revokedAt = new Date(key.revokedAtMs ?? 0).toISOString();
-  print(options, { id, object: 'api_key', account: key.accountId, revoked_at: revokedAt }, [
-    `Revoked  ${id}  ${revokedAt}`,
-  ]);
+  return {
+    json: { id, object: 'api_key', account: key.accountId, revoked_at: revokedAt },
+    lines: [`Revoked  ${id}  ${revokedAt}`],
+  };
 }
 
 const databaseAnswersWithinMs = 15_000;

@@ -14,15 +14,19 @@ export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
       `Heliograph does not run on ${settings.dataDir}: start it first (npm start), or set HELIOGRAPH_DATA or NATS_URL`,
     );
   }
-  let bus: Bus;
-  try {
-    bus = await connectBus(url, 'cli');
-  } catch (error) {
-    throw new SetupError(`NATS cannot be reached: ${messageOf(error)}`, error);
-  }
+  const bus = await explained(connectBus(url, 'cli'), (error) => `NATS cannot be reached: ${messageOf(error)}`);
   try {
     return await work(bus);
   } finally {
     await bus.close();
+  }
+}
+
+/** Rejects with a SetupError that says in a sentence why `work` failed. */
+export async function explained<T>(work: Promise<T>, sentence: (error: unknown) => string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw new SetupError(sentence(error), error);
   }
 }

@@ -1,0 +1,304 @@
+// Every command of `heliograph`, a row each: its name, its help, what it takes, and which code it loads. program.ts
+// declares them and prints what they return; `start` and `smsc`, which run until they are ended, are declared there.
+import type { Result } from './print.ts';
+
+export type CommandRow = {
+  /** After its group, if it is in one: `accounts limit`. */
+  readonly name: string;
+  readonly help: string;
+  /** Arguments (`<id>`) and options, in the order of the help; every command has --json too. */
+  readonly takes?: Readonly<Record<string, string>>;
+  /** Options that it cannot do without. */
+  readonly requires?: Readonly<Record<string, string>>;
+  /** It exits when it has printed, whatever a check has left open, such as a name look-up without an answer. */
+  readonly exits?: boolean;
+  /** Loaded on use, so that every command starts fast. The function gets the arguments and then the options. */
+  readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
+};
+
+export const groups: Readonly<Record<string, string>> = {
+  accounts: 'accounts of the running system',
+  senders: 'senders that clients registered',
+  templates: 'templates that clients registered',
+  carriers: 'the carriers of the running system',
+  dead: 'the dead-letter stream DEAD: records that could not be read or handled',
+  directory: 'the accounts and keys of all entry points',
+  keys: 'API keys of the running system',
+  dnd: 'do-not-disturb registry of the running system',
+  ported: 'registry of ported numbers of the running system',
+};
+
+const account = { '<id>': 'the account (acc_…)' };
+
+export const commands: readonly CommandRow[] = [
+  {
+    name: 'doctor',
+    help: 'check runtime, settings, configuration, ports, servers and carriers, and say what to do',
+    takes: {
+      '--carrier <name>': 'only this carrier: binds to it as configured, and unbinds; nothing is sent',
+      '--force': 'bind also where the running system has the bind',
+    },
+    exits: true,
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'accounts create',
+    help: 'make an account',
+    requires: { '--name <name>': 'its name, for display' },
+    load: async () => (await import('./tenants.ts')).createAccountCommand,
+  },
+  {
+    name: 'accounts list',
+    help: 'every account',
+    load: async () => (await import('./tenants.ts')).listAccountsCommand,
+  },
+  {
+    name: 'accounts limit',
+    help: 'set the request rate of an account and its weight in the lanes; without options: show them',
+    takes: {
+      ...account,
+      '--per-second <n>': 'requests a second, or none',
+      '--burst <n>': 'requests at once after a pause (default: as many as per second)',
+      '--idempotency-keys-per-hour <n>': 'idempotency keys an hour, or default',
+      '--weight <n>': 'its weight beside other accounts that wait for the same carrier, 1 to 100, or default',
+    },
+    load: async () => (await import('./account-settings.ts')).limitAccount,
+  },
+  {
+    name: 'accounts networks',
+    help: 'set the networks from which the keys of an account may be used; without options: show them',
+    takes: { ...account, '--allow <list>': 'networks such as 203.0.113.0/24,2001:db8::/32, or any' },
+    load: async () => (await import('./account-settings.ts')).accountNetworks,
+  },
+  {
+    name: 'accounts resend',
+    help: 'set which messages are resent when it is unknown whether the carrier took them; without options: show it',
+    takes: { ...account, '--categories <list>': 'such as otp,transactional, or none' },
+    load: async () => (await import('./account-settings.ts')).resendUnknown,
+  },
+  {
+    name: 'accounts inbound',
+    help: 'set how messages from subscribers are handled; without options: show it',
+    takes: {
+      ...account,
+      '--keep-text <yes-or-no>': 'whether their texts are kept, encrypted, as long as the history',
+      '--help-text <text>': 'the reply to HELP, or none for the country’s',
+    },
+    load: async () => (await import('./account-settings.ts')).setInbound,
+  },
+  {
+    name: 'accounts suspend',
+    help: 'stop sending for an account, including messages that wait',
+    takes: account,
+    load: async () => (await import('./tenants.ts')).setAccountStatus('suspended'),
+  },
+  {
+    name: 'accounts activate',
+    help: 'resume sending for an account',
+    takes: account,
+    load: async () => (await import('./tenants.ts')).setAccountStatus('active'),
+  },
+  ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
+  ...reviewCommands('templates', 'tpl_…', {}),
+  {
+    name: 'carriers list',
+    help: 'the state of every carrier and its binds, and the operator commands in effect',
+    takes: { '[name]': 'of one carrier only' },
+    load: async () => (await import('./carriers.ts')).listCarriers,
+  },
+  carrierCommand(
+    'pause',
+    'stop submitting to a carrier, or over one of its binds; sessions stay open and receipts are received',
+  ),
+  carrierCommand('drain', 'pause, wait for pending responses, and unbind; in effect until it is resumed'),
+  carrierCommand('resume', 'end a pause or drain, and retry stopped binds'),
+  {
+    name: 'audit',
+    help: 'who changed or commanded what, newest first',
+    takes: {
+      '--target <target>': 'only changes of this: a carrier with its binds, a bind such as alpha/2, an id',
+      '--action <action>': 'only this, such as carrier.paused or api_key.created',
+      '--limit <n>': 'how many (default: 50)',
+    },
+    load: async () => (await import('./audit.ts')).auditCommand,
+  },
+  {
+    name: 'audit verify',
+    help: 'recompute the hash chain over all records and name the first one that was changed',
+    takes: { '--expect <heads>': 'heads of the chain kept from earlier, row:hash,row:hash with the whole hashes' },
+    load: async () => (await import('./audit-chain.ts')).verifyCommand,
+  },
+  {
+    name: 'audit partitions',
+    help: 'the months of the audit log, with their rows and sizes',
+    load: async () => (await import('./audit-chain.ts')).partitionsCommand,
+  },
+  {
+    name: 'audit detach',
+    help: 'detach the oldest month from the log; its table stays in the database, to be dumped and dropped',
+    takes: { '<month>': 'such as 2026-08' },
+    load: async () => (await import('./audit-chain.ts')).detachCommand,
+  },
+  {
+    name: 'flight',
+    help: "a carrier's flight recorder: the last PDUs of its binds, masked, and the decisions with their reasons",
+    takes: {
+      '<carrier>': 'the carrier',
+      '--bind <bind>': 'only this bind: 2, or alpha/2',
+      '--pcap <file>': 'write the PDUs to a capture file for Wireshark or tshark',
+      '--decisions': 'print the decisions, oldest first',
+    },
+    load: async () => (await import('./flight.ts')).flightCommand,
+  },
+  {
+    name: 'dead list',
+    help: 'list the records, oldest first, with the reason',
+    takes: {
+      '--stream <stream>': 'only records from this stream, such as MT_TXN',
+      '--limit <n>': 'how many (default: 50)',
+    },
+    load: async () => (await import('./dead.ts')).listDeadCommand,
+  },
+  {
+    name: 'dead show',
+    help: 'one record: its reason, its headers and its readable fields; never a text',
+    takes: { '<seq>': 'its number, as `dead list` shows it' },
+    load: async () => (await import('./dead.ts')).showDeadCommand,
+  },
+  {
+    name: 'dead replay',
+    help: 'publish records to their original subject again, after the cause is fixed',
+    takes: {
+      '[seq...]': 'their numbers',
+      '--all': 'all records that DEAD holds now',
+      '--stream <stream>': 'with --all: only records from this stream',
+      '--again': 'also records replayed before without an acknowledgement: you know that they did not arrive',
+    },
+    load: async () => (await import('./dead.ts')).replayDeadCommand,
+  },
+  {
+    name: 'dead drop',
+    help: 'delete a record for good',
+    takes: { '<seq>': 'its number', '--yes': 'confirm the deletion' },
+    load: async () => (await import('./dead.ts')).dropDeadCommand,
+  },
+  {
+    name: 'directory owner',
+    help: 'the PostgreSQL database it is projected from',
+    load: async () => (await import('./directory.ts')).ownerCommand,
+  },
+  {
+    name: 'directory release',
+    help: 'release it for another PostgreSQL database, when its own is lost for good',
+    takes: { '--yes': 'confirm that you know the consequences' },
+    load: async () => (await import('./directory.ts')).releaseCommand,
+  },
+  {
+    name: 'keys create',
+    help: 'make an API key; it is shown this once',
+    requires: { '--account <id>': 'the account it belongs to (acc_…)' },
+    takes: {
+      '--test': 'a test key: everything goes to the sandbox carrier',
+      '--scopes <scopes>': 'comma-separated (default: all of an account; carriers:… and audit:read only when named)',
+      '--description <text>': 'what it is for',
+    },
+    load: async () => (await import('./tenants.ts')).createKeyCommand,
+  },
+  {
+    name: 'keys demo',
+    help: 'print the live key of the demo account that the first start made',
+    takes: { '--test': 'its test key' },
+    load: async () => (await import('./demo-key.ts')).demoKeyCommand,
+  },
+  {
+    name: 'keys list',
+    help: "an account's API keys; the keys themselves are not kept",
+    requires: { '--account <id>': 'the account (acc_…)' },
+    load: async () => (await import('./tenants.ts')).listKeysCommand,
+  },
+  {
+    name: 'keys revoke',
+    help: 'end an API key; every ingress refuses it within a second',
+    takes: { '<id>': 'the key (key_…)' },
+    load: async () => (await import('./tenants.ts')).revokeKeyCommand,
+  },
+  {
+    name: 'keys rotate-body',
+    help: 'add a new first key for the bodies stored on the bus; in effect at the next start',
+    load: async () => (await import('./rotate-body.ts')).rotateBodyCommand,
+  },
+  {
+    name: 'nats-permissions',
+    help: 'print the permissions of each role as configuration for your own nats-server',
+    takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
+    load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
+  },
+  ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
+  ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
+];
+
+function reviewCommands(noun: 'senders' | 'templates', id: string, approves: Record<string, string>): CommandRow[] {
+  return [
+    {
+      name: `${noun} list`,
+      help: `list ${noun}, newest first`,
+      takes: {
+        '--status <status>': 'pending, approved or rejected (default: pending)',
+        '--account <id>': 'of one account only (acc_…)',
+      },
+      load: async () => (await import('./review.ts')).listForReview(noun),
+    },
+    {
+      name: `${noun} approve`,
+      help: `approve one of the ${noun}; in effect everywhere within a second`,
+      takes: { '<id>': id, ...approves },
+      load: async () => (await import('./review.ts')).review(noun, 'approved'),
+    },
+    {
+      name: `${noun} reject`,
+      help: `reject one of the ${noun}; messages that use it are refused within a second`,
+      takes: { '<id>': id, '--note <text>': 'why, shown to the account (templates)' },
+      load: async () => (await import('./review.ts')).review(noun, 'rejected'),
+    },
+  ];
+}
+
+function carrierCommand(verb: 'pause' | 'drain' | 'resume', help: string): CommandRow {
+  return {
+    name: `carriers ${verb}`,
+    help,
+    takes: {
+      '<name>': 'the carrier',
+      '--bind <bind>': 'only this bind, as `carriers list` shows it: 2, or alpha/2',
+      '--reason <text>': 'why, for the audit log and `carriers list`',
+    },
+    load: async () => (await import('./carriers.ts')).issueCommandFromCli(verb),
+  };
+}
+
+function registryCommands(name: 'dnd' | 'ported', what: string, file: string): CommandRow[] {
+  return [
+    {
+      name: `${name} import`,
+      help: `put a new version of the ${what} in effect on all nodes; an interrupted import continues`,
+      takes: {
+        '<file>': file,
+        '--delta': 'the rows are changes: + or - in a column before the number (default: a full snapshot)',
+        '--bad-rows-max <n>': 'stop after more unreadable rows than this',
+        '--allow-shrink': 'a snapshot may have less than half of the numbers in effect',
+      },
+      load: async () => (await import('./registry.ts')).importCommand(name),
+    },
+    {
+      name: `${name} check`,
+      help: 'whether a number is listed in the version in effect, and as what',
+      takes: { '<number>': 'E.164 with the plus sign' },
+      load: async () => (await import('./registry.ts')).checkCommand(name),
+    },
+    {
+      name: `${name} status`,
+      help: 'which version is in effect',
+      load: async () => (await import('./registry.ts')).statusCommand(name),
+    },
+  ];
+}
