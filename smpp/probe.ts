@@ -1,6 +1,7 @@
 // Tries one bind and reports the result of each step: name, connection, TLS, bind, enquire_link, unbind. It submits
 // nothing and takes no message: it answers deliveries with a temporary error, so that the carrier keeps them.
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { type Socket, isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, systemClock } from '../platform/clock.ts';
@@ -55,7 +56,7 @@ export type TlsFound = {
 type Step = 'resolve' | 'connect' | 'tls' | 'bind' | 'enquire';
 type Finding = { -readonly [Name in keyof ProbeFound]: ProbeFound[Name] };
 
-/** The connection ended, on either side. */
+/** The peer ended the connection, or sent what is no PDU. */
 class Gone extends Error {
   readonly broken: boolean;
   constructor(why: string, broken: boolean) {
@@ -76,114 +77,84 @@ export async function probeBind(options: ProbeOptions, clock: Clock = systemCloc
     deferred: 0,
   };
   let step: Step = 'resolve';
+  let socket: Socket | null = null;
   let line: Line | null = null;
   const within = <T>(work: Promise<T>) => withDeadline(step, options.stepMs, work, clock);
+  const timed = async (answer: Promise<Pdu>) => {
+    const sentAtMs = clock.monotonicMs();
+    const { status, command } = await within(answer);
+    return { status, command, ms: Math.round(clock.monotonicMs() - sentAtMs) };
+  };
   try {
     found.addresses = await within(addressesOf(options.host));
     step = 'connect';
-    const opened = new Line(options, found, clock);
-    line = opened;
-    await within(opened.tcp);
-    if (options.tls) step = 'tls';
-    await within(opened.ready);
-    found.tls = tlsOf(opened.socket);
+    socket = connectSocket(options, () => undefined);
+    socket.on('error', (error) => ignoring(error, 'the step that waits for the connection reports it'));
+    await within(once(socket, 'connect'));
+    if (options.tls) {
+      step = 'tls';
+      await within(once(socket, 'secureConnect'));
+      found.tls = tlsOf(socket);
+    }
     step = 'bind';
-    const { type } = options.bind;
-    const sentAtMs = clock.monotonicMs();
-    opened.link.sendBytes(encodeBind(`bind_${type}`, 1, options.bind));
-    const answer = await within(opened.answer(1));
-    found.bindMs = Math.round(clock.monotonicMs() - sentAtMs);
+    line = openLine(socket, found, clock);
+    line.link.sendBytes(encodeBind(`bind_${options.bind.type}`, 1, options.bind));
+    const { status, command, ms } = await timed(line.answer(1));
+    found.bindMs = ms;
     // A response of another command counts as a refusal without a status.
-    found.status =
-      answer.status === 0 && !answer.command.startsWith('bind_') ? commandStatus.ESME_RUNKNOWNERR : answer.status;
+    found.status = status === 0 && !command.startsWith('bind_') ? commandStatus.ESME_RUNKNOWNERR : status;
     if (found.status !== 0) found.end = 'bind_refused';
     else {
       step = 'enquire';
-      const askedAtMs = clock.monotonicMs();
-      opened.link.sendBare(commandId.enquire_link, 0, 2);
-      await within(opened.answer(2));
-      found.enquireMs = Math.round(clock.monotonicMs() - askedAtMs);
+      line.link.sendBare(commandId.enquire_link, 0, 2);
+      found.enquireMs = (await timed(line.answer(2))).ms;
     }
   } catch (error) {
     found.end = endOf(step, error);
-    found.error = line?.error ?? { code: codeOf(error), text: messageOf(error) };
+    found.error = { code: codeOf(error), text: messageOf(error) };
+    found.tls ??= tlsRefused(error);
   }
-  if (found.status === 0 && line !== null) await line.unbind(options.stepMs);
-  line?.close();
+  if (found.status === 0 && line !== null) {
+    line.link.sendBare(commandId.unbind, 0, 3);
+    await withDeadline('the answer to unbind', options.stepMs, line.answer(3), clock).catch((error: unknown) =>
+      ignoring(error, 'the peer sent no unbind_resp and is disconnected all the same'),
+    );
+  }
+  if (line !== null) line.link.end();
+  else socket?.destroy();
   return found;
 }
 
-/** One connection and the responses awaited on it. */
-class Line {
-  readonly socket: Socket;
-  readonly link: Link;
-  readonly tcp: Promise<void>;
-  readonly ready: Promise<void>;
-  error: ProbeFound['error'] = null;
-  readonly #clock: Clock;
-  readonly #gone = Promise.withResolvers<never>();
-  readonly #answers = new Map<number, (pdu: Pdu) => void>();
+type Line = { readonly link: Link; readonly answer: (sequence: number) => Promise<Pdu> };
 
-  constructor(options: ProbeOptions, found: Finding, clock: Clock) {
-    this.#clock = clock;
-    // There may be no waiter at the moment it ends.
-    this.#gone.promise.catch((error: unknown) => ignoring(error, 'the tried connection ended'));
-    const ready = Promise.withResolvers<void>();
-    const tcp = Promise.withResolvers<void>();
-    this.socket = connectSocket(options, () => ready.resolve());
-    this.socket.once('connect', () => tcp.resolve());
-    this.socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.error = { code: codeOf(error), text: error.message };
-      namesShown(error, found);
-    });
-    this.link = new Link(
-      this.socket,
-      {
-        onPdu: (pdu) => this.#onPdu(pdu, found),
-        onBroken: (error) => {
-          this.error ??= { code: 'not_smpp', text: error.message };
-          this.#gone.reject(new Gone(error.message, true));
-        },
-        onGone: (why) => this.#gone.reject(new Gone(why, false)),
-      },
-      clock,
-    );
-    this.tcp = Promise.race([tcp.promise, this.#gone.promise]);
-    this.ready = Promise.race([ready.promise, this.#gone.promise]);
-    // Awaited after `tcp`, and may reject before that.
-    this.ready.catch((error: unknown) => ignoring(error, 'the tried connection ended before it was ready'));
-  }
-
-  answer(sequence: number): Promise<Pdu> {
-    const answer = new Promise<Pdu>((resolve) => this.#answers.set(sequence, resolve));
-    return Promise.race([answer, this.#gone.promise]);
-  }
-
-  /** Unbinds; a peer without unbind_resp is disconnected all the same. */
-  async unbind(limitMs: number): Promise<void> {
-    this.link.sendBare(commandId.unbind, 0, unbindSequence);
-    await withDeadline('the answer to unbind', limitMs, this.answer(unbindSequence), this.#clock).catch(
-      (error: unknown) => ignoring(error, 'the peer sent no unbind_resp'),
-    );
-  }
-
-  close(): void {
-    this.link.end();
-  }
-
-  #onPdu(pdu: Pdu, found: Finding): void {
-    if (pdu.command === 'enquire_link') return this.link.sendBare(commandId.enquire_link_resp, 0, pdu.sequence);
+/** The open connection, and the responses awaited on it. */
+function openLine(socket: Socket, found: Finding, clock: Clock): Line {
+  const answers = new Map<number, (pdu: Pdu) => void>();
+  const gone = Promise.withResolvers<never>();
+  // There may be no waiter at the moment it ends.
+  gone.promise.catch((error: unknown) => ignoring(error, 'the tried connection ended'));
+  const onPdu = (pdu: Pdu): void => {
+    if (pdu.command === 'enquire_link') return link.sendBare(commandId.enquire_link_resp, 0, pdu.sequence);
     if (pdu.command === 'deliver_sm' || pdu.command === 'data_sm') {
       found.deferred += 1;
-      const response = pdu.command === 'data_sm' ? 'data_sm_resp' : 'deliver_sm_resp';
-      return this.link.sendMessageId(response, commandStatus.ESME_RX_T_APPN, pdu.sequence, '');
+      return link.sendMessageId(`${pdu.command}_resp`, commandStatus.ESME_RX_T_APPN, pdu.sequence, '');
     }
-    if (pdu.command === 'unbind') return this.link.sendBare(commandId.unbind_resp, 0, pdu.sequence);
-    this.#answers.get(pdu.sequence)?.(pdu);
-  }
+    if (pdu.command === 'unbind') return link.sendBare(commandId.unbind_resp, 0, pdu.sequence);
+    answers.get(pdu.sequence)?.(pdu);
+  };
+  const link = new Link(
+    socket,
+    {
+      onPdu,
+      onBroken: (error) => gone.reject(new Gone(error.message, true)),
+      onGone: (why) => gone.reject(new Gone(why, false)),
+    },
+    clock,
+  );
+  const answer = (sequence: number) =>
+    Promise.race([new Promise<Pdu>((resolve) => answers.set(sequence, resolve)), gone.promise]);
+  return { link, answer };
 }
-
-const unbindSequence = 3;
 
 async function addressesOf(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -210,20 +181,14 @@ function endOf(step: Step, error: unknown): ProbeEnd {
 
 function tlsOf(socket: Socket): TlsFound | null {
   if (!(socket instanceof TLSSocket)) return null;
-  const { subject, issuer, subjectaltname, valid_to: validTo } = socket.getPeerCertificate();
-  return {
-    protocol: socket.getProtocol() ?? '',
-    subject: nameIn(subject),
-    issuer: nameIn(issuer),
-    names: subjectaltname ?? '',
-    validTo: validTo ?? '',
-  };
+  const { subject, issuer, subjectaltname: names = '', valid_to: validTo = '' } = socket.getPeerCertificate();
+  return { protocol: socket.getProtocol() ?? '', subject: nameIn(subject), issuer: nameIn(issuer), names, validTo };
 }
 
 /** The error about a certificate for another name contains that certificate. */
-function namesShown(error: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, found: Finding): void {
-  const names = error.cert?.subjectaltname;
-  if (names !== undefined) found.tls = { protocol: '', subject: '', issuer: '', names, validTo: '' };
+function tlsRefused(error: unknown): TlsFound | null {
+  const names = (error as { cert?: { subjectaltname?: string } } | null)?.cert?.subjectaltname;
+  return names === undefined ? null : { protocol: '', subject: '', issuer: '', names, validTo: '' };
 }
 
 function nameIn(of: { CN?: string | string[]; O?: string | string[] } | undefined): string {
