@@ -14,7 +14,7 @@ import { databaseNameFile, installationId, openStore } from '../control/store/st
 import { noteForAudit } from '../control/audit-notes.ts';
 import { operatorName } from './operator-name.ts';
 import type { Result } from './print.ts';
-import { withBus } from './with-bus.ts';
+import { closing, withBus } from './with-bus.ts';
 
 export async function ownerCommand(): Promise<Result> {
   const owner = await withBus(directoryOwner);
@@ -55,31 +55,23 @@ export type DirectoryCheck = {
 
 /** The doctor's line about the directory; throws OwnedByAnother when this machine's control role would not start. */
 export async function directoryState({ natsUrl, databaseUrl, dataDir }: DirectoryCheck): Promise<string> {
-  const bus = await connectBus(natsUrl, 'doctor', answersWithinMs);
-  try {
-    const owner = await directoryOwner(bus);
-    if (owner === null) return 'not filled yet';
-    const ours = databaseUrl === null ? lastUsed(dataDir) : await nameOf(databaseUrl);
-    if (owner.database !== ours) throw new OwnedByAnother(owner, ours ?? 'a new one');
-    return `projected from ${lineOf(owner)}`;
-  } finally {
-    await bus.close();
-  }
+  const owner = await closing(await connectBus(natsUrl, 'doctor', answersWithinMs), directoryOwner);
+  if (owner === null) return 'not filled yet';
+  const ours = databaseUrl === null ? lastUsed(dataDir) : await nameOf(databaseUrl);
+  if (owner.database !== ours) throw new OwnedByAnother(owner, ours ?? 'a new one');
+  return `projected from ${lineOf(owner)}`;
 }
 
 const answersWithinMs = 3_000;
 
 /** Null for a database that no control role has used yet. */
 async function nameOf(databaseUrl: string): Promise<string | null> {
-  const store = openStore(databaseUrl);
   try {
-    return await installationId(store);
+    return await closing(openStore(databaseUrl), installationId);
   } catch (error) {
     if ((error as { code?: unknown }).code !== undefinedTable) throw error;
     ignoring(error, 'the database has not been migrated yet');
     return null;
-  } finally {
-    await store.close();
   }
 }
 

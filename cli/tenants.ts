@@ -15,6 +15,7 @@ import { readConnections } from '../cluster/supervisor/data-folder.ts';
 import { operatorName } from './operator-name.ts';
 import { accountIdOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
+import { closing } from './with-bus.ts';
 
 export async function createAccountCommand(options: { name: string }): Promise<Result> {
   const made = await withStore((store) => createAccount(store, options));
@@ -138,12 +139,10 @@ export async function withStore<T>(
   }
   const store = openStore(url, systemClock, { actor: operatorName() });
   try {
-    return await withDeadline('the database', withinMs, work(store));
+    return await closing(store, () => withDeadline('the database', withinMs, work(store)));
   } catch (error) {
     if (isStoreUnavailable(error)) throw new SetupError(`The database cannot be reached: ${messageOf(error)}`, error);
     throw error;
-  } finally {
-    await store.close();
   }
 }
 

@@ -15,10 +15,18 @@ export async function withBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
     );
   }
   const bus = await explained(connectBus(url, 'cli'), (error) => `NATS cannot be reached: ${messageOf(error)}`);
+  return closing(bus, work);
+}
+
+/** Closes what was opened, however `work` ends. */
+export async function closing<Opened extends { close(): Promise<unknown> }, T>(
+  opened: Opened,
+  work: (opened: Opened) => Promise<T>,
+): Promise<T> {
   try {
-    return await work(bus);
+    return await work(opened);
   } finally {
-    await bus.close();
+    await opened.close();
   }
 }
 

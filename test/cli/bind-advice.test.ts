@@ -1,14 +1,14 @@
 // What the running system reports of a bind, as the doctor says it: the reasons of smpp/session.ts and of Node, each with
 // the advice that the same fault has when the doctor finds it itself (doctor-carriers.test.ts).
 import { expect, test } from 'vitest';
-import { reportMessages } from '../../cli/report-messages.ts';
+import { reportAdvice } from '../../cli/bind-advice.ts';
 import type { TlsConfig } from '../../config/configuration.ts';
 import { carrierWith } from '../support/carrier-harness.ts';
 
 const [plain] = carrierWith({ port: 2775 }).binds;
 const tls: TlsConfig = { caFile: null, certFile: null, keyFile: null, serverName: null, verify: true };
 const secure = { ...plain!, tls };
-const of = (reason: string, bind = plain!) => reportMessages(bind, reason, null);
+const of = (reason: string, bind = plain!) => reportAdvice(bind, reason, null);
 
 test.each([
   ['connect_failed: no connection within 5000 ms', 'does not answer at all (127.0.0.1)', 'a firewall'],
