@@ -99,7 +99,7 @@ export const seconds = (ms: number) => `${Math.ceil(ms / 1_000)} s`;
 
 function bindText(
   carrier: string,
-  { bind, type, desiredState, command, state, reason, windowUsed, window, nextTryInMs = null }: BindView,
+  { bind, type, desiredState, command, state, reason, windowUsed, window, nextTryInMs }: BindView,
 ): string {
   const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
   const now = `${state}${reason === '' ? '' : `: ${reason}`}${next}`;

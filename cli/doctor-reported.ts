@@ -30,7 +30,7 @@ export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced:
 function notBound(
   carrier: CarrierConfig,
   config: BindConfig | undefined,
-  { type, state, reason, nextTryInMs = null }: BindView,
+  { type, state, reason, nextTryInMs }: BindView,
   view: CarrierView,
   forced: string,
 ): string {

@@ -1,23 +1,19 @@
 // The gauges of one carrier, set once a second: what an operator sees of it between two messages. One pass over what is
 // held, and nothing on the way of a message.
-import { carrierStates } from '../../model/carrier-state.ts';
+import { bindStates, carrierStates, desiredStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
-import type { DesiredState } from '../../cluster/operator-commands/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { AssembledCarrier } from './assemble.ts';
 import { contractOf } from './pacing/pacing.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { bindStateOf } from './follow-commands.ts';
 
-const desiredStateOrder: readonly DesiredState[] = ['running', 'paused', 'drained'];
-const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere'];
-
 /** `paces`: some of the contract is this node's. */
 export function setGauges(made: AssembledCarrier, paces: boolean): void {
   const { carrier: config, clock, health, pacing, binds, outstanding, lanes, messages } = made;
   const carrier = config.name;
   metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
-  metrics.carrierDesiredState.set({ carrier }, desiredStateOrder.indexOf(binds.commands.desiredState));
+  metrics.carrierDesiredState.set({ carrier }, desiredStates.indexOf(binds.commands.desiredState));
   metrics.carrierRate.set({ carrier }, paces ? pacing.ratePerS(clock.monotonicMs()) : 0);
   metrics.carrierContract.set({ carrier }, contractOf(config));
   metrics.bindsBound.set({ carrier }, binds.boundCount);
@@ -39,7 +35,7 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
     const bind = String(index + 1);
     const is = bindStateOf(status);
     for (const state of bindStates) metrics.bindState.set({ carrier, bind, state }, state === is ? 1 : 0);
-    metrics.bindDesiredState.set({ carrier, bind }, desiredStateOrder.indexOf(status.desiredState));
+    metrics.bindDesiredState.set({ carrier, bind }, desiredStates.indexOf(status.desiredState));
     metrics.bindWindowInUse.set({ carrier, bind }, status.windowUsed);
   }
 }

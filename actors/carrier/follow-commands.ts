@@ -2,6 +2,7 @@
 // word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
 import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import { commandIds } from '../../cluster/operator-commands/watch-commands.ts';
+import type { BindState } from '../../model/carrier-state.ts';
 import { log } from '../../platform/log.ts';
 import type { DecisionRing } from '../flight/decision-ring.ts';
 import type { AssembledCarrier } from './assemble.ts';
@@ -43,7 +44,7 @@ export function standDown({ binds, sender, messages }: Pick<AssembledCarrier, 'b
 }
 
 /** `paces`: some of the contract is this node's. */
-export function reportOf(made: AssembledCarrier, paces: boolean): CarrierReport {
+export function reportOf(made: AssembledCarrier, paces: boolean): Omit<CarrierReport, 'standby'> {
   const { carrier, binds, health, messages, pacing, clock } = made;
   return {
     carrier: carrier.name,
@@ -63,9 +64,9 @@ export function reportOf(made: AssembledCarrier, paces: boolean): CarrierReport 
 }
 
 /** States that need no reason. */
-const sayItself: ReadonlySet<string> = new Set(['bound', 'resting', 'elsewhere']);
+const sayItself: ReadonlySet<BindState> = new Set(['bound', 'resting', 'elsewhere']);
 
 /** A bind that rests and was not drained is another node's. */
-export function bindStateOf({ state, desiredState }: Pick<BindStatus, 'state' | 'desiredState'>): string {
+export function bindStateOf({ state, desiredState }: Pick<BindStatus, 'state' | 'desiredState'>): BindState {
   return state === 'resting' && desiredState !== 'drained' ? 'elsewhere' : state;
 }

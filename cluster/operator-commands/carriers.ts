@@ -1,19 +1,12 @@
 // The carriers as an operator sees them, and the only way to issue a command, for the command line and the management
 // API: configuration, desired state and the reports of the actors combined.
 import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
+import { type CarrierState, type DesiredState, carrierStates } from '../../model/carrier-state.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
-import type {
-  BindReport,
-  CarrierCommands,
-  CarrierReport,
-  OperatorCommand,
-  DesiredState,
-  Pace,
-  Recovering,
-} from './contract.ts';
+import type { BindReport, CarrierCommands, CarrierReport, OperatorCommand, Pace } from './contract.ts';
 import { type NewCommand, issueCommand, noCommands, issuedBy, desiredStateOfBind, readCommands } from './commands.ts';
 import { askForCarriers, mergedBinds } from './reports.ts';
 
@@ -24,19 +17,15 @@ export type BindView = BindReport & {
   readonly command: OperatorCommand | null;
 };
 
-export type CarrierView = {
+/** `why`, `pace` and `recovering` are those of all nodes that have binds of it; `pace` is null while nobody says. */
+export type CarrierView = Pick<CarrierReport, 'why' | 'inFlight' | 'pace' | 'recovering'> & {
   readonly name: string;
   readonly desiredState: DesiredState;
   readonly command: OperatorCommand | null;
   /** As published to the entry points; null while nobody answers for it, or nobody has a bind of it. */
-  readonly state: CarrierReport['state'] | null;
-  readonly why: string;
+  readonly state: CarrierState | null;
   /** Threads that answer for it, those that stand by too: one a node. */
   readonly servedBy: number;
-  readonly inFlight: number;
-  /** Over all nodes that have some of the contract; null while nobody says. */
-  readonly pace: Pace | null;
-  readonly recovering: Recovering | null;
   readonly binds: readonly BindView[];
 };
 
@@ -49,8 +38,6 @@ export type Given = {
   readonly inEffect: boolean;
   readonly carrier: CarrierView;
 };
-
-const states = ['good', 'weak', 'down'] as const;
 
 export async function viewCarriers(bus: Bus, configured: readonly CarrierConfig[]): Promise<CarrierView[]> {
   const [commands, reports] = await Promise.all([readCommands(bus), askForCarriers(bus)]);
@@ -127,8 +114,8 @@ function viewOf(
   reports: readonly CarrierReport[],
 ): CarrierView {
   // With several nodes the best of those that have binds, as the entry points judge it.
-  const speaking = reports.filter(({ standby = false }) => !standby);
-  const best = states.flatMap((state) => speaking.filter((report) => report.state === state))[0];
+  const speaking = reports.filter(({ standby }) => !standby);
+  const best = carrierStates.flatMap((state) => speaking.filter((report) => report.state === state))[0];
   return {
     name,
     desiredState: issuedBy(commands.carrier),
@@ -171,6 +158,7 @@ function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierR
     reason: '',
     windowUsed: 0,
     window,
+    nextTryInMs: null,
   }));
 }
 
@@ -197,7 +185,7 @@ export function carrierJson(carrier: CarrierView): Record<string, unknown> {
       command: effectiveJson(bind.command),
       state: bind.state,
       reason: bind.reason,
-      next_try_in_s: typeof bind.nextTryInMs === 'number' ? Math.ceil(bind.nextTryInMs / 1_000) : null,
+      next_try_in_s: bind.nextTryInMs === null ? null : Math.ceil(bind.nextTryInMs / 1_000),
       window_used: bind.windowUsed,
       window: bind.window,
     })),

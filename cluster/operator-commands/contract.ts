@@ -1,16 +1,15 @@
 // Operator commands about carriers and the reports of those who serve them: types only, shared by the command line,
 // the management API and the actors. A command is in effect until the next one for the same carrier or bind.
-import type { CarrierState } from '../../model/carrier-state.ts';
+import type { BindState, CarrierState } from '../../model/carrier-state.ts';
 import type { AuditId } from '../../model/ids.ts';
+
+export type { DesiredState } from '../../model/carrier-state.ts';
 
 /**
  * pause: nothing more is submitted, sessions stay and receipts come in · drain: the same, and the sessions end when
  * what is out is answered · resume: as if nothing had been ordered, and binds that were given up are tried again.
  */
 export type CommandVerb = 'pause' | 'drain' | 'resume';
-
-/** What comes of an order: how a carrier or a bind is to be now. */
-export type DesiredState = 'running' | 'paused' | 'drained';
 
 export type OperatorCommand = {
   readonly v: 1;
@@ -34,24 +33,23 @@ export type CarrierCommands = {
   readonly binds: ReadonlyMap<number, OperatorCommand>;
 };
 
-/** connecting … closed: as smpp/bind-keeper.ts has it · resting: drained by order · elsewhere: another node has it. */
 export type BindReport = {
   /** From 1. */
   readonly bind: number;
   readonly type: string;
-  readonly state: string;
+  readonly state: BindState;
   readonly reason: string;
   readonly windowUsed: number;
   readonly window: number;
-  /** Until its next try; null or absent when it does not wait for one. */
-  readonly nextTryInMs?: number | null;
+  /** Until its next try; null when it does not wait for one. */
+  readonly nextTryInMs: number | null;
 };
 
 /** How one carrier is where it is served. */
 export type CarrierReport = {
   readonly carrier: string;
   /** It has none of the carrier's binds: others speak for it, and its state is nobody's. */
-  readonly standby?: boolean;
+  readonly standby: boolean;
   readonly state: CarrierState;
   readonly why: string;
   /** Ids of the orders that are in effect there. */
@@ -59,9 +57,9 @@ export type CarrierReport = {
   readonly binds: readonly BindReport[];
   /** Messages taken from the streams and not settled. */
   readonly inFlight: number;
-  /** Null: none of the contract is theirs. Absent: an older version reports. */
-  readonly pace?: Pace | null;
-  readonly recovering?: Recovering | null;
+  /** Null: none of the contract is theirs. */
+  readonly pace: Pace | null;
+  readonly recovering: Recovering | null;
 };
 
 /**

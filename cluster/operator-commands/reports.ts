@@ -1,6 +1,7 @@
 // Asks every thread that serves carriers for a report, over core NATS. Nothing is durable; no answer means that
 // nobody serves a carrier.
 import type { Msg, Subscription } from '@nats-io/transport-node';
+import { bindStates } from '../../model/carrier-state.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
@@ -45,13 +46,12 @@ function readReport(answer: Msg): readonly CarrierReport[] {
   }
 }
 
-const bindStates = ['bound', 'connecting', 'waiting', 'stopped', 'resting', 'elsewhere', 'closed'];
-const rankOf = (bind: BindReport) => {
-  const at = bindStates.indexOf(bind.state);
+const rankOf = ({ state }: BindReport) => {
+  const at = (bindStates as readonly string[]).indexOf(state);
   return at === -1 ? bindStates.length : at;
 };
 
-/** Of a bind that several nodes report the one that says most: a session somewhere is a session. */
+/** Of a bind that several nodes report, the report whose state counts first. */
 export function mergedBinds(reports: readonly CarrierReport[]): BindReport[] {
   const best = new Map<number, BindReport>();
   for (const bind of reports.flatMap((report) => report.binds)) {

@@ -1,10 +1,11 @@
 // Carriers, orders about them and the audit log as JSON: for whoever runs the installation.
 import { z } from '@hono/zod-openapi';
+import { carrierStates, desiredStates } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
 import { pageQuery, timeSchema } from './common.ts';
 import { text } from './gates.ts';
 
-const desired_state = z.enum(['running', 'paused', 'drained']).openapi({
+const desired_state = z.enum(desiredStates).openapi({
   description: 'What it is to be: `drained` is paused, answered and unbound.',
 });
 
@@ -43,7 +44,7 @@ export const carrier = z
     object: z.literal('carrier'),
     desired_state,
     command,
-    state: z.enum(['good', 'weak', 'down']).nullable().openapi({
+    state: z.enum(carrierStates).nullable().openapi({
       description: 'As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.',
     }),
     why: z.string(),

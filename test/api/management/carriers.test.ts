@@ -99,6 +99,7 @@ describe('orders', () => {
     const watch = await watchCommands(api.bus);
     const report = (): CarrierReport => ({
       carrier: 'beta',
+      standby: false,
       state: 'good',
       why: '',
       inFlight: 3,

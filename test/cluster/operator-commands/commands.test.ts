@@ -14,6 +14,7 @@ import {
 } from '../../../cluster/operator-commands/commands.ts';
 import { commandIds, watchCommands } from '../../../cluster/operator-commands/watch-commands.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
+import type { BindState } from '../../../model/carrier-state.ts';
 import { addAuditRecords, listAuditRecords } from '../../../control/store/audit-log.ts';
 import { verifyAudit } from '../../../control/store/audit-verify.ts';
 import type { Store } from '../../../control/store/store.ts';
@@ -192,15 +193,16 @@ describe('records of what changes no database', () => {
 });
 
 describe('reports', () => {
+  const good: Omit<CarrierReport, 'carrier' | 'binds'> = {
+    ...{ standby: false, state: 'good', why: '', commands: [], inFlight: 0, pace: null, recovering: null },
+  };
+
   it('come from everybody who serves carriers; nobody there is an empty answer', async () => {
     expect(await askForCarriers(harness.bus)).toEqual([]);
     const report = (carrier: string): CarrierReport => ({
+      ...good,
       carrier,
-      state: 'good',
-      why: '',
-      commands: [],
       binds: [],
-      inFlight: 0,
     });
     const one = answerForCarriers(harness.bus, 'one', () => [report('alpha'), report('beta')]);
     const two = answerForCarriers(harness.bus, 'two', () => [report('alpha')]);
@@ -211,22 +213,16 @@ describe('reports', () => {
   });
 
   it('of one bind from several nodes come to the best of them', () => {
-    const bind = (nth: number, state: string): BindReport => ({
+    const bind = (nth: number, state: BindState): BindReport => ({
       bind: nth,
       type: 'transceiver',
       state,
       reason: state,
       windowUsed: 0,
       window: 1,
+      nextTryInMs: null,
     });
-    const of = (...binds: BindReport[]): CarrierReport => ({
-      carrier: 'alpha',
-      state: 'good',
-      why: '',
-      commands: [],
-      inFlight: 0,
-      binds,
-    });
+    const of = (...binds: BindReport[]): CarrierReport => ({ ...good, carrier: 'alpha', binds });
     const merged = mergedBinds([
       of(bind(2, 'elsewhere'), bind(1, 'waiting')),
       of(bind(1, 'elsewhere'), bind(2, 'bound')),
