@@ -183,11 +183,6 @@ export function messageConsumerName(lane: Lane, carrier: string, shard: MessageS
   return `carrier_${carrier}_${lane}_${shard}`;
 }
 
-/** What took a lane of all shards before each had a consumer of its own; a work queue does not allow both. */
-export function formerConsumerName(lane: Lane, carrier: string): string {
-  return `carrier_${carrier}_${lane}`;
-}
-
 /** The consumer through which one carrier's actor takes back what it parked. */
 export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   return {

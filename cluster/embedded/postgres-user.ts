@@ -100,7 +100,7 @@ function idsOf(name: string): DatabaseUser | null {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
-/** Gives the files of a cluster to `user`: an older version ran it as `postgres` or `nobody`. It must not run. */
+/** Gives the files of a cluster to `user`: a copy that was put back may be another's. It must not run. */
 export function giveTo(user: DatabaseUser, path: string): void {
   const { uid, gid } = lstatSync(path);
   // The top last: a hand-over that was broken off is done again.

@@ -9,8 +9,7 @@ import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts
 import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
-import { dropConsumer } from '../../../cluster/bus/ensure.ts';
-import { formerConsumerName, messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';
+import { messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';
 import { type Category, type Lane, type Message, categories, laneOf } from '../../../model/message.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
@@ -111,7 +110,6 @@ export class Intake {
     for (const category of categories) {
       const lane = laneOf[category];
       const stream = streamNames.messages[lane];
-      await dropConsumer(bus.manager, stream, formerConsumerName(lane, carrier));
       const shards = Array.from({ length: limits.bus.accountShards }, (_, shard) =>
         consumeStream(bus, {
           stream,

@@ -42,25 +42,22 @@ describe('the place of PostgreSQL', () => {
     for (const folder of [dataDir, other]) rmSync(folder, { recursive: true });
   });
 
-  it.runIf(isRoot)(
-    'run by root has a user of its own, who takes over what an older version ran as nobody',
-    async () => {
-      const postgres = await startPostgres();
-      const data = join(postgres.dataDir, 'postgres', 'data');
-      const own = statSync(data);
-      const idOf = (user: string) => Number(spawnSync('id', ['-u', user], { encoding: 'utf8' }).stdout);
-      expect(own.uid).toBe(idOf('heliograph-db'));
-      expect([0, idOf('nobody')]).not.toContain(own.uid);
-      await query(postgres.url, 'create table kept (x int); insert into kept values (7)');
-      await postgres.kill9();
-      expect(spawnSync('chown', ['-R', 'nobody', data]).status).toBe(0);
-      await postgres.restart();
-      expect(await query(postgres.url, 'select x from kept')).toEqual([{ x: 7 }]);
-      expect(statSync(data).uid).toBe(own.uid);
-      expect(statSync(join(data, 'base')).uid).toBe(own.uid);
-      await postgres.stop();
-    },
-  );
+  it.runIf(isRoot)('run by root has a user of its own, who takes over files of nobody', async () => {
+    const postgres = await startPostgres();
+    const data = join(postgres.dataDir, 'postgres', 'data');
+    const own = statSync(data);
+    const idOf = (user: string) => Number(spawnSync('id', ['-u', user], { encoding: 'utf8' }).stdout);
+    expect(own.uid).toBe(idOf('heliograph-db'));
+    expect([0, idOf('nobody')]).not.toContain(own.uid);
+    await query(postgres.url, 'create table kept (x int); insert into kept values (7)');
+    await postgres.kill9();
+    expect(spawnSync('chown', ['-R', 'nobody', data]).status).toBe(0);
+    await postgres.restart();
+    expect(await query(postgres.url, 'select x from kept')).toEqual([{ x: 7 }]);
+    expect(statSync(data).uid).toBe(own.uid);
+    expect(statSync(join(data, 'base')).uid).toBe(own.uid);
+    await postgres.stop();
+  });
 });
 
 async function query(url: string, text: string): Promise<unknown[]> {

@@ -5,7 +5,7 @@ import { suspendAccount } from '../../../control/store/accounts.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
 import { auditPartitions, detachAuditPartition } from '../../../control/store/audit-partitions.ts';
 import { verifyAudit } from '../../../control/store/audit-verify.ts';
-import { migrateStore, migrations, type DatabaseUrls, prepareStore } from '../../../control/store/migrate.ts';
+import { type DatabaseUrls, prepareStore } from '../../../control/store/migrate.ts';
 import { functionsUsed, rightsTooWide, sequencesUsed, tableRights } from '../../../control/store/rights.ts';
 import { type Store, openStore } from '../../../control/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -214,40 +214,12 @@ describe('preparing', () => {
 });
 
 describe('the embedded server', () => {
-  test("hands a database of an older version, all of it the superuser's, over to its owner at the next start", async () => {
-    const old = await startPostgres();
-    try {
-      // As an older version left it: one role, which made the database and everything in it.
-      await migrateStore(old.url, Object.keys(migrations).at(-2));
-      await asked(old.url, "insert into accounts (id, name) values ('acc_old', 'Old')");
-      await asked(old.url, 'alter database heliograph owner to heliograph');
-      await asked(old.url, 'grant all on database heliograph, template1, postgres to public');
-      await asked(old.url, 'revoke all on database heliograph from heliograph_app');
-      await asked(old.url, 'drop role heliograph_app, heliograph_owner');
-      await old.restart();
-      await prepared({ databaseUrl: old.applicationUrl, ownerUrl: old.ownerUrl });
-      const { rows } = await asked(
-        old.url,
-        `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relowner <> 'heliograph_owner'::regrole
-         union all select proname from pg_proc where pronamespace = 'public'::regnamespace and proowner <> 'heliograph_owner'::regrole`,
-      );
-      expect(rows).toEqual([]);
-      const upgraded = openStore(old.applicationUrl);
-      await newAccount(upgraded);
-      expect(await upgraded.db.selectFrom('accounts').select('id').execute()).toHaveLength(2);
-      expect(await verifyAudit(upgraded)).toMatchObject({ ok: true, rows: 1 });
-      await upgraded.close();
-      await expect(asked(old.applicationUrl, 'delete from audit_log')).rejects.toMatchObject({ code: '42501' });
-      await expect(asked(old.ownerUrl, 'select * from pg_authid')).rejects.toMatchObject({ code: '42501' });
-      const roles = await asked(
-        old.url,
-        "select rolname, rolsuper, rolcreaterole, rolcreatedb from pg_roles where rolname ~ '^heliograph_'",
-      );
-      expect(roles.rows.map((role) => Object.values(role as object).slice(1))).toEqual(
-        Array(2).fill([false, false, false]),
-      );
-    } finally {
-      await old.stop();
-    }
+  test('gives its two roles the database and nothing beside it', async () => {
+    await expect(asked(postgres.ownerUrl, 'select * from pg_authid')).rejects.toMatchObject({ code: '42501' });
+    const roles = await asked(
+      postgres.url,
+      "select rolsuper, rolcreaterole, rolcreatedb from pg_roles where rolname ~ '^heliograph_'",
+    );
+    expect(roles.rows.map((role) => Object.values(role as object))).toEqual(Array(2).fill([false, false, false]));
   });
 });

@@ -1,8 +1,8 @@
 // How records come from the streams into the lanes: shard by shard, so that what one account has waiting in its
-// stream does not come before another's, and in place of the consumers that took all shards of a lane.
+// stream does not come before another's.
 import { afterEach, expect, test } from 'vitest';
 import { AckPolicy } from '@nats-io/jetstream';
-import { formerConsumerName, messageConsumerName } from '../../../../cluster/bus/streams.ts';
+import { messageConsumerName } from '../../../../cluster/bus/streams.ts';
 import { laneOf } from '../../../../model/message.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
@@ -51,20 +51,4 @@ test('a start that fails takes no records: what it had opened is closed again', 
     return true;
   });
   expect((await consumers.info('MT_OTP', messageConsumerName('otp', 'alpha', 0))).num_waiting).toBe(0);
-});
-
-test('a consumer of all shards from before is replaced, and what it held without an ack is sent once', async () => {
-  harness = await openCarrierHarness();
-  const name = formerConsumerName('txn', 'alpha');
-  await harness.bus.manager.consumers.add('MT_TXN', {
-    durable_name: name,
-    filter_subject: 'mt.txn.alpha.>',
-    ack_policy: AckPolicy.Explicit,
-  });
-  const sent = await harness.send(20, { accountId: newAccountInShard(3) });
-  const former = await harness.bus.jetstream.consumers.get('MT_TXN', name);
-  for await (const record of await former.fetch({ max_messages: 5 })) expect(record.redelivered).toBe(false);
-  await harness.actor(carrierWith(harness.simulator));
-  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-  await expect(harness.bus.manager.consumers.info('MT_TXN', name)).rejects.toThrow('consumer not found');
 });
