@@ -169,7 +169,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** Raised with every change of a durable name or record that cannot read what was written before. */
-export const dataFormat = 2;
+export const dataFormat = 3;
 
 /** Any of these holds what a system has written; folders before format 2 carried no number. */
 const written = ['nats', 'postgres', 'clickhouse'];

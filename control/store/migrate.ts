@@ -9,32 +9,16 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { dialectOf } from './connection.ts';
 import { tenants } from './migrations/0001-tenants.ts';
-import { auditLog } from './migrations/0002-audit-log.ts';
-import { gates } from './migrations/0003-gates.ts';
-import { resendUnknown } from './migrations/0004-resend-unknown.ts';
-import { auditOfOrders } from './migrations/0005-audit-of-orders.ts';
-import { inbound } from './migrations/0006-inbound.ts';
-import { accountWeight } from './migrations/0007-account-weight.ts';
-import { installation } from './migrations/0008-installation.ts';
-import { auditChain } from './migrations/0010-audit-chain.ts';
-import { auditPartitionFunction } from './migrations/0015-audit-partition-function.ts';
-import { keyLastUsed } from './migrations/0016-key-last-used.ts';
+import { subscribers } from './migrations/0002-subscribers.ts';
+import { auditLog } from './migrations/0003-audit-log.ts';
 import { installationId, type Store } from './store.ts';
 import { grantRights } from './rights.ts';
 
 /** In order; the names are written into the database and must not change. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-tenants': tenants,
-  '0002-audit-log': auditLog,
-  '0003-gates': gates,
-  '0004-resend-unknown': resendUnknown,
-  '0005-audit-of-orders': auditOfOrders,
-  '0006-inbound': inbound,
-  '0007-account-weight': accountWeight,
-  '0008-installation': installation,
-  '0010-audit-chain': auditChain,
-  '0015-audit-partition-function': auditPartitionFunction,
-  '0016-key-last-used': keyLastUsed,
+  '0002-subscribers': subscribers,
+  '0003-audit-log': auditLog,
 };
 
 /** Returns the names of the applied steps. `upTo` is the last step to apply, for tests of the next one. */

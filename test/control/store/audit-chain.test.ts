@@ -9,7 +9,7 @@ import { changeKey, createKey } from '../../../control/store/api-keys.ts';
 import { addAuditRecords, listAuditRecords } from '../../../control/store/audit-log.ts';
 import { auditPartitions, detachAuditPartition } from '../../../control/store/audit-partitions.ts';
 import { verifyAudit } from '../../../control/store/audit-verify.ts';
-import { migrateStore, prepareStore } from '../../../control/store/migrate.ts';
+import { prepareStore } from '../../../control/store/migrate.ts';
 import { setSenderStatus } from '../../../control/store/senders.ts';
 import { type Store, openStore } from '../../../control/store/store.ts';
 import { newAccountId } from '../../../model/ids.ts';
@@ -144,25 +144,6 @@ describe('the chain', () => {
     );
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: details.length });
     expect(details.length).toBeGreaterThan(100);
-  });
-
-  test('rows of a log from before the chain become its beginning', async () => {
-    const { ownerUrl: url } = await emptyDatabase();
-    await migrateStore(url, '0008-installation');
-    const old = openStore(url);
-    for (let at = 0; at < 3; at += 1) {
-      await sql`insert into audit_log (at, actor, action, target, detail, origin)
-        values (${new Date(`2025-1${at}-01T00:00:00Z`)}, 'operator', 'account.created', ${`acc_${at}`}, '{"b":1,"a":"ü"}', 'me')`.execute(
-        old.db,
-      );
-    }
-    await migrateStore(url);
-    expect(await verifyAudit(old)).toMatchObject({ ok: true, rows: 3, first: 1 });
-    expect((await auditPartitions(old)).map(({ month }) => month)).toEqual(['2025-10', '2025-11', '2025-12']);
-    await newAccount(old);
-    expect((await listAuditRecords(old, { limit: 9, after: null })).items.map(({ row }) => row)).toEqual([4, 3, 2, 1]);
-    expect(await verifyAudit(old)).toMatchObject({ ok: true, rows: 4 });
-    await old.close();
   });
 });
 
