@@ -1,7 +1,11 @@
-// `audit`: the audit log of the running system's database, newest first.
-import { SetupError } from '../platform/errors.ts';
+// `audit`, `audit verify|partitions|detach`: the audit log of the running system's database, newest first, and its hash
+// chain.
+import { SetupError, messageOf } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
+import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
+import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
+import type { Store } from '../control/store/store.ts';
 import { wholeNumber } from './options.ts';
 import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
@@ -28,15 +32,102 @@ export async function auditCommand({ target, action, limit: text }: Options): Pr
   if (items.length === 0 && action !== undefined && !isAction(action)) {
     throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
   }
-  return { json: { data }, lines: items.length === 0 ? ['nothing yet'] : items.map(lineOf) };
+  return { json: { data }, lines: items.length === 0 ? ['nothing yet'] : items.map(recordLine) };
 }
 
 const isAction = (name: string) => auditActions.some((action) => action === name);
 
-function lineOf({ atMs, actor, origin, action, target, detail }: AuditRecord): string {
+function recordLine({ atMs, actor, origin, action, target, detail }: AuditRecord): string {
   const from = origin === '' ? '' : ` (${origin})`;
   const more = Object.entries(detail)
     .filter(([, value]) => value !== '')
     .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return [new Date(atMs).toISOString(), `${actor}${from}`, action, target, more.join(', ')].join('  ').trimEnd();
 }
+
+/** Rows are read at some 50,000 a second: 100 million of them take half an hour. */
+const verifiedWithinMs = 3_600_000;
+
+/** The exit code is 1 when the chain is broken. */
+export async function verifyCommand(options: { expect?: string }): Promise<Result> {
+  const expected = headsOf(options.expect);
+  const verdict = await withStore((store) => verifyAudit(store, expected), { withinMs: verifiedWithinMs });
+  if (!verdict.ok) {
+    const { brokenAt, why } = verdict;
+    return {
+      json: { object: 'audit_verification', ok: false, broken_at: brokenAt, why },
+      lines: [`Broken  at row ${brokenAt}: ${why}`],
+      exitCode: 1,
+    };
+  }
+  const { rows, first, head } = verdict;
+  return {
+    json: { object: 'audit_verification', ok: true, rows, first_row: first, head: `${head.seq}:${head.hash}` },
+    lines: [
+      `Sound  ${rows} rows${first === null ? '' : `, from row ${first}`}`,
+      `Head   ${head.seq}:${head.hash}`,
+      'Keep the head on another machine: audit verify --expect detects a rewritten chain.',
+    ],
+  };
+}
+
+export async function partitionsCommand(): Promise<Result> {
+  const partitions = await withStore(auditPartitions);
+  return { json: { data: partitions.map(partitionJson) }, lines: partitions.map(partitionLine) };
+}
+
+export async function detachCommand(month: string): Promise<Result> {
+  const detach = async (store: Store) => {
+    try {
+      return await detachAuditPartition(store, month);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
+      throw new SetupError(
+        `Only the owner of the tables may do this: set DATABASE_OWNER_URL to that role (${messageOf(error)})`,
+      );
+    }
+  };
+  const done = await withStore(detach, { asOwner: true });
+  if (!done.ok) throw new SetupError(`${done.code}: ${whyNot[done.code]}`);
+  const { table } = done.partition;
+  return {
+    json: { ...partitionJson(done.partition), detached: true },
+    lines: [
+      `Detached  ${partitionLine(done.partition)}`,
+      `Keep it, then drop it: pg_dump --table ${table} …; drop table ${table}`,
+    ],
+  };
+}
+
+const insufficientPrivilege = '42501';
+const whyNot = {
+  no_such_month: 'see audit partitions',
+  not_the_oldest:
+    'only the oldest month can be detached, so that the remaining chain is unbroken: see audit partitions',
+  still_written: 'records of this month are still being written',
+} as const;
+
+function headsOf(text: string | undefined): AuditHead[] {
+  return (text ?? '').split(',').flatMap((each) => {
+    if (each.trim() === '') return [];
+    const found = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(each.trim());
+    if (found === null)
+      throw new SetupError(
+        `--expect: found "${each}", expected row:hash as audit verify prints its head, with all 64 digits of the hash`,
+      );
+    return { seq: Number(found[1]), hash: found[2] ?? '' };
+  });
+}
+
+const partitionJson = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) => ({
+  object: 'audit_partition',
+  month,
+  table,
+  rows,
+  first_row: firstRow,
+  last_row: lastRow,
+  bytes,
+});
+
+const partitionLine = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) =>
+  `${month}  ${table}  ${rows} rows${firstRow === null ? '' : ` (${firstRow} to ${lastRow})`}  ${Math.ceil(bytes / 1_024)} KiB`;

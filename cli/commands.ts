@@ -126,18 +126,18 @@ export const commands: readonly CommandRow[] = [
     name: 'audit verify',
     help: 'recompute the hash chain over all records and name the first one that was changed',
     takes: { '--expect <heads>': 'heads of the chain kept from earlier, row:hash,row:hash with the whole hashes' },
-    load: async () => (await import('./audit-chain.ts')).verifyCommand,
+    load: async () => (await import('./audit.ts')).verifyCommand,
   },
   {
     name: 'audit partitions',
     help: 'the months of the audit log, with their rows and sizes',
-    load: async () => (await import('./audit-chain.ts')).partitionsCommand,
+    load: async () => (await import('./audit.ts')).partitionsCommand,
   },
   {
     name: 'audit detach',
     help: 'detach the oldest month from the log; its table stays in the database, to be dumped and dropped',
     takes: { '<month>': 'such as 2026-08' },
-    load: async () => (await import('./audit-chain.ts')).detachCommand,
+    load: async () => (await import('./audit.ts')).detachCommand,
   },
   {
     name: 'flight',
