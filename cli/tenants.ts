@@ -1,5 +1,5 @@
-// `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running system. The outbox
-// carries changes to every ingress.
+// `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running
+// system. The outbox carries changes to every ingress.
 import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
 import type { ApiKeyId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -18,7 +18,7 @@ import { type Result, quoted } from './print.ts';
 import { closing } from './with-bus.ts';
 
 export async function createAccountCommand(options: { name: string }): Promise<Result> {
-  const made = await withStore((store) => createAccount(store, options));
+  const made = await withStore((store) => createAccount(store, { name: options.name }));
   if (!made.ok) throw new SetupError(`${made.code}: the name must have 1 to 200 characters`);
   const { id, name, status } = made.account;
   return {
