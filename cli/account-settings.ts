@@ -1,6 +1,6 @@
 // `accounts limit|networks|resend|inbound`: one account's settings, in the database of the running system; the outbox
 // carries every change to the entry points and carriers. Without options a command shows what is set.
-import { networkProblem } from '../model/ip-address.ts';
+import { networkProblem } from '../platform/ip-address.ts';
 import { categories } from '../model/message.ts';
 import { SetupError } from '../platform/errors.ts';
 import { accountWeightMax } from '../platform/limits-lanes.ts';

@@ -12,7 +12,7 @@ import { type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
-import { parseNetwork } from '../model/ip-address.ts';
+import { parseNetwork } from '../platform/ip-address.ts';
 import { domainOf, wordsOf } from '../model/words-and-links.ts';
 
 /** Parsed YAML → Configuration, with `sandbox` among the carriers. */

@@ -2,7 +2,14 @@
 // one configured header, from its end back to the first address that is no trusted proxy. From any other peer such
 // headers are ignored, because anybody can send them.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { type IpAddress, type Network, ipOfOctets, isInAny, parseIp, parseNetwork } from '../../model/ip-address.ts';
+import {
+  type IpAddress,
+  type Network,
+  ipOfOctets,
+  isInAny,
+  parseIp,
+  parseNetworks,
+} from '../../platform/ip-address.ts';
 import { limits } from '../../platform/limits.ts';
 
 /** heliograph.yaml, `ingress`. */
@@ -15,7 +22,7 @@ export type ProxyRules = {
 export type ClientAddress = (res: HttpResponse, req: HttpRequest) => IpAddress | null;
 
 export function clientAddress(rules: ProxyRules): ClientAddress {
-  const trusted = rules.trustedProxies.map(parseNetwork).filter((network): network is Network => network !== null);
+  const trusted = parseNetworks(rules.trustedProxies);
   return (res, req) => {
     const peer = ipOfOctets(new Uint8Array(res.getRemoteAddress()));
     if (peer === null || trusted.length === 0 || !isInAny(peer, trusted)) return peer;
@@ -41,14 +48,14 @@ export function forwardedFor(
 ): IpAddress | null {
   // A trusted proxy without its header asks for itself: a health check, say.
   if (header.trim() === '') return peer;
-  const hops = header.split(',').reverse();
-  for (const [at, hop] of hops.entries()) {
-    if (at >= limits.access.proxyHopsMax) return null;
+  const hops = header.split(',');
+  for (let at = hops.length - 1; at >= 0; at -= 1) {
+    if (hops.length - at > limits.access.proxyHopsMax) return null;
+    const hop = hops[at] as string;
     const ip = parseHop(kind === 'forwarded' ? forOf(hop) : hop.trim());
-    if (ip === null) return null;
-    if (!isInAny(ip, trusted)) return ip;
+    if (ip === null || at === 0 || !isInAny(ip, trusted)) return ip;
   }
-  return parseHop(kind === 'forwarded' ? forOf(hops.at(-1) ?? '') : (hops.at(-1) ?? '').trim());
+  return null;
 }
 
 /** RFC 7239: `for=192.0.2.60;proto=http` or `for="[2001:db8::1]:4711"`. '' when there is none. */
@@ -58,10 +65,8 @@ function forOf(element: string): string {
   return value.startsWith('"') && value.endsWith('"') && value.length >= 2 ? value.slice(1, -1) : value;
 }
 
-/** An address, perhaps in brackets, perhaps with a port. */
+/** An address, IPv6 perhaps in brackets, perhaps with a port. */
 function parseHop(text: string): IpAddress | null {
-  const bracketed = /^\[([0-9a-fA-F:.]+)\](:\d{1,5})?$/.exec(text);
-  if (bracketed !== null) return parseIp(bracketed[1] ?? '');
-  const withPort = /^([0-9.]+):\d{1,5}$/.exec(text);
-  return parseIp(withPort?.[1] ?? text);
+  const [, bracketed, withPort] = /^(?:\[(.*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
+  return parseIp(bracketed ?? withPort ?? text);
 }

@@ -4,7 +4,7 @@
 // with a share per account, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
-import { formatIp } from '../../model/ip-address.ts';
+import { formatIp } from '../../platform/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

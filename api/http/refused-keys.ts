@@ -1,7 +1,7 @@
 // Counts requests with a refused API key by code, and now and then logs one with its address and the key's public id.
 // The secret is never logged, nor is a text that is no key of ours.
 import { splitApiKey } from '../../model/api-key.ts';
-import { type IpAddress, formatIp } from '../../model/ip-address.ts';
+import { type IpAddress, formatIp } from '../../platform/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';

@@ -4,7 +4,7 @@ import type { Context, Hono } from 'hono';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
-import { parseIp } from '../../model/ip-address.ts';
+import { parseIp } from '../../platform/ip-address.ts';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

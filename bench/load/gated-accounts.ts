@@ -8,7 +8,7 @@ import { Suppressed } from '../../directory/suppressed.ts';
 import { Tenants } from '../../directory/tenants.ts';
 import { newApiKey } from '../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../model/ids.ts';
-import { parseIp } from '../../model/ip-address.ts';
+import { parseIp } from '../../platform/ip-address.ts';
 import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { assert } from '../../platform/assert.ts';
 import { seededRandom } from '../../platform/random.ts';

@@ -5,7 +5,7 @@
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
-import { type IpAddress, type Network, formatIp, isInAny, parseNetwork } from '../../model/ip-address.ts';
+import { type IpAddress, type Network, formatIp, isInAny, parseNetworks } from '../../platform/ip-address.ts';
 
 const scopeNeeded = 'sms:send';
 
@@ -84,8 +84,7 @@ export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddr
 function networksOf(texts: readonly string[]): readonly Network[] {
   let networks = compiled.get(texts);
   if (networks === undefined) {
-    // What cannot be read allows nobody: the list stays, and it is shorter.
-    networks = texts.map(parseNetwork).filter((network): network is Network => network !== null);
+    networks = parseNetworks(texts);
     compiled.set(texts, networks);
   }
   return networks;

@@ -1,7 +1,7 @@
 // Writes records as a capture file for Wireshark and tshark: classic pcap, LINKTYPE_RAW, each PDU in one IP packet
 // between the real addresses and ports, with the TCP sequence numbers, handshakes and closings of a real capture. TLS
 // sessions appear decrypted. Pure.
-import { formatIp, parseIp } from '../../model/ip-address.ts';
+import { formatIp, parseIp } from '../../platform/ip-address.ts';
 import type { SessionEnds } from './contract.ts';
 import { recordKind } from './pdu-ring.ts';
 import { type FlightRecord, readClosing, readEnds } from './records.ts';

@@ -4,7 +4,7 @@ import type { Principal } from '../../../acceptance/principal.ts';
 import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
 import type { Rate } from '../../../directory/contract.ts';
 import type { Scope } from '../../../model/api-key.ts';
-import { isInAny, isWithinAny, parseIp, parseNetwork } from '../../../model/ip-address.ts';
+import { isInAny, isWithinAny, parseIp, parseNetwork, parseNetworks } from '../../../platform/ip-address.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../../problem.ts';
 
 /** Everything that bounds a key. */
@@ -92,8 +92,7 @@ export function beyond(asking: KeyPowers, wanted: KeyPowers): FieldProblem[] {
 export function locksOut(from: string, ipAllowlist: readonly string[] | undefined): FieldProblem[] {
   const ip = parseIp(from);
   if (ip === null || ipAllowlist === undefined || ipAllowlist.length === 0) return [];
-  const networks = ipAllowlist.map(parseNetwork).filter((each) => each !== null);
-  if (isInAny(ip, networks)) return [];
+  if (isInAny(ip, parseNetworks(ipAllowlist))) return [];
   const detail = `does not hold ${from}, from where you ask: you would lock yourself out, so add it`;
   return [{ field: 'ip_allowlist', code: 'invalid_field', detail }];
 }
@@ -113,6 +112,5 @@ export function refusedFields([first, ...more]: readonly FieldProblem[]): Proble
 function mayUse({ networks }: KeyPowers, network: string): boolean {
   if (networks.length === 0) return true;
   const wanted = parseNetwork(network);
-  const own = networks.map(parseNetwork).filter((each) => each !== null);
-  return wanted !== null && isWithinAny(wanted, own);
+  return wanted !== null && isWithinAny(wanted, parseNetworks(networks));
 }

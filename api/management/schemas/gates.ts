@@ -1,7 +1,7 @@
 // What an account's gates are made of, as JSON: its settings, templates and suppressed numbers. The messages of the
 // rules are read by developers: they say what was expected.
 import { z } from '@hono/zod-openapi';
-import { networkProblem } from '../../../model/ip-address.ts';
+import { networkProblem } from '../../../platform/ip-address.ts';
 import { categories } from '../../../model/message.ts';
 import { plainTextProblem } from '../../../model/plain-text.ts';
 import { senderKindOf, senderShape } from '../../../model/sender.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { forwardedFor } from '../../../api/http/client-address.ts';
-import { type Network, formatIp, parseIp, parseNetwork } from '../../../model/ip-address.ts';
+import { type Network, formatIp, parseIp, parseNetwork } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';
 
 const trusted = ['10.0.0.0/8', '2001:db8:ffff::/48'].map((text) => parseNetwork(text) as Network);

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { type RefusedKey, RefusedKeys, publicIdIn } from '../../../api/http/refused-keys.ts';
 import { newApiKey } from '../../../model/api-key.ts';
-import { parseIp } from '../../../model/ip-address.ts';
+import { parseIp } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

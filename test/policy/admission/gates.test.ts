@@ -2,7 +2,7 @@
 // key never gets a real carrier whatever the request is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseIp } from '../../../model/ip-address.ts';
+import { parseIp } from '../../../platform/ip-address.ts';
 import { categories } from '../../../model/message.ts';
 import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
 import { admission } from '../../../policy/admission/admit.ts';

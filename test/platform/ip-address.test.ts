@@ -11,7 +11,7 @@ import {
   networkProblem,
   parseIp,
   parseNetwork,
-} from '../../model/ip-address.ts';
+} from '../../platform/ip-address.ts';
 
 const v4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join('.'));
 const v6 = fc.ipV6();
@@ -29,6 +29,9 @@ test.each([
   'fe80::1%eth0',
   '::g',
   '12345::',
+  '::ffff:01.2.3.4',
+  '::1.2.3.4:5',
+  '1:2:3:4:5:6:7::8',
 ])('%j is no address', (text) => expect(parseIp(text)).toBeNull());
 
 test.each(['10.0.0.1/8', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/08', '2001:db8::1/32', '::/129', 'example.com', '/8'])(
@@ -52,7 +55,8 @@ test('a network with bits behind its prefix is reported with the intended one', 
       expect(isInNetwork(parseIp(base)!, parseNetwork(meant)!)).toBe(true);
     }),
   );
-  for (const text of ['', 'x', '1.2.3.4/33', '::/129', '10.0.0.1/08']) expect(networkProblem(text)).toMatch(/such as/);
+  for (const text of ['', 'x', '1.2.3.4/33', '::/129', '10.0.0.1/08', '10.0.0.0/8/8'])
+    expect(networkProblem(text)).toMatch(/such as/);
   expect(networkProblem('::1')).toBeNull();
 });
 
