@@ -1,5 +1,4 @@
-// The part of limits.ts about HTTP requests: bodies, texts, templates, keys, rates, suppressed numbers. A separate file
-// only for its length; read as `limits`.
+// Bounds of HTTP requests: bodies, texts, templates, keys, rates, suppressed numbers. Read as `limits`.
 
 export const httpLimits = {
   http: {

@@ -1,5 +1,5 @@
-// The part of limits.ts about messages from subscribers: waiting for parts, recognising repeats, replies to keywords. A
-// separate file only for its length; read as `limits`.
+// Bounds of messages from subscribers: waiting for parts, recognising repeats, replies to keywords. Read as
+// `limits.inbound`.
 import { assert } from './assert.ts';
 
 export const inboundLimits = {

@@ -1,5 +1,5 @@
-// The part of limits.ts about accounts that flood a lane: when their excess is moved to overflow, how much waits there,
-// how it is published. A separate file only for its length; read as `limits`.
+// Bounds of accounts that flood a lane: what may wait for them, when their excess is moved to overflow, how much waits
+// there, how it is published. Read as `limits.overflow`.
 import { assert } from './assert.ts';
 
 /**

@@ -1,5 +1,6 @@
-// The part of limits.ts about delivery events: recording them in the event store, queries, and the search for messages
-// without a receipt. A separate file only for its length; read as `limits`.
+// Bounds of delivery events: recording them in the event store, queries, and the search for messages without a receipt.
+// Read as `limits`.
+import { assert } from './assert.ts';
 
 export const recordLimits = {
   recorder: {
@@ -83,3 +84,13 @@ export const recordLimits = {
     busMs: 3_000,
   },
 } as const;
+
+const { queries, reaper, recorder } = recordLimits;
+assert(
+  recorder.insertRowsMax * 2 <= recorder.heldRowsMax,
+  'the recorder could not collect a batch while it inserts another',
+);
+assert(
+  reaper.statementMsMax < queries.deadlineMs,
+  'receipts would not be looked up in time while messages without a receipt are looked for',
+);

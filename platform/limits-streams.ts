@@ -1,7 +1,7 @@
 // Default sizes of the streams in MiB (`limits.streams` of heliograph.yaml changes them). The size of SCHEDULED follows
 // from its share (limits-shares.ts), that of the queues from what accounts may have waiting.
+import { busLimits } from './limits-bus.ts';
 import type { Shares } from './limits-shares.ts';
-import { waitingLimits } from './limits-waiting.ts';
 
 export const streamMbDefault = {
   /**
@@ -32,5 +32,5 @@ export function storeMbNeeded(
   { scheduled_messages: scheduled }: Pick<Shares, 'scheduled_messages'>,
 ): number {
   const sized = Object.values(streamMb).reduce((sum, each) => sum + each, 0);
-  return otherStreamsMb + sized + Math.ceil((scheduled.total * waitingLimits.scheduled.unitBytes) / mib);
+  return otherStreamsMb + sized + Math.ceil((scheduled.total * busLimits.scheduled.unitBytes) / mib);
 }
