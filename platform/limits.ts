@@ -1,5 +1,5 @@
-// Every bound of the system, with its arithmetic, divided by subject into the limits-*.ts files. Relations between bounds are
-// asserted at load, here those between two subjects, so a change that breaks one stops the start instead of losing a
+// Every bound of the system, with its arithmetic, divided by subject into the limits-*.ts files. Relations between bounds
+// are asserted at load, here those between two subjects, so a change that breaks one stops the start instead of losing a
 // message.
 import { assert } from './assert.ts';
 import { busLimits } from './limits-bus.ts';

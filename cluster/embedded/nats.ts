@@ -10,7 +10,7 @@ import { inboxOf } from './nats-permissions.ts';
 import { type NatsUser, authorizationText, userSeed } from './nats-users.ts';
 import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
 import { untilReady } from './ready.ts';
-import { startTethered } from './tether.ts';
+import { startServerProcess } from './server-process.ts';
 
 export type NatsOptions = {
   dataDir: string;
@@ -28,7 +28,7 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   const configFile = join(folder, 'nats-server.conf');
   writeFileSync(configFile, configText(options, folder), { mode: 0o600 });
 
-  const tethered = startTethered({
+  const running = startServerProcess({
     name: 'nats-server',
     command: natsServerBinary(),
     args: ['--config', configFile],
@@ -40,11 +40,8 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   const url = natsUrl(options);
   const server: EmbeddedServer = {
     url,
-    pid: tethered.pid,
-    exited: tethered.exited,
-    ready: (limitMs) => natsReady(url, limitMs, tethered.exited),
-    stop: (limitMs) => tethered.stop(limitMs),
-    kill: () => tethered.kill(),
+    ...running,
+    ready: (limitMs) => natsReady(url, limitMs, running.exited),
   };
   return watchedNats(server, () => askJetStream(url), options.watch);
 }

@@ -12,7 +12,7 @@ import { listProcesses } from './processes.ts';
 import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl } from './postgres-roles.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
 import { untilReady } from './ready.ts';
-import { startTethered } from './tether.ts';
+import { startServerProcess } from './server-process.ts';
 
 export type PostgresOptions = {
   dataDir: string;
@@ -29,7 +29,7 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
 
   if (place.user !== null) giveTo(place.user, dataFolder);
 
-  const tethered = startTethered({
+  const running = startServerProcess({
     name: 'postgres',
     command: join(place.binDir, 'postgres'),
     args: ['-D', dataFolder, ...settingsOf(options.port)],
@@ -42,14 +42,11 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
   const url = postgresUrl(options);
   return {
     url,
-    pid: tethered.pid,
-    exited: tethered.exited,
+    ...running,
     async ready(limitMs) {
-      await postgresReady(postgresUrl(options, 'superuser', 'postgres'), limitMs, tethered.exited);
+      await postgresReady(postgresUrl(options, 'superuser', 'postgres'), limitMs, running.exited);
       await makeRoles(options);
     },
-    stop: (limitMs) => tethered.stop(limitMs),
-    kill: () => tethered.kill(),
   };
 }
 

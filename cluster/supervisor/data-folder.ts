@@ -135,7 +135,6 @@ async function endLeftovers(dataDir: string, runDir: string): Promise<void> {
   const left = await find();
   if (left.length > 0) {
     log.warn({ pids: left.map((entry) => entry.pid) }, 'ending what a killed supervisor left behind');
-    // Roles drain first, servers wait behind their tethers: the same order as in a proper stop.
     for (const entry of left) send(entry.pid, 'SIGTERM');
     const waitMs = limits.supervision.embeddedGraceMs + limits.supervision.embeddedKillMs;
     await until('the end of left-over processes', async () => (await find()).length === 0, {

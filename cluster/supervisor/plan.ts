@@ -15,7 +15,6 @@ import { startPostgresServer } from '../embedded/postgres.ts';
 import { postgresUrl } from '../embedded/postgres-roles.ts';
 import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
 import type { ChildSpec, ManagedProcess } from './supervised-child.ts';
-import type { Guardian } from './guardian.ts';
 import { drainHeadroomMs, startRole } from './role-process.ts';
 import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';
 
@@ -27,7 +26,6 @@ type PlanInput = {
   ports: Ports;
   runDir: string;
   rolesDir: string;
-  guardian: Guardian;
 };
 
 type Plan = {
@@ -119,7 +117,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           ownPart: (next) => configurationFor(name, next),
           nodeFlags,
           yields,
-          guardian: input.guardian,
         }),
     });
   };

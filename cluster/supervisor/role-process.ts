@@ -8,11 +8,11 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
 import { lowerPriority } from '../../platform/priority.ts';
-import type { Exit } from '../embedded/tether.ts';
+import { guard } from '../embedded/guardian.ts';
+import type { Exit } from '../embedded/server-process.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { ManagedProcess } from './supervised-child.ts';
-import type { Guardian } from './guardian.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
 type RoleOptions = {
@@ -30,7 +30,6 @@ type RoleOptions = {
   nodeFlags: readonly string[];
   /** It is no part of a message's path, and yields the processor to what is (platform/priority.ts). */
   yields: boolean;
-  guardian: Guardian;
 };
 
 export function startRole(options: RoleOptions): ManagedProcess {
@@ -41,9 +40,11 @@ export function startRole(options: RoleOptions): ManagedProcess {
     // A role's standard output belongs to nobody: what a library prints there goes with the logs.
     stdio: ['ignore', 2, 2, 'ipc'],
   });
-  const pid = child.pid ?? -1;
+  let release = () => {};
   if (child.pid !== undefined) {
-    options.guardian.add(child.pid);
+    // By then it has drained by itself, unless it hangs.
+    const graceMs = limits.supervision.orphanDrainMs + 1_000;
+    release = guard({ pid: child.pid, mark: `--data=${options.dataDir}`, graceMs, signal: 'KILL' });
     if (options.yields) lowerPriority(child.pid);
     writeFileSync(options.pidFile, `${child.pid}\n`);
   }
@@ -72,7 +73,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   });
   const exited = new Promise<Exit>((resolve) => {
     const end = (exit: Exit, why: string) => {
-      options.guardian.remove(pid);
+      release();
       rmSync(options.pidFile, { force: true });
       settle?.reject(new Error(why));
       resolve(exit);
@@ -88,7 +89,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   });
 
   return {
-    pid,
+    pid: child.pid ?? -1,
     exited,
     ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, readyMessage),
     health: () => health,

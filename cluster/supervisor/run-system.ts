@@ -17,7 +17,6 @@ import { beginSealing, loadSecrets } from '../embedded/secrets.ts';
 import { startAdminServer } from './admin-server.ts';
 import { baseUrl, demoOf, readyText, say } from './announce.ts';
 import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
-import { startGuardian } from './guardian.ts';
 import { planChildren, portTaken } from './plan.ts';
 import { startWarnings } from './start-warnings.ts';
 import { SupervisionTree } from './supervision-tree.ts';
@@ -55,11 +54,9 @@ export async function runSystem({
   const passwords = configuration.carriers.flatMap(({ binds }) => binds.map(({ password }) => password));
   const warnings = [...unknownVariables(process.env, passwords), ...startWarnings(settings, configuration)];
   for (const warning of warnings) say(`! ${warning}`);
-  const guardian = startGuardian(settings.dataDir);
   collectProcessMetrics('supervisor');
   const tidyUp = () => {
     removeConnections(folder.runDir);
-    guardian.dismiss();
     folder.release();
   };
   let exitCode = 0;
@@ -74,7 +71,6 @@ export async function runSystem({
       ports: rememberedPorts(folder.runDir),
       runDir: folder.runDir,
       rolesDir,
-      guardian,
     });
     const tree = new SupervisionTree(plan.specs);
     signals.onForce(() => {

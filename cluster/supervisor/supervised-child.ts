@@ -10,7 +10,7 @@ import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy
 import { metrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject, Health } from './messages.ts';
-import type { Exit } from '../embedded/tether.ts';
+import type { Exit } from '../embedded/server-process.ts';
 
 export type ChildSpec = {
   name: string;
@@ -26,7 +26,7 @@ export type ChildSpec = {
   start(): Promise<ManagedProcess>;
 };
 
-/** One life of a child, whatever it is: a role of ours or a server on a tether. */
+/** One life of a child, whatever it is: a role of ours or an embedded server. */
 export type ManagedProcess = {
   readonly pid: number;
   readonly exited: Promise<Exit>;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import { natsServerBinary } from '../../cluster/embedded/nats-binary.ts';
-import { startTethered } from '../../cluster/embedded/tether.ts';
+import { startServerProcess } from '../../cluster/embedded/server-process.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
@@ -51,7 +51,7 @@ cluster {
 jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}, max_file_store: 100000MB, max_memory_store: 64MB }
 `,
     );
-    return startTethered({
+    return startServerProcess({
       name: `nats-server-${server}`,
       command: natsServerBinary(),
       args: ['--config', configFile],

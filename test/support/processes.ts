@@ -5,7 +5,7 @@ import { type ProcessEntry, listProcesses } from '../../cluster/embedded/process
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 
-/** Living processes whose command names the folder: servers, roles, tethers and guardians all do. */
+/** Living processes whose command names the folder: servers and roles do. */
 export async function processesOf(dataDir: string): Promise<string[]> {
   const entries = await entriesOf(dataDir);
   return entries.map(({ pid, command }) => `${pid} ${command.replaceAll(/\s+/g, ' ').slice(-160)}`);
@@ -16,7 +16,7 @@ export async function killProcessesOf(dataDir: string): Promise<void> {
   for (const { pid, command } of await entriesOf(dataDir)) {
     try {
       // PostgreSQL removes its shared memory before it exits, but not when it is killed.
-      process.kill(pid, command.includes('/bin/postgres -D ') && !command.includes('tether-') ? 'SIGQUIT' : 'SIGKILL');
+      process.kill(pid, command.includes('/bin/postgres -D ') ? 'SIGQUIT' : 'SIGKILL');
     } catch (error) {
       ignoring(error, 'it has ended by now');
     }
@@ -45,12 +45,10 @@ export async function nothingIsLeftOf(dataDir: string, limitMs = 15_000): Promis
   }
 }
 
-/** An embedded server itself, not the shell that holds its tether. */
+/** The process of an embedded server. */
 export async function serverProcess(dataDir: string, name: 'nats-server' | 'postgres'): Promise<ProcessEntry> {
   const program = { 'nats-server': '/nats-server --config ', postgres: '/bin/postgres -D ' }[name];
-  const entry = (await listProcesses()).find(
-    ({ command }) => command.includes(`${program}${dataDir}/`) && !command.includes('tether-'),
-  );
+  const entry = (await listProcesses()).find(({ command }) => command.includes(`${program}${dataDir}/`));
   if (entry === undefined) throw new Error(`${name} does not run`);
   return entry;
 }

@@ -18,7 +18,7 @@ export type WholeSystem = TestSystem & {
   readonly httpPort: number;
   readonly keys: DemoKeys;
   readonly readyAfterMs: number;
-  /** The process of a child: for nats-server and postgres the server itself, not the shell that tethers it. */
+  /** The process of a child. */
   pidOf(child: string): Promise<number>;
   /** Kills a child's process and waits until another one is ready in its place. */
   kill9(child: string): Promise<void>;

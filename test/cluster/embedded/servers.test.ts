@@ -1,5 +1,6 @@
 // nats-server and PostgreSQL as children: started, killed, restarted on the same data, and gone when we are.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { freePort, isFree, rememberedPorts } from '../../../cluster/embedded/ports.ts';
 import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
-import { startTethered } from '../../../cluster/embedded/tether.ts';
+import { startServerProcess } from '../../../cluster/embedded/server-process.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { startNats } from '../../support/nats.ts';
@@ -73,17 +74,17 @@ describe('PostgreSQL', () => {
   });
 });
 
-describe('the tether', () => {
+describe('a server process', () => {
   const parentProgram = (folder: string, server: string, graceMs: number) => `
-    import { startTethered } from ${JSON.stringify(join(import.meta.dirname, '../../../cluster/embedded/tether.ts'))};
-    startTethered({ name: 'test', command: '/bin/sh', args: ['-c', ${JSON.stringify(server)}, ${JSON.stringify(`${folder}/x`)}],
+    import { startServerProcess } from ${JSON.stringify(join(import.meta.dirname, '../../../cluster/embedded/server-process.ts'))};
+    startServerProcess({ name: 'test', command: '/bin/sh', args: ['-c', ${JSON.stringify(server)}, ${JSON.stringify(`${folder}/x`)}],
       logFile: ${JSON.stringify(join(folder, 'log'))}, pidFile: ${JSON.stringify(join(folder, 'pid'))}, stopSignal: 'TERM', graceMs: ${graceMs} });`;
 
   const startParent = async (folder: string, server: string, graceMs: number) => {
     const file = join(folder, 'parent.mts');
     writeFileSync(file, parentProgram(folder, server, graceMs));
     const parent = spawn(process.execPath, [file], { stdio: 'ignore' });
-    await until('the server', async () => (await processesOf(folder)).length >= 3 && statSync(join(folder, 'pid')));
+    await until('the server', async () => (await processesOf(folder)).length >= 2 && statSync(join(folder, 'pid')));
     return parent;
   };
 
@@ -101,6 +102,27 @@ describe('the tether', () => {
     await nothingIsLeftOf(folder);
   });
 
+  it('is recognised by its command: another process with the id of one that has ended is left alone', async () => {
+    const folder = newFolder();
+    const [own, other] = ['own', 'other'].map((name) =>
+      spawn('/bin/sh', ['-c', 'while :; do sleep 1; done', join(folder, name)], { stdio: 'ignore' }),
+    );
+    const file = join(folder, 'parent.mts');
+    writeFileSync(
+      file,
+      `import { guard } from ${JSON.stringify(join(import.meta.dirname, '../../../cluster/embedded/guardian.ts'))};
+      guard({ pid: ${other!.pid}, mark: 'postgres -D ${folder}', graceMs: 0, signal: 'KILL' });
+      guard({ pid: ${own!.pid}, mark: '${folder}/own', graceMs: 500, signal: 'KILL' });
+      process.kill(process.pid, 'SIGKILL');`,
+    );
+    const ended = once(own!, 'exit');
+    spawn(process.execPath, [file], { stdio: 'ignore' });
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    expect(other!.signalCode).toBeNull();
+    other!.kill('SIGKILL');
+    await nothingIsLeftOf(folder);
+  });
+
   it('grants the server its grace after the parent is gone', async () => {
     const folder = newFolder();
     const parent = await startParent(
@@ -115,27 +137,26 @@ describe('the tether', () => {
     expect(endedAtMs - killedAtMs).toBeGreaterThan(500);
   });
 
-  it('passes the exit status on and leaves no watcher', async () => {
+  it('passes the exit status on', async () => {
     const folder = newFolder();
-    const tethered = start(folder, 'exit 7');
-    expect(await tethered.exited).toEqual({ code: 7, signal: null });
+    const server = start(folder, 'exit 7');
+    expect(await server.exited).toEqual({ code: 7, signal: null });
     expect(await processesOf(folder)).toEqual([]);
   });
 
   it('kills what does not stop in time', async () => {
     const folder = newFolder();
-    const tethered = start(folder, "trap '' TERM; echo up > $0; while :; do sleep 1; done");
+    const server = start(folder, "trap '' TERM; echo up > $0; while :; do sleep 1; done");
     await until('the trap', () => statSync(join(folder, 'x'), { throwIfNoEntry: false }));
-    await tethered.stop(200);
+    await server.stop(200);
     expect(await processesOf(folder)).toEqual([]);
   });
 
-  it('notices that the shell itself was killed, and leaves no server behind', async () => {
+  it('that was killed says by what', async () => {
     const folder = newFolder();
-    const tethered = start(folder, 'while :; do sleep 1; done');
-    await until('the server', async () => (await processesOf(folder)).length >= 3);
-    process.kill(tethered.pid, 'SIGKILL');
-    expect((await tethered.exited).signal).toBe('SIGKILL');
+    const server = start(folder, 'while :; do sleep 1; done');
+    process.kill(server.pid, 'SIGKILL');
+    expect((await server.exited).signal).toBe('SIGKILL');
     await nothingIsLeftOf(folder);
   });
 
@@ -148,11 +169,11 @@ describe('the tether', () => {
       logFile: join(folder, 'log'),
       pidFile: join(folder, 'pid'),
     };
-    expect((await startTethered({ ...options, stopSignal: 'TERM' }).exited).code).toBe(127);
+    expect((await startServerProcess({ ...options, stopSignal: 'TERM' }).exited).code).toBe(127);
   });
 
   const start = (folder: string, server: string) =>
-    startTethered({
+    startServerProcess({
       name: 'test',
       command: '/bin/sh',
       args: ['-c', server, join(folder, 'x')],

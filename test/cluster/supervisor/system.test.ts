@@ -45,7 +45,7 @@ describe('a start', () => {
 
     system.process.kill('SIGTERM');
     expect(await system.exit()).toBe(0);
-    // The guardian goes when it reads that it is dismissed; whatever was forgotten would end only after its grace.
+    // Whatever was forgotten would end only after its grace.
     await nothingIsLeftOf(system.dataDir, 3_000);
     expect(readConnections(system.dataDir)).toBeNull();
     const drains = system.journal().filter((line) => line.startsWith('drain '));
@@ -127,7 +127,6 @@ describe('a child that dies', () => {
       const system = await startSystem();
       await system.ready();
       const before = (await childOf(system, name))!;
-      // A server is killed itself, not the shell that holds its tether.
       const victim = name === 'ingress' ? before.pid! : (await serverProcess(system.dataDir, name)).pid;
       process.kill(victim, 'SIGKILL');
       await until('the restart', async () => (await childOf(system, name))?.restarts === 1);

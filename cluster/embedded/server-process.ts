@@ -1,0 +1,95 @@
+// Starts an embedded server (nats-server, postgres) as a process with a log file. The guardian ends it when we die, after a
+// grace in which our roles drain. It never restarts anything.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { guard } from './guardian.ts';
+import { harmlessEnvironment } from './harmless-environment.ts';
+
+export type ServerProcessOptions = {
+  name: string;
+  command: string;
+  /** The first two tell it from any other process. */
+  args: string[];
+  /** Standard output and error of the server; started afresh when it has grown past logBytesMax. */
+  logFile: string;
+  /** Holds the id of the process, so that the next start can end what this one left behind. */
+  pidFile: string;
+  /** What asks the server to stop properly: nats-server TERM, postgres INT ("fast"). */
+  stopSignal: 'TERM' | 'INT';
+  user?: { uid: number; gid: number };
+  graceMs?: number;
+};
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null };
+
+export type ServerProcess = {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** Asks the server to stop; kills it when it has not ended after `limitMs`. */
+  stop(limitMs: number): Promise<void>;
+  /** Ends the server at once. */
+  kill(): void;
+};
+
+export function startServerProcess(options: ServerProcessOptions): ServerProcess {
+  mkdirSync(dirname(options.logFile), { recursive: true });
+  mkdirSync(dirname(options.pidFile), { recursive: true });
+  truncateWhenLarge(options.logFile);
+  const logFd = openSync(options.logFile, 'a', 0o600);
+  const child = spawn(options.command, options.args, {
+    stdio: ['ignore', logFd, logFd],
+    // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.
+    detached: true,
+    cwd: '/',
+    env: harmlessEnvironment(process.env),
+    ...options.user,
+  });
+  closeSync(logFd);
+  let release = () => {};
+  if (child.pid !== undefined) {
+    const { stopSignal: signal, graceMs = limits.supervision.embeddedGraceMs } = options;
+    release = guard({ pid: child.pid, mark: options.args.slice(0, 2).join(' '), graceMs, signal });
+    writeFileSync(options.pidFile, `${child.pid}\n`);
+  }
+
+  const exited = new Promise<Exit>((resolve) => {
+    const end = (exit: Exit) => {
+      release();
+      rmSync(options.pidFile, { force: true });
+      resolve(exit);
+    };
+    child.once('exit', (code, signal) => end({ code, signal }));
+    child.once('error', (error) => {
+      log.error({ server: options.name, error: error.message }, 'cannot start');
+      end({ code: 127, signal: null });
+    });
+  });
+
+  return {
+    pid: child.pid ?? -1,
+    exited,
+    async stop(limitMs) {
+      child.kill(`SIG${options.stopSignal}`);
+      try {
+        await withDeadline(`stop of ${options.name}`, limitMs, exited);
+      } catch (error) {
+        if (!(error instanceof DeadlineExceeded)) throw error;
+        log.warn({ server: options.name, limitMs }, 'did not stop in time, killed');
+        child.kill('SIGKILL');
+        await withDeadline(`kill of ${options.name}`, limits.supervision.embeddedKillMs, exited);
+      }
+    },
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+const logBytesMax = 10 * 1024 * 1024;
+
+function truncateWhenLarge(file: string): void {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > logBytesMax) truncateSync(file);
+}
