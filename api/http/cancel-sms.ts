@@ -40,17 +40,17 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   const noScope = missingScope(principal, 'sms:send');
   if (noScope !== null) return refuse(noScope);
   const key = readKey(exchange, req);
-  if ('problem' in key) return refuse(key.problem);
+  if (typeof key !== 'string') return refuse(key);
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return refuse(messageNotFound);
-    const automatic = readAutomaticKey(key.idempotencyKey, parts.clock.nowMs());
+    const automatic = readAutomaticKey(key, parts.clock.nowMs());
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
     // To cancel twice is to cancel once: a retry needs nothing stored.
-    if (key.idempotencyKey === '' || automatic !== null) {
+    if (key === '' || automatic !== null) {
       const result = await cancel(parts, principal, id);
       return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
     }
-    const write = { principal, body: noBody, idempotencyKey: key.idempotencyKey };
+    const write = { principal, body: noBody, idempotencyKey: key };
     const keyed: KeyedRequest = keyedRequest(parts, `DELETE /v1/sms/${id}`, write, (kept) =>
       parts.cipher.open(kept, keyed.place.hash).toString('utf8'),
     );

@@ -47,7 +47,7 @@ export class Exchange {
   readonly route: string;
   readonly requestId: string;
   readonly startedMs: number;
-  readonly headerCounts: HeaderCounts;
+  readonly headerCounts: ReturnType<typeof headerCountsOf>;
   /** The body is still coming: such a request may be given up. */
   receiving = false;
   /** Octets of the body so far. */
@@ -212,21 +212,13 @@ function problemHeaders(problem: Problem): Headers {
   return headers;
 }
 
-type HeaderCounts = {
-  readonly contentLength: number;
-  readonly authorization: number;
-  /** One beyond ASCII is read as empty, and still counted. */
-  readonly idempotencyKey: number;
-  /** Whether a body was announced, by its length or in chunks. */
-  readonly hasBody: boolean;
-};
-
 /**
  * Headers that a request must not repeat. uWebSockets.js uses the first of two; a proxy in front, or the client, may mean
  * the last. Two Content-Lengths allow request smuggling (RFC 9112 section 6.3), and of two API keys each may belong to
  * another account. One walk over the headers for all of them: it is paid for every request.
  */
-function headerCountsOf(req: HttpRequest): HeaderCounts {
+function headerCountsOf(req: HttpRequest) {
+  // An Idempotency-Key beyond ASCII is read as empty and still counted. A body is announced by its length or in chunks.
   const headerCounts = { contentLength: 0, authorization: 0, idempotencyKey: 0, hasBody: false };
   req.forEach((name, value) => {
     if (name === 'content-length') {

@@ -79,7 +79,7 @@ export function forwarder(
       // Only one of them would be passed on.
       if (exchange.headerCounts.idempotencyKey > 1) {
         const key = readKey(exchange, req);
-        if ('problem' in key) return exchange.refuse(key.problem);
+        if (typeof key !== 'string') return exchange.refuse(key);
       }
       if (controlPort === 0) return refuseAway(exchange);
       const account = authenticated?.principal.account.accountId ?? shown;

@@ -5,7 +5,7 @@ import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { problem, type Problem, problemOfFields } from '../problem.ts';
+import { problem, problemOfFields } from '../problem.ts';
 import { type HttpServer, Exchange, type Guard } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import { refuseSlowBodies } from './read-body.ts';
@@ -102,13 +102,21 @@ export async function openHttpServer(
   };
 }
 
+/** A query parameter is refused by its name: if `?dry_run=explain` were silently ignored, the message would be sent. */
 function withoutQuery(route: Route): Route {
   return (exchange, req) => {
-    const refusal = refuseQuery(req);
-    if (refusal === null) route(exchange, req);
-    else exchange.refuse(refusal);
+    const query = req.getQuery() ?? '';
+    if (query === '') return route(exchange, req);
+    const names = new Set(new URLSearchParams(query).keys());
+    const [first, ...others] = [...names].slice(0, namesShownMax).map(unknown);
+    if (first === undefined) route(exchange, req);
+    else exchange.refuse(problemOfFields(422, [first, ...others]));
   };
 }
+
+const unknown = (field: string) =>
+  ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
+const namesShownMax = 10;
 
 /** Drops the header that names the server and its version; the switch is missing from the type declarations. */
 function withoutAdvertisement(): void {
@@ -143,15 +151,3 @@ function listen(
 const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
 
 const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);
-
-/** A query parameter is refused by its name: if `?dry_run=explain` were silently ignored, the message would be sent. */
-function refuseQuery(req: HttpRequest): Problem | null {
-  const query = req.getQuery() ?? '';
-  if (query === '') return null;
-  const [first, ...others] = [...new Set(new URLSearchParams(query).keys())].slice(0, namesShownMax).map(unknown);
-  return first === undefined ? null : problemOfFields(422, [first, ...others]);
-}
-
-const unknown = (field: string) =>
-  ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
-const namesShownMax = 10;

@@ -70,8 +70,8 @@ export function readHeaders(request: WriteRequest): StepResult {
   const media = refuseMediaType(req.getHeader('content-type'), req.getHeader('content-encoding'));
   if (media !== null) return media;
   const key = readKey(exchange, req);
-  if ('problem' in key) return key.problem;
-  request.idempotencyKey = key.idempotencyKey;
+  if (typeof key !== 'string') return key;
+  request.idempotencyKey = key;
   request.contentLength = req.getHeader('content-length');
   return null;
 }
@@ -84,13 +84,9 @@ export function receiveBody(request: WriteRequest): StepResult {
 }
 
 /** The Idempotency-Key of a request; empty when there is none. */
-export function readKey(
-  { headerCounts }: Exchange,
-  req: HttpRequest,
-): { readonly idempotencyKey: string } | { readonly problem: Problem } {
-  const idempotencyKey = req.getHeader('idempotency-key');
-  const problem = refuseIdempotencyKey(idempotencyKey, headerCounts.idempotencyKey);
-  return problem === null ? { idempotencyKey } : { problem };
+export function readKey({ headerCounts }: Exchange, req: HttpRequest): string | Problem {
+  const key = req.getHeader('idempotency-key');
+  return refuseIdempotencyKey(key, headerCounts.idempotencyKey) ?? key;
 }
 
 const replayedHeaders = [['idempotent-replayed', 'true']] as const;
