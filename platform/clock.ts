@@ -1,5 +1,6 @@
 // The only place that reads time or sets a timer. Wall time is for records and people; monotonic time is for pacing,
 // deadlines and leases, so that a step of the wall clock never moves one of them.
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 
 /** Undoes a timer. Safe to call twice. */
 export type Cancel = () => void;
@@ -26,19 +27,12 @@ export const systemClock: Clock = {
     const timer = setInterval(run, intervalMs);
     return () => clearInterval(timer);
   },
-  sleep(delayMs, signal) {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const onAbort = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      }, delayMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
-    });
+  async sleep(delayMs, signal) {
+    try {
+      await setTimeoutPromise(delayMs, undefined, signal && { signal });
+    } catch (error) {
+      throw signal?.reason ?? error;
+    }
   },
 };
 
