@@ -1,7 +1,7 @@
-// Parses a request body into an SmsRequest, or lists everything that is wrong, by field. Written by hand because it
-// runs for every message and its refusals are texts for developers. It checks form and types; whether the message may
-// be sent is decided by policy.
-import { type Category, categories } from '../../model/message.ts';
+// The body of POST /v1/sms, and of each message of a batch, as one table of its fields: which values each takes, how the
+// OpenAPI document shows it and what a wrong value is answered. The check runs for every message and its refusals are
+// texts for developers. It looks at form and types; whether the message may be sent is decided by policy.
+import { categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
@@ -13,15 +13,128 @@ export type ParsedRequest =
   | { readonly ok: true; readonly request: SmsRequest; readonly explain: boolean }
   | { readonly ok: false; readonly problem: Problem };
 
-const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
-const { validitySecondsMin, validitySecondsMax } = limits.message;
+type Field<T> = {
+  takes(value: unknown): value is T;
+  /** The answer to a value that it does not take. */
+  detail(value: unknown): string;
+  /** For the OpenAPI document. */
+  readonly schema: object;
+};
 
-/** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
-const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
-const known =
-  'to, from, message, template_id, variables, category, client_reference, validity_seconds, encoding, transliterate, send_at, quiet_hours, dry_run';
+const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
+const { segmentsMax, sendAtDaysMax, validityOtpMs, validityDefaultMs } = limits.message;
+const { validitySecondsMin: secondsMin, validitySecondsMax: secondsMax } = limits.message;
+/** Of fields that are left out. */
+const defaults = { category: 'transactional', encoding: 'auto', transliterate: false, quietHours: 'hold' } as const;
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const printable = /^[^\u0000-\u001f\u007f]*$/;
+
+export const smsFields = {
+  to: text('a number in E.164 form', { description: 'E.164 with the leading plus.', example: '+8801712345678' }),
+  from: text('the sender', {
+    description: 'An approved sender of the account; a test key may use any well-formed one.',
+    example: 'HELIOGRAPH',
+  }),
+  message: text('the text', {
+    // What is empty passes here: a gate refuses it under a code of its own.
+    minLength: 1,
+    description: `The text, unless a template gives it: at most ${segmentsMax} segments.`,
+    example: 'Your code is 493817',
+  }),
+  template_id: text('the id of a template', {
+    description: 'An approved template of the account. It gives the text, so `message` is left out.',
+    example: 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J',
+  }),
+  variables: {
+    takes: (value): value is Record<string, unknown> =>
+      typeof value === 'object' && value !== null && !Array.isArray(value),
+    detail: (value) => `must be an object of the template's variables, found ${kindOf(value)}`,
+    schema: {
+      type: 'object',
+      additionalProperties: {},
+      description: 'A value for each variable of the template.',
+      example: { code: '493817' },
+    },
+  },
+  category: oneOf(categories, { default: defaults.category }),
+  client_reference: {
+    takes: (value): value is string | null =>
+      value === null ||
+      (typeof value === 'string' &&
+        value.length <= clientReferenceCharsMax &&
+        printable.test(value) &&
+        value.isWellFormed()),
+    detail: () => `must be a string of at most ${clientReferenceCharsMax} characters without control characters`,
+    schema: {
+      type: ['string', 'null'],
+      maxLength: clientReferenceCharsMax,
+      description: 'Yours; returned wherever the message is shown.',
+    },
+  },
+  validity_seconds: {
+    takes: (value): value is number =>
+      typeof value === 'number' && Number.isInteger(value) && value >= secondsMin && value <= secondsMax,
+    detail: () => `must be a whole number from ${secondsMin} to ${secondsMax}`,
+    schema: {
+      type: 'integer',
+      minimum: secondsMin,
+      maximum: secondsMax,
+      description:
+        'How long it may still be submitted. ' +
+        `Without it: ${validityOtpMs / 1_000} s for otp, ${validityDefaultMs / 1_000} s otherwise.`,
+    },
+  },
+  encoding: oneOf(['auto', 'gsm7', 'ucs2'], { default: defaults.encoding }),
+  transliterate: {
+    takes: (value) => typeof value === 'boolean',
+    detail: (value) => `must be true or false, found ${kindOf(value)}`,
+    schema: {
+      type: 'boolean',
+      default: defaults.transliterate,
+      description:
+        'Write characters outside GSM-7 as look-alikes (“ as ", — as -, é stays, ő as o) where the whole text then ' +
+        'fits GSM-7 and takes no more segments. Else the text stays as it is. No effect with encoding ucs2.',
+    },
+  },
+  send_at: {
+    takes: (value): value is string | null => value === null || (typeof value === 'string' && momentOf(value) !== null),
+    detail: whyNoMoment,
+    schema: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      description:
+        `When it is to go out: a time with its offset, at most ${sendAtDaysMax} days ahead. Its validity ` +
+        'counts from then. Until a quarter of a second before the second in which it is due it can be canceled.',
+      example: '2026-01-31T09:00:00+06:00',
+    },
+  },
+  quiet_hours: oneOf(['hold', 'reject'], {
+    default: defaults.quietHours,
+    description: 'What happens to a message that comes in quiet hours of its category.',
+  }),
+  dry_run: {
+    ...oneOf(['explain'], {
+      description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
+    }),
+    detail: () => 'must be "explain", or left out to send',
+  },
+} satisfies Record<string, Field<unknown>>;
+
+type Body = { readonly [Name in keyof typeof smsFields]?: ValueOf<(typeof smsFields)[Name]> };
+type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+/** Which fields exclude or need each other is in their descriptions only: generators of clients read no more. */
+export const sendSmsSchema = {
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(smsFields).map(([name, { schema }]) => [name, schema])),
+  required: ['to', 'from'],
+  additionalProperties: false,
+} as const;
+
+const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
+const known = [...fields.keys()].join(', ');
+/** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
+const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -29,108 +142,31 @@ export function parseSmsRequest(body: Buffer): ParsedRequest {
 }
 
 /** One message's fields: of a request of its own, or of one item of a batch. */
-export function smsRequestOf(fields: Record<string, unknown>): ParsedRequest {
+export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
   const errors: FieldProblem[] = [];
   const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
     if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
   };
-  let to: string | null = null;
-  let from: string | null = null;
-  let message: string | null = null;
-  let templateId: string | null = null;
-  let variables: Record<string, unknown> | null = null;
-  let category: Category = 'transactional';
-  let clientReference: string | null = null;
-  let validitySeconds: number | null = null;
-  let encoding: SmsRequest['encoding'] = 'auto';
-  let transliterate = false;
-  let quietHours: SmsRequest['quietHours'] = 'hold';
-  let sendAtMs: number | null = null;
-  let explain = false;
-
-  for (const field of Object.keys(fields)) {
-    const value = fields[field];
-    switch (field) {
-      case 'to':
-        if (typeof value === 'string') to = value;
-        else wrong(field, 'invalid_field', `must be a string with a number in E.164 form, found ${kindOf(value)}`);
-        break;
-      case 'from':
-        if (typeof value === 'string') from = value;
-        else wrong(field, 'invalid_field', `must be a string with the sender, found ${kindOf(value)}`);
-        break;
-      case 'message':
-        if (typeof value === 'string') message = value;
-        else wrong(field, 'invalid_field', `must be a string with the text, found ${kindOf(value)}`);
-        break;
-      case 'template_id':
-        if (typeof value === 'string') templateId = value;
-        else wrong(field, 'invalid_field', `must be a string with the id of a template, found ${kindOf(value)}`);
-        break;
-      case 'variables':
-        if (typeof value === 'object' && value !== null && !Array.isArray(value))
-          variables = value as Record<string, unknown>;
-        else wrong(field, 'invalid_field', `must be an object of the template's variables, found ${kindOf(value)}`);
-        break;
-      case 'category':
-        if (categories.includes(value as Category)) category = value as Category;
-        else wrong(field, 'invalid_field', `must be one of ${categories.join(', ')}`);
-        break;
-      case 'client_reference':
-        if (value === null || isReference(value)) clientReference = value;
-        else
-          wrong(
-            field,
-            'invalid_field',
-            `must be a string of at most ${clientReferenceCharsMax} characters without control characters`,
-          );
-        break;
-      case 'validity_seconds':
-        if (isValidity(value)) validitySeconds = value;
-        else
-          wrong(field, 'invalid_field', `must be a whole number from ${validitySecondsMin} to ${validitySecondsMax}`);
-        break;
-      case 'encoding':
-        if (value === 'auto' || value === 'gsm7' || value === 'ucs2') encoding = value;
-        else wrong(field, 'invalid_field', 'must be one of auto, gsm7, ucs2');
-        break;
-      case 'transliterate':
-        if (typeof value === 'boolean') transliterate = value;
-        else wrong(field, 'invalid_field', `must be true or false, found ${kindOf(value)}`);
-        break;
-      case 'quiet_hours':
-        if (value === 'hold' || value === 'reject') quietHours = value;
-        else wrong(field, 'invalid_field', 'must be one of hold, reject');
-        break;
-      case 'send_at':
-        sendAtMs = typeof value === 'string' ? momentOf(value) : null;
-        if (sendAtMs === null && value !== null) wrong(field, 'invalid_field', whyNoMoment(value));
-        break;
-      case 'dry_run':
-        if (value === 'explain') explain = true;
-        else wrong(field, 'invalid_field', 'must be "explain", or left out to send');
-        break;
-      default:
-        if (notYet.has(field)) wrong(field, 'not_available', 'is not available in this version: leave it out');
-        else
-          wrong(
-            field.slice(0, 64).toWellFormed(),
-            'unknown_field',
-            `is not a field of this request; known are ${known}`,
-          );
-    }
+  for (const name of Object.keys(given)) {
+    const field = fields.get(name);
+    if (field === undefined) {
+      if (notYet.has(name)) wrong(name, 'not_available', 'is not available in this version: leave it out');
+      else
+        wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);
+    } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }
-  const isTemplated = Object.hasOwn(fields, 'template_id');
-  for (const field of isTemplated ? ['to', 'from'] : ['to', 'from', 'message']) {
-    const unless = field === 'message' ? ', unless template_id names a template' : '';
-    if (!Object.hasOwn(fields, field)) wrong(field, 'missing_field', `is required${unless}`);
-  }
-  if (isTemplated && Object.hasOwn(fields, 'message')) {
+  // Its values are what the rows take, or there is an error.
+  const body: Body = given;
+  const { to, from, message, template_id: templateId, variables, send_at: sendAt } = body;
+  const isTemplated = templateId !== undefined;
+  if (to === undefined) wrong('to', 'missing_field', 'is required');
+  if (from === undefined) wrong('from', 'missing_field', 'is required');
+  if (message === undefined && !isTemplated)
+    wrong('message', 'missing_field', 'is required, unless template_id names a template');
+  if (message !== undefined && isTemplated)
     wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
-  }
-  if (!isTemplated && Object.hasOwn(fields, 'variables')) {
+  if (variables !== undefined && !isTemplated)
     wrong('variables', 'invalid_field', 'must be left out without template_id');
-  }
   const [first, ...more] = errors;
   if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
   return {
@@ -139,31 +175,33 @@ export function smsRequestOf(fields: Record<string, unknown>): ParsedRequest {
       to: to as string,
       from: from as string,
       message: message ?? '',
-      template: templateId === null ? null : { id: templateId, variables: variables ?? {} },
-      category,
-      encoding,
-      transliterate,
-      clientReference,
-      validitySeconds,
-      sendAtMs,
-      quietHours,
+      template: isTemplated ? { id: templateId, variables: variables ?? {} } : null,
+      category: body.category ?? defaults.category,
+      encoding: body.encoding ?? defaults.encoding,
+      transliterate: body.transliterate ?? defaults.transliterate,
+      clientReference: body.client_reference ?? null,
+      validitySeconds: body.validity_seconds ?? null,
+      sendAtMs: sendAt == null ? null : momentOf(sendAt),
+      quietHours: body.quiet_hours ?? defaults.quietHours,
     },
-    explain,
+    explain: body.dry_run !== undefined,
   };
 }
-function isReference(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length <= clientReferenceCharsMax &&
-    printable.test(value) &&
-    value.isWellFormed()
-  );
+
+function text(what: string, about: object): Field<string> {
+  return {
+    takes: (value) => typeof value === 'string',
+    detail: (value) => `must be a string with ${what}, found ${kindOf(value)}`,
+    schema: { type: 'string', ...about },
+  };
 }
 
-function isValidity(value: unknown): value is number {
-  return (
-    typeof value === 'number' && Number.isInteger(value) && value >= validitySecondsMin && value <= validitySecondsMax
-  );
+function oneOf<const T extends string>(values: readonly T[], about: object): Field<T> {
+  return {
+    takes: (value): value is T => values.includes(value as T),
+    detail: () => `must be one of ${values.join(', ')}`,
+    schema: { type: 'string', enum: values, ...about },
+  };
 }
 
 /** What replaces something else, for people. */

@@ -1,86 +1,23 @@
-// The hot routes as the documentation shows them. They are served by api/http with checks of its own; the bounds
-// come from the same limits. Nothing is validated with these schemas at run time.
+// The hot routes as the documentation shows them. They are served by api/http, whose table of fields is the body here;
+// nothing is validated with these schemas at run time.
 import { z } from '@hono/zod-openapi';
 import { keywords } from '../../../model/keyword.ts';
 import { categories } from '../../../model/message.ts';
 import { messageStatuses } from '../../../model/status.ts';
 import { limits } from '../../../platform/limits.ts';
+import { sendSmsSchema, smsFields, smsRequestOf } from '../../http/sms-request.ts';
 import { timeSchema } from './common.ts';
 
 const id = z.string().openapi({ example: 'sms_01K3Z8Q4T6W9XAB2CD3EF4GH5J' });
-const recipient = z.string().openapi({ description: 'E.164 with the leading plus.', example: '+8801712345678' });
-const sender = z.string().openapi({
-  description: 'An approved sender of the account; a test key may use any well-formed one.',
-  example: 'HELIOGRAPH',
-});
+const recipient = z.string().openapi(smsFields.to.schema);
+const sender = z.string().openapi(smsFields.from.schema);
 const category = z.enum(categories);
 const reference = z.string().max(limits.http.clientReferenceCharsMax);
 
 export const sendSmsBody = z
-  .strictObject({
-    to: recipient,
-    from: sender,
-    message: z
-      .string()
-      .min(1)
-      .optional()
-      .openapi({
-        description: `The text, unless a template gives it: at most ${limits.message.segmentsMax} segments.`,
-        example: 'Your code is 493817',
-      }),
-    template_id: z.string().optional().openapi({
-      description: 'An approved template of the account. It gives the text, so `message` is left out.',
-      example: 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J',
-    }),
-    variables: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .openapi({ description: 'A value for each variable of the template.', example: { code: '493817' } }),
-    category: category.default('transactional'),
-    client_reference: reference.nullish().openapi({ description: 'Yours; returned wherever the message is shown.' }),
-    validity_seconds: z
-      .int()
-      .min(limits.message.validitySecondsMin)
-      .max(limits.message.validitySecondsMax)
-      .optional()
-      .openapi({
-        description:
-          'How long it may still be submitted. ' +
-          `Without it: ${limits.message.validityOtpMs / 1_000} s for otp, ${limits.message.validityDefaultMs / 1_000} s otherwise.`,
-      }),
-    encoding: z.enum(['auto', 'gsm7', 'ucs2']).default('auto'),
-    transliterate: z
-      .boolean()
-      .default(false)
-      .openapi({
-        description:
-          'Write characters outside GSM-7 as look-alikes (“ as ", — as -, é stays, ő as o) where the whole text then ' +
-          'fits GSM-7 and takes no more segments. Else the text stays as it is. No effect with encoding ucs2.',
-      }),
-    send_at: z.iso
-      .datetime({ offset: true })
-      .nullish()
-      .openapi({
-        description:
-          `When it is to go out: a time with its offset, at most ${limits.message.sendAtDaysMax} days ahead. Its validity ` +
-          'counts from then. Until a quarter of a second before the second in which it is due it can be canceled.',
-        example: '2026-01-31T09:00:00+06:00',
-      }),
-    dry_run: z.literal('explain').optional().openapi({
-      description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
-    }),
-    quiet_hours: z
-      .enum(['hold', 'reject'])
-      .default('hold')
-      .openapi({ description: 'What happens to a message that comes in quiet hours of its category.' }),
-  })
-  .refine((body) => (body.template_id === undefined) === (body.message !== undefined), {
-    error: 'expected either message or template_id',
-  })
-  .refine((body) => body.variables === undefined || body.template_id !== undefined, {
-    error: 'expected variables only beside template_id',
-  })
-  .openapi('SendSms');
+  .record(z.string(), z.unknown())
+  .refine((body) => smsRequestOf(body).ok)
+  .openapi('SendSms', sendSmsSchema as object);
 
 const shared = {
   id,
