@@ -10,14 +10,16 @@ import { limits } from '../platform/limits.ts';
 import { maskNumber } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
 import type { Refusal, SmsRequest } from '../policy/contract.ts';
-import { paceOf, takeTurn } from '../platform/gcra.ts';
+import { AccountRates, paceOf } from '../platform/gcra.ts';
+
+const { refusalsPerAccountPerSecond, refusalsPerAccountBurst, refusalsPerSecond, refusalsBurst } = limits.audit;
+const paceOfAccount = paceOf(refusalsPerAccountPerSecond, 1_000_000, refusalsPerAccountBurst);
+const paceOfAll = paceOf(refusalsPerSecond, 1_000_000, refusalsBurst);
 
 export class RefusalAudit {
   readonly #events: EventWriter;
   readonly #clock: Clock;
-  /** The theoretical arrival of each account's next refusal (gcra.ts). */
-  readonly #byAccount = new Map<string, number>();
-  #ofAll = 0;
+  readonly #rates = new AccountRates(paceOfAccount, limits.audit.accountsMax, paceOfAll);
 
   constructor(events: EventWriter, clock: Clock = systemClock) {
     this.#events = events;
@@ -28,7 +30,8 @@ export class RefusalAudit {
   record(principal: Principal, request: SmsRequest, refusal: Refusal): void {
     const { accountId } = principal.account;
     if (!this.#events.hasCapacity) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
-    if (!this.#takeTurn(accountId)) return metrics.refusalsUnrecorded.inc({ why: 'too_many' });
+    const tooMany = this.#rates.take(accountId, this.#clock.monotonicMs() * 1_000);
+    if (tooMany !== null) return metrics.refusalsUnrecorded.inc({ why: 'too_many' });
     const nowMs = this.#clock.nowMs();
     const context = {
       messageId: newMessageId(nowMs),
@@ -54,29 +57,7 @@ export class RefusalAudit {
     } as const;
     this.#events.write(deliveryEvent(context, { kind: 'refused', atMs: nowMs, error: errorOf(refusal) }), settled);
   }
-
-  #takeTurn(accountId: string): boolean {
-    const nowUs = this.#clock.monotonicMs() * 1_000;
-    const ofAll = takeTurn(paceOfAll, this.#ofAll, nowUs);
-    const ofAccount = takeTurn(paceOfAccount, this.#byAccount.get(accountId) ?? 0, nowUs);
-    if (!ofAll.ok || !ofAccount.ok) return false;
-    if (!this.#byAccount.has(accountId) && !this.#hasPlace(nowUs)) return false;
-    this.#ofAll = ofAll.arrivalUs;
-    this.#byAccount.set(accountId, ofAccount.arrivalUs);
-    return true;
-  }
-
-  /** Whoever has its whole burst again need not be remembered. */
-  #hasPlace(nowUs: number): boolean {
-    if (this.#byAccount.size < limits.audit.accountsMax) return true;
-    for (const [accountId, arrivalUs] of this.#byAccount) if (arrivalUs <= nowUs) this.#byAccount.delete(accountId);
-    return this.#byAccount.size < limits.audit.accountsMax;
-  }
 }
-
-const { refusalsPerAccountPerSecond, refusalsPerAccountBurst, refusalsPerSecond, refusalsBurst } = limits.audit;
-const paceOfAccount = paceOf(refusalsPerAccountPerSecond, 1_000_000, refusalsPerAccountBurst);
-const paceOfAll = paceOf(refusalsPerSecond, 1_000_000, refusalsBurst);
 
 /** The code, and what makes it of use later: the version of the registry that was asked, the field that was wrong. */
 function errorOf({ code, field, registry }: Refusal): string {

@@ -50,3 +50,40 @@ export function spentTurns({ intervalUs, burst }: Pace, arrivalUs: number, nowUs
   const endUs = nowUs + intervalUs * burst;
   return Math.min(Math.min(Math.max(arrivalUs, nowUs), endUs) + intervalUs * turns, endUs);
 }
+
+/** account_full: this account is at its rate · full: all together are. */
+export type RateRefusal = { readonly reason: 'account_full' | 'full'; readonly retryUs: number };
+
+/** A rate of each account, and perhaps one of all together. An account whose whole burst is available needs no entry. */
+export class AccountRates {
+  readonly #ofEach: Pace;
+  readonly #accountsMax: number;
+  readonly #ofAll: Pace | null;
+  readonly #arrivals = new Map<string, number>();
+  #allArrivalUs = 0;
+
+  constructor(ofEach: Pace, accountsMax: number, ofAll: Pace | null = null) {
+    this.#ofEach = ofEach;
+    this.#accountsMax = accountsMax;
+    this.#ofAll = ofAll;
+  }
+
+  /** Null when the account took a turn; else none was taken. */
+  take(account: string, nowUs: number): RateRefusal | null {
+    const own = takeTurn(this.#ofEach, this.#arrivals.get(account) ?? 0, nowUs);
+    if (!own.ok) return { reason: 'account_full', retryUs: own.retryUs };
+    const all = this.#ofAll === null ? null : takeTurn(this.#ofAll, this.#allArrivalUs, nowUs);
+    if (all?.ok === false) return { reason: 'full', retryUs: all.retryUs };
+    if (!this.#arrivals.has(account) && !this.#hasPlace(nowUs))
+      return { reason: 'full', retryUs: this.#ofEach.intervalUs };
+    this.#arrivals.set(account, own.arrivalUs);
+    if (all !== null) this.#allArrivalUs = all.arrivalUs;
+    return null;
+  }
+
+  #hasPlace(nowUs: number): boolean {
+    if (this.#arrivals.size < this.#accountsMax) return true;
+    for (const [account, arrivalUs] of this.#arrivals) if (arrivalUs <= nowUs) this.#arrivals.delete(account);
+    return this.#arrivals.size < this.#accountsMax;
+  }
+}

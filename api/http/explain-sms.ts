@@ -12,36 +12,29 @@ import type { SmsRequest, RouteCandidate } from '../../policy/contract.ts';
 import { type Problem, problem } from '../problem.ts';
 import { missingScope } from './access.ts';
 import type { Exchange } from './exchange.ts';
-import { paceOf, takeTurn } from '../../platform/gcra.ts';
+import { AccountRates, paceOf } from '../../platform/gcra.ts';
 import { ucs2Shape } from './sms-answer.ts';
+
+const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dryRunsBurst);
 
 /** Dry runs of this thread: each account has its rate of them, beside those of its key and its own. */
 export class DryRuns {
   readonly #clock: Clock;
-  readonly #arrivals = new Map<string, number>();
+  readonly #rates = new AccountRates(pace, limits.audit.accountsMax);
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
   }
 
   refuse(accountId: string): Problem | null {
-    const nowUs = epochUs(this.#clock.monotonicMs());
-    const verdict = takeTurn(pace, this.#arrivals.get(accountId) ?? 0, nowUs);
-    if (!verdict.ok) {
-      const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second with this account`;
-      return problem(429, 'rate_limited', detail, [], Math.ceil(verdict.retryUs / 1_000_000));
-    }
-    if (this.#arrivals.size >= limits.audit.accountsMax) this.#forgetRested(nowUs);
-    this.#arrivals.set(accountId, verdict.arrivalUs);
-    return null;
-  }
-
-  #forgetRested(nowUs: number): void {
-    for (const [account, arrivalUs] of this.#arrivals) if (arrivalUs <= nowUs) this.#arrivals.delete(account);
+    const refused = this.#rates.take(accountId, epochUs(this.#clock.monotonicMs()));
+    if (refused === null) return null;
+    const retryS = Math.ceil(refused.retryUs / 1_000_000);
+    if (refused.reason === 'full') return problem(503, 'overloaded', 'too many accounts ask for dry runs', [], retryS);
+    const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second with this account`;
+    return problem(429, 'rate_limited', detail, [], retryS);
   }
 }
-
-const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dryRunsBurst);
 
 export function explainSms(
   parts: { readonly explain: Explain; readonly clock: Clock; readonly dryRuns: DryRuns },

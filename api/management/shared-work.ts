@@ -7,7 +7,7 @@ import { type Share, type Shares, defaultShares } from '../../platform/limits-sh
 import { limits } from '../../platform/limits.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type Pace, paceOf, takeTurn } from '../../platform/gcra.ts';
+import { AccountRates, paceOf } from '../../platform/gcra.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -63,52 +63,35 @@ function refused(taken: Exclude<Taken, 'taken'>, what: string): Place {
 }
 
 const hourUs = 3_600_000_000;
+const accountsMax = 10_000;
 
 /** Writes an hour: each leaves an audit record that nobody deletes. The whole hour's share may come at once. */
 export class WriteRate {
   readonly #share: Share;
   readonly #clock: Clock;
-  readonly #ofAccount: Pace;
-  readonly #ofAll: Pace;
-  readonly #arrivals = new Map<string, number>();
-  #allArrivalUs = 0;
+  readonly #rates: AccountRates;
 
   constructor(share: Share, clock: Clock = systemClock) {
     this.#share = share;
     this.#clock = clock;
-    this.#ofAccount = paceOf(share.perAccount, hourUs, share.perAccount);
-    this.#ofAll = paceOf(share.total, hourUs, share.total);
+    const ofAccount = paceOf(share.perAccount, hourUs, share.perAccount);
+    this.#rates = new AccountRates(ofAccount, accountsMax, paceOf(share.total, hourUs, share.total));
     metrics.sharedBoundTotal.set({ bound: 'management_writes' }, share.total);
   }
 
   /** Null when the account may write now, and then it has. */
   refuse(account: string): Problem | null {
-    const nowUs = epochUs(this.#clock.monotonicMs());
-    const own = takeTurn(this.#ofAccount, this.#arrivals.get(account) ?? 0, nowUs);
-    if (!own.ok) {
-      metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: 'account_full' });
-      const detail = `more than ${this.#share.perAccount} changes an hour with this account`;
-      return problem(429, 'rate_limited', detail, [], Math.ceil(own.retryUs / 1_000_000));
+    const refusal = this.#rates.take(account, epochUs(this.#clock.monotonicMs()));
+    if (refusal === null) return null;
+    const retryS = Math.ceil(refusal.retryUs / 1_000_000);
+    metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: refusal.reason });
+    if (refusal.reason === 'full') {
+      return problem(503, 'overloaded', 'more changes an hour than this installation takes', [], retryS);
     }
-    const all = takeTurn(this.#ofAll, this.#allArrivalUs, nowUs);
-    if (!all.ok) {
-      metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: 'full' });
-      const detail = 'more changes an hour than this installation takes';
-      return problem(503, 'overloaded', detail, [], Math.ceil(all.retryUs / 1_000_000));
-    }
-    this.#allArrivalUs = all.arrivalUs;
-    this.#arrivals.set(account, own.arrivalUs);
-    if (this.#arrivals.size > accountsMax) this.#forgetRested(nowUs);
-    return null;
-  }
-
-  /** Accounts whose whole share is there again. At most `total` an hour have written, so this is bounded. */
-  #forgetRested(nowUs: number): void {
-    for (const [account, arrivalUs] of this.#arrivals) if (arrivalUs <= nowUs) this.#arrivals.delete(account);
+    const detail = `more than ${this.#share.perAccount} changes an hour with this account`;
+    return problem(429, 'rate_limited', detail, [], retryS);
   }
 }
-
-const accountsMax = 10_000;
 
 type Waiting = { readonly endsAtMs: number; readonly begin: () => void; readonly giveUp: () => void };
 
