@@ -2,6 +2,7 @@
 // else, `req` must not be used after the handler returned, an answer after an await is corked, and a response that
 // was aborted or answered must never be touched again (that would kill the process). Everything that runs for a request
 // runs in the guard.
+import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
@@ -22,23 +23,10 @@ export type HttpServer = {
   draining: boolean;
 };
 
-const statusTexts: Record<number, string> = {
-  200: '200 OK',
-  202: '202 Accepted',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  408: '408 Request Timeout',
-  409: '409 Conflict',
-  413: '413 Content Too Large',
-  415: '415 Unsupported Media Type',
-  422: '422 Unprocessable Content',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-};
+/** As uWebSockets.js takes it: `202 Accepted`. */
+const statusTexts: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(STATUS_CODES).map(([status, text]) => [status, `${status} ${text}`]),
+);
 
 type Held = { readonly bound: SharedBound; readonly account: string; readonly use: Use };
 

@@ -21,11 +21,6 @@ export class ThreadWatch {
     this.#silentLooks.set(index, 0);
   }
 
-  /** It ends, and is not waited for. */
-  forget(index: number): void {
-    this.#silentLooks.delete(index);
-  }
-
   /** Once for each time in which a thread should have been heard. */
   look(): void {
     for (const [index, looks] of this.#silentLooks) this.#silentLooks.set(index, looks + 1);

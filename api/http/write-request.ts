@@ -5,11 +5,13 @@ import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-pl
 import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
+import type { Account } from '../../directory/contract.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
+import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
 import { type StepResult, SteppedRequest, found } from './steps.ts';
 
@@ -91,15 +93,23 @@ export function readKey({ headerCounts }: Exchange, req: HttpRequest): string | 
 
 const replayedHeaders = [['idempotent-replayed', 'true']] as const;
 
+type KeyedParts = KeyParts & { readonly access: { readonly rates: Pick<RateLimits, 'keyQuota'> } };
+type KeyedWrite = {
+  readonly principal: Pick<Principal, 'livemode'> & {
+    readonly account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>;
+  };
+  readonly body: Uint8Array;
+  readonly idempotencyKey: string;
+};
+
 /** What the record of this key is found by, and what its repeats must say. Reads the body: in its turn only. */
 export function keyedRequest(
-  parts: KeyParts & { readonly access: AccessParts },
+  parts: KeyedParts,
   operation: string,
-  { principal, body, idempotencyKey }: Pick<WriteRequest, 'principal' | 'body' | 'idempotencyKey'>,
+  { principal: { account, livemode }, body, idempotencyKey }: KeyedWrite,
   answerOf: KeyedRequest['answerOf'],
 ): KeyedRequest {
-  const { accountId } = principal.account;
-  const { livemode } = principal;
+  const { accountId } = account;
   return {
     place: parts.keyPlaces(accountId, livemode, operation, idempotencyKey),
     bodyPrints: parts.bodyPrints(body),
@@ -107,7 +117,7 @@ export function keyedRequest(
     livemode,
     idempotencyKey,
     answerOf,
-    quota: parts.access.rates.keyQuota(principal.account),
+    quota: parts.access.rates.keyQuota(account),
   };
 }
 

@@ -4,10 +4,10 @@
 // died is run again: unique names, and not the key, then distinguish it.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Account } from '../../directory/contract.ts';
-import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
-import type { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
+import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
-import { type Problem, problemOf } from '../problem.ts';
+import { type KeyParts, keyedRequest } from '../http/write-request.ts';
+import { type Problem, problem, problemOf } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 
 export type Keyed = {
@@ -25,52 +25,36 @@ export type IdempotentWrite = {
   run(keyed: Keyed, work: () => Promise<HandlerResult>): Promise<HandlerResult & { readonly replayed?: boolean }>;
 };
 
-export type IdempotentWriteParts = {
+export type IdempotentWriteParts = KeyParts & {
   readonly requests: IdempotentRequests<Problem>;
   readonly cipher: BodyCipher;
-  readonly keyPlaces: KeyPlaces;
-  readonly bodyPrints: BodyPrinter;
   readonly rates: Pick<RateLimits, 'keyQuota'>;
 };
 
-export function createIdempotentWrite({
-  requests,
-  cipher,
-  keyPlaces,
-  bodyPrints,
-  rates,
-}: IdempotentWriteParts): IdempotentWrite {
+export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWrite {
+  const { requests, cipher, rates } = parts;
   return {
-    async run({ account, livemode, operation, idempotencyKey, body, shownOnce }, work) {
-      const { accountId } = account;
-      const place = keyPlaces(accountId, livemode, operation, idempotencyKey);
-      let thrown: { readonly error: unknown } | null = null;
-      const outcome = await requests.run(
-        {
-          place,
-          bodyPrints: bodyPrints(body),
-          accountId,
-          livemode,
-          idempotencyKey,
-          answerOf: (kept) => cipher.open(kept, place.hash).toString('utf8'),
-          quota: rates.keyQuota(account),
-        },
-        async () => {
-          try {
-            const answer = await work();
-            if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
-            const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
-            return {
-              body: JSON.stringify(answer.body),
-              kept: cipher.seal(Buffer.from(JSON.stringify(kept)), place.hash),
-            };
-          } catch (error) {
-            thrown = { error };
-            // Whether it happened is not known: nobody repeats it before the lease has ended.
-            return { refusal: unknownOutcome, isPublished: 'unknown' };
-          }
-        },
+    async run({ account, livemode, operation, shownOnce, ...sent }, work) {
+      const write = { ...sent, principal: { account, livemode } };
+      const keyed: KeyedRequest = keyedRequest({ ...parts, access: { rates } }, operation, write, (kept) =>
+        cipher.open(kept, keyed.place.hash).toString('utf8'),
       );
+      let thrown: { readonly error: unknown } | null = null;
+      const outcome = await requests.run(keyed, async () => {
+        try {
+          const answer = await work();
+          if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
+          const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
+          return {
+            body: JSON.stringify(answer.body),
+            kept: cipher.seal(Buffer.from(JSON.stringify(kept)), keyed.place.hash),
+          };
+        } catch (error) {
+          thrown = { error };
+          // Whether it happened is not known: nobody repeats it before the lease has ended.
+          return { refusal: unknownOutcome, isPublished: 'unknown' };
+        }
+      });
       if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
       if (!outcome.ok) return { problem: problemOf(outcome.refusal) };
       return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
@@ -78,10 +62,4 @@ export function createIdempotentWrite({
   };
 }
 
-const unknownOutcome: Problem = {
-  status: 503,
-  code: 'control_plane_unavailable',
-  detail: 'whether it was done is not known',
-  errors: [],
-  retryAfterS: 10,
-};
+const unknownOutcome = problem(503, 'control_plane_unavailable', 'whether it was done is not known', [], 10);
