@@ -47,11 +47,12 @@ function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpReq
   if (code !== 'rate_limited') refusedKeys.note(code, req.getHeader('authorization'), () => addressOf(res, req));
 }
 
-/** A read: the same checks, and a slot among the requests at work. */
-export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
+/** A request without a body: the same checks, a slot among the requests at work, and the scope. */
+export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest, scope: Scope): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) return authenticated;
-  const refusal = holdAtWork(parts, exchange, authenticated.principal);
+  const { principal } = authenticated;
+  const refusal = holdAtWork(parts, exchange, principal) ?? missingScope(principal, scope);
   return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
 

@@ -14,7 +14,7 @@ import { unreachable } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
-import { admitReader, missingScope } from './access.ts';
+import { admitReader } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeyedRequest } from '../../acceptance/idempotency/requests.ts';
@@ -34,11 +34,9 @@ export type CancelSmsParts = WriteParts & {
 export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRequest): void {
   const id = req.getParameter(0) ?? '';
   const refuse = (refusal: Problem) => refuseWith(exchange, refusal);
-  const authenticated = admitReader(parts.access, exchange, req);
+  const authenticated = admitReader(parts.access, exchange, req, 'sms:send');
   if (!authenticated.ok) return refuse(authenticated.problem);
   const { principal } = authenticated;
-  const noScope = missingScope(principal, 'sms:send');
-  if (noScope !== null) return refuse(noScope);
   const key = readKey(exchange, req);
   if (typeof key !== 'string') return refuse(key);
   parts.guard(exchange, async () => {

@@ -72,7 +72,7 @@ export class RateLimits {
       refuse: () => {
         if (perHour === 0) return refusal('idempotency_quota_exceeded', 'this account has no idempotency keys', 3_600);
         const verdict = this.#table.look(name, this.#quotaOf(perHour), nowUs());
-        if (verdict === null || verdict.ok) return null;
+        if (verdict.ok) return null;
         const detail = `the account used its ${perHour} idempotency keys of this hour`;
         return refusal('idempotency_quota_exceeded', detail, wholeSeconds(verdict.retryUs));
       },
@@ -161,23 +161,10 @@ export class RateTable {
 
   /** Takes turns under a name. Null: so many threads took some at the same moment that it is not known. */
   take(name: string, pace: Pace, nowUs: number, turns = 1): RateVerdict | null {
-    const slot = this.#slotOf(name, nowUs);
-    if (slot === null) return this.#takeAt(this.#slots, overflow, nowUs, turns);
-    return this.#takeAt(slot, pace, nowUs, turns);
-  }
-
-  /** What a turn would come to, without taking it. */
-  look(name: string, pace: Pace, nowUs: number): RateVerdict | null {
-    const slot = this.#slotOf(name, nowUs);
-    const [at, of] = slot === null ? [this.#slots, overflow] : [slot, pace];
-    return takeTurn(of, Number(Atomics.load(this.#words, at * 2 + 1)), nowUs);
-  }
-
-  #takeAt(slot: number, pace: Pace, nowUs: number, turns: number): RateVerdict | null {
-    const at = slot * 2 + 1;
+    const [at, of] = this.#arrivalOf(name, pace, nowUs);
     for (let tries = 0; tries < triesMax; tries += 1) {
       const held = Atomics.load(this.#words, at);
-      const verdict = takeTurn(pace, Number(held), nowUs, turns);
+      const verdict = takeTurn(of, Number(held), nowUs, turns);
       if (!verdict.ok) return verdict;
       const next = BigInt(Math.ceil(verdict.arrivalUs));
       if (Atomics.compareExchange(this.#words, at, held, next) === held) return verdict;
@@ -186,15 +173,26 @@ export class RateTable {
     return null;
   }
 
+  /** What a turn would come to, without taking it. */
+  look(name: string, pace: Pace, nowUs: number): RateVerdict {
+    const [at, of] = this.#arrivalOf(name, pace, nowUs);
+    return takeTurn(of, Number(Atomics.load(this.#words, at)), nowUs);
+  }
+
   /** Uses several turns at once for what has happened already: never refused, at most all that are left. */
   spend(name: string, pace: Pace, nowUs: number, turns: number): void {
-    const slot = this.#slotOf(name, nowUs);
-    const [at, of] = slot === null ? [this.#slots * 2 + 1, overflow] : [slot * 2 + 1, pace];
+    const [at, of] = this.#arrivalOf(name, pace, nowUs);
     for (let tries = 0; tries < triesMax; tries += 1) {
       const held = Atomics.load(this.#words, at);
       const next = BigInt(Math.ceil(spentTurns(of, Number(held), nowUs, turns)));
       if (Atomics.compareExchange(this.#words, at, held, next) === held) return;
     }
+  }
+
+  /** The word with its time, and the pace it goes by. */
+  #arrivalOf(name: string, pace: Pace, nowUs: number): readonly [at: number, of: Pace] {
+    const slot = this.#slotOf(name, nowUs);
+    return slot === null ? [this.#slots * 2 + 1, overflow] : [slot * 2 + 1, pace];
   }
 
   #slotOf(name: string, nowUs: number): number | null {

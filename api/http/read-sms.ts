@@ -7,7 +7,7 @@ import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { problem, problemOfFields } from '../problem.ts';
-import { type AccessParts, admitReader, missingScope } from './access.ts';
+import { type AccessParts, admitReader } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { parseListParameters } from './list-parameters.ts';
 import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
@@ -80,10 +80,10 @@ function shapeOf({ cipher }: ReadSmsParts, view: MessageView): Record<string, un
 
 /** Null when the request was refused. */
 function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Principal | null {
-  const authenticated = admitReader(parts.access, exchange, req);
-  const refusal = authenticated.ok ? missingScope(authenticated.principal, 'sms:read') : authenticated.problem;
-  if (refusal !== null) exchange.refuse(refusal);
-  return authenticated.ok && refusal === null ? authenticated.principal : null;
+  const authenticated = admitReader(parts.access, exchange, req, 'sms:read');
+  if (authenticated.ok) return authenticated.principal;
+  exchange.refuse(authenticated.problem);
+  return null;
 }
 
 // All other parameters were checked before the question was asked.
