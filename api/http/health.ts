@@ -14,12 +14,12 @@ export type HealthParts = {
   readonly directory: Pick<Directory, 'state'>;
   readonly eventSpace: EventSpace;
   readonly clock: Pick<ClusterClock, 'agrees'>;
-  readonly connectionState: () => 'connected' | 'disconnected';
+  readonly bus: Pick<Bus, 'connected'>;
 };
 
 export function readiness(parts: HealthParts): Readiness {
   if (parts.httpServer.draining) return { ok: false, detail: 'draining' };
-  if (parts.connectionState() === 'disconnected') return { ok: false, detail: 'NATS is not connected' };
+  if (!parts.bus.connected()) return { ok: false, detail: 'NATS is not connected' };
   if (!parts.clock.agrees) return { ok: false, detail: 'the clock of this machine is not that of the others' };
   if (parts.eventSpace.isFull) return { ok: false, detail: 'the event stream is nearly full' };
   // A directory whose watch is broken still answers with what it knows: sending goes on.
@@ -33,17 +33,4 @@ export function answerLive(exchange: Exchange): void {
 
 export function answerReady(exchange: Exchange, { ok }: Readiness): void {
   exchange.json(ok ? 200 : 503, ok ? '{"status":"ok"}' : '{"status":"unavailable"}');
-}
-
-/** Follows the connection's status: the client's own field for it is not public. */
-export function connectionWatch(bus: Bus): () => 'connected' | 'disconnected' {
-  let state: 'connected' | 'disconnected' = 'connected';
-  void (async () => {
-    for await (const status of bus.connection.status()) {
-      if (status.type === 'disconnect') state = 'disconnected';
-      if (status.type === 'reconnect') state = 'connected';
-    }
-    state = 'disconnected';
-  })();
-  return () => state;
 }

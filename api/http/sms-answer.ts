@@ -87,12 +87,12 @@ function difference(fromMs: number | null, toMs: number | null): number | null {
 }
 
 // Thousands of messages share a second: only their milliseconds differ.
-let slidingWindow = -1;
+let textSecond = -1;
 let lastText = '';
 function isoTime(ms: number): string {
   const second = Math.floor(ms / 1_000);
-  if (second !== slidingWindow) {
-    slidingWindow = second;
+  if (second !== textSecond) {
+    textSecond = second;
     lastText = new Date(second * 1_000).toISOString().slice(0, 20);
   }
   return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;

@@ -36,7 +36,7 @@ import { newHttpServer, openHttpServer } from './http-server.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
 import { guard } from './exchange.ts';
-import { answerLive, answerReady, connectionWatch, readiness } from './health.ts';
+import { answerLive, answerReady, readiness } from './health.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
@@ -73,7 +73,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
 
   const httpServer = newHttpServer();
-  const health = { httpServer, directory, eventSpace, clock, connectionState: connectionWatch(bus) };
+  const health = { httpServer, directory, eventSpace, clock, bus };
   const places = placesOf(data.shares);
   const queries = statusQueryClient(bus, places.queries, clock);
   const keys = idempotencyStore(bus, keyPublisher, clock, pages);

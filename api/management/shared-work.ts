@@ -13,7 +13,7 @@ import type { Endpoint } from './endpoint.ts';
 
 export type Place = { readonly ok: true; leave(): void } | { readonly ok: false; readonly problem: Problem };
 
-type HandlerContext = Pick<Endpoint, 'method' | 'isImport' | 'whileSuspended'>;
+type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'whileSuspended'>;
 
 export class SharedWork {
   readonly #requests: SharedBound;
@@ -28,7 +28,7 @@ export class SharedWork {
   }
 
   /** Before the body is read. Who has a place leaves it when the work has ended. */
-  enter(account: string, { method, isImport, whileSuspended }: HandlerContext): Place {
+  enter(account: string, { method, isImport, whileSuspended }: WorkKind): Place {
     const taken = this.#requests.take(account);
     if (taken !== 'taken') return refused(taken, 'management requests of this account are at work');
     const leaveRequest = () => this.#requests.giveBack(account);

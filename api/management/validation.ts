@@ -5,14 +5,14 @@ import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts'
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
-type HandlerContext = 'field' | 'query parameter';
+type ParameterKind = 'field' | 'query parameter';
 
 /** Holds `raw` against the schema; without a schema there must be nothing. */
 export function check<T>(
   schema: z.ZodType | undefined,
   raw: Record<string, unknown>,
   withoutSchema: 'unknown_field' | 'invalid_field',
-  what: HandlerContext = 'field',
+  what: ParameterKind = 'field',
 ): Checked<T> {
   if (schema === undefined) {
     const [first, ...more] = Object.keys(raw).map((field) => ({
@@ -48,7 +48,7 @@ export function rawQuery(url: string): Record<string, unknown> {
 }
 
 /** As the ingress says it, with what is known: a misspelt name is then seen at once. */
-function wordsOfUnknown(schema: z.ZodType, what: HandlerContext): string {
+function wordsOfUnknown(schema: z.ZodType, what: ParameterKind): string {
   const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
   const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
   return known.length === 0 ? whose : `${whose}; known are ${known.join(', ')}`;
