@@ -17,7 +17,7 @@ import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
-import { listBody, pageRequestOf } from '../cursor.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
@@ -42,11 +42,8 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     answer: { status: 200, description: 'A page of keys.', schema: listOf('ApiKeyList', apiKey) },
     problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-    async handle({ parts: { store }, account, query }) {
-      const asked = pageRequestOf(query);
-      if (!asked.ok) return asked;
-      return { body: listBody(await listKeys(store, account.accountId, asked.page), keyShape) };
-    },
+    handle: ({ parts: { store }, account: { accountId }, query }) =>
+      answerPage(query, (page) => listKeys(store, accountId, page), keyShape),
   }),
   endpoint({
     ...shared,

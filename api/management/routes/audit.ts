@@ -1,7 +1,9 @@
 // The audit log, for whoever runs the installation: who changed or ordered what, newest first.
+import type { z } from '@hono/zod-openapi';
 import { type AuditRecord, listAuditRecords } from '../../../control/store/audit-log.ts';
-import { limits } from '../../../platform/limits.ts';
-import { problemOfFields } from '../../problem.ts';
+import type { Page, PageRequest } from '../../../control/store/page.ts';
+import type { Store } from '../../../control/store/store.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { auditQuery, auditRecord } from '../schemas/operations.ts';
@@ -18,24 +20,22 @@ export const auditEndpoints: readonly Endpoint[] = [
     query: auditQuery,
     answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
     problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-    async handle({ parts: { store }, query }) {
-      const after = query.cursor === undefined ? null : rowOf(query.cursor);
-      if (after === undefined) {
-        const detail = 'expected the next_cursor of the page before';
-        return { problem: problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]) };
-      }
-      const { target, action, limit = limits.management.pageDefault } = query;
-      const { items, next } = await listAuditRecords(store, { limit, after, target, action });
-      const cursor = next === null ? null : Buffer.from(`row ${next}`, 'latin1').toString('base64url');
-      return { body: { data: items.map(recordJson), next_cursor: cursor } };
-    },
+    handle: ({ parts: { store }, query }) =>
+      answerPage(query, (page) => readPage(store, page, query), recordJson, cursorForm),
   }),
 ];
 
-/** Undefined for what is no cursor of ours. */
-function rowOf(cursor: string): number | undefined {
-  const text = /^row ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
-  return text === undefined ? undefined : Number(text);
+/** These have no ids: a cursor names a row. */
+const cursorForm = /^row [1-9]\d{0,14}$/;
+
+async function readPage(
+  store: Store,
+  { limit, after }: PageRequest,
+  { target, action }: z.infer<typeof auditQuery>,
+): Promise<Page<AuditRecord>> {
+  const row = after === null ? null : Number(after.slice('row '.length));
+  const { items, next } = await listAuditRecords(store, { limit, after: row, target, action });
+  return { items, next: next === null ? null : `row ${next}` };
 }
 
 function recordJson({ atMs, actor, origin, action, target, accountId, detail }: AuditRecord): object {

@@ -5,7 +5,7 @@ import type { SenderId } from '../../../model/ids.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem, problemOfFields } from '../../problem.ts';
-import { listBody, pageRequestOf } from '../cursor.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
 import { createSenderBody, deletedSender, idParams, sender } from '../schemas/tenants.ts';
@@ -22,11 +22,8 @@ export const senderEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     answer: { status: 200, description: 'A page of senders.', schema: listOf('SenderList', sender) },
     problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-    async handle({ parts: { store }, account, query }) {
-      const asked = pageRequestOf(query);
-      if (!asked.ok) return asked;
-      return { body: listBody(await listSenders(store, account.accountId, asked.page), senderShapeOf) };
-    },
+    handle: ({ parts: { store }, account: { accountId }, query }) =>
+      answerPage(query, (page) => listSenders(store, accountId, page), senderShapeOf),
   }),
   endpoint({
     ...shared,

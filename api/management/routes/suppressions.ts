@@ -9,7 +9,7 @@ import {
 import type { SuppressionId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
-import { listBody, pageRequestOf } from '../cursor.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import {
@@ -34,12 +34,8 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     query: suppressionQuery,
     answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },
     problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-    async handle({ parts: { store }, account, query }) {
-      const asked = pageRequestOf(query);
-      if (!asked.ok) return asked;
-      const page = await listSuppressions(store, account.accountId, asked.page, query.number);
-      return { body: listBody(page, suppressionShape) };
-    },
+    handle: ({ parts: { store }, account: { accountId }, query }) =>
+      answerPage(query, (page) => listSuppressions(store, accountId, page, query.number), suppressionShape),
   }),
   endpoint({
     ...shared,

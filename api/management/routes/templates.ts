@@ -13,7 +13,7 @@ import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
 import { problem, problemOfFields } from '../../problem.ts';
-import { listBody, pageRequestOf } from '../cursor.ts';
+import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { createTemplateBody, deletedTemplate, template, templateQuery } from '../schemas/gates.ts';
@@ -30,11 +30,8 @@ export const templateEndpoints: readonly Endpoint[] = [
     query: templateQuery,
     answer: { status: 200, description: 'A page of templates.', schema: listOf('TemplateList', template) },
     problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
-    async handle({ parts: { store }, account, query }) {
-      const asked = pageRequestOf(query);
-      if (!asked.ok) return asked;
-      return { body: listBody(await listTemplates(store, account.accountId, asked.page, query.status), templateShape) };
-    },
+    handle: ({ parts: { store }, account: { accountId }, query }) =>
+      answerPage(query, (page) => listTemplates(store, accountId, page, query.status), templateShape),
   }),
   endpoint({
     ...shared,
