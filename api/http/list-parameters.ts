@@ -11,39 +11,37 @@ export type ParsedList =
   | { readonly ok: true; readonly question: ListQuery }
   | { readonly ok: false; readonly problem: Problem };
 
-type Parsed =
-  | { readonly ok: true; readonly value: Partial<ListQuery> }
-  | { readonly ok: false; readonly expected: string };
+/** What a parameter adds to the query; a text: what it must be. */
+type Read = Partial<ListQuery> | string;
 
 const pageMax = 100;
 const textCharsMax = 512;
 /** A day, or a moment with its offset: without one, two readers would mean two moments. */
 const moment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-const parameters: Readonly<Record<string, (text: string) => Parsed>> = {
+const reads: Readonly<Record<string, (text: string) => Read>> = {
   limit(text) {
     const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-    return limit >= 1 && limit <= pageMax ? yes({ limit }) : no(`must be a whole number from 1 to ${pageMax}`);
+    return limit >= 1 && limit <= pageMax ? { limit } : `must be a whole number from 1 to ${pageMax}`;
   },
-  cursor: (text) => (isText(text) ? yes({ cursor: text }) : no('must be the next_cursor of the page before')),
-  status: (text) =>
-    isMessageStatus(text) ? yes({ status: text }) : no(`must be one of ${messageStatuses.join(', ')}`),
+  cursor: (text) => (isText(text) ? { cursor: text } : 'must be the next_cursor of the page before'),
+  status: (text) => (isMessageStatus(text) ? { status: text } : `must be one of ${messageStatuses.join(', ')}`),
   // In a query a plus sign that was not escaped arrives as a space.
-  to: (text) => yes({ to: text.replace(/^ /, '+') }),
-  from: (text) => (isText(text) ? yes({ from: text.replace(/^ /, '+') }) : no('must be a sender')),
+  to: (text) => ({ to: text.replace(/^ /, '+') }),
+  from: (text) => (isText(text) ? { from: text.replace(/^ /, '+') } : 'must be a sender'),
   direction: (text) =>
-    text === 'inbound' || text === 'outbound' ? yes({ direction: text }) : no('must be outbound or inbound'),
+    text === 'inbound' || text === 'outbound' ? { direction: text } : 'must be outbound or inbound',
   category: (text) =>
-    categories.includes(text as Category)
-      ? yes({ category: text as Category })
-      : no(`must be one of ${categories.join(', ')}`),
+    categories.includes(text as Category) ? { category: text as Category } : `must be one of ${categories.join(', ')}`,
   client_reference: (text) =>
     isText(text) && text.length <= limits.http.clientReferenceCharsMax
-      ? yes({ clientReference: text })
-      : no(`must have 1–${limits.http.clientReferenceCharsMax} characters`),
+      ? { clientReference: text }
+      : `must have 1–${limits.http.clientReferenceCharsMax} characters`,
   created_after: (text) => atMoment(text, (createdAfterMs) => ({ createdAfterMs })),
   created_before: (text) => atMoment(text, (createdBeforeMs) => ({ createdBeforeMs })),
 };
+
+const parameters = new Map(Object.entries(reads));
 
 export function parseListParameters(query: string): ParsedList {
   const errors: FieldProblem[] = [];
@@ -52,16 +50,16 @@ export function parseListParameters(query: string): ParsedList {
   for (const [name, text] of new URLSearchParams(query)) {
     if (errors.length >= limits.http.fieldProblemsMax) break;
     const field = name.slice(0, 64).toWellFormed();
-    if (!Object.hasOwn(parameters, name)) {
-      const detail = `is not a parameter of this list; known are ${Object.keys(parameters).join(', ')}`;
+    const read = parameters.get(name);
+    if (read === undefined) {
+      const detail = `is not a parameter of this list; known are ${[...parameters.keys()].join(', ')}`;
       errors.push({ field, code: 'unknown_field', detail });
       continue;
     }
-    const parsed = seen.has(name) ? no('must be given only once') : parameters[name]?.(text);
+    const value = seen.has(name) ? 'must be given only once' : read(text);
     seen.add(name);
-    if (parsed === undefined) continue;
-    if (parsed.ok) question = { ...question, ...parsed.value };
-    else errors.push({ field, code: 'invalid_field', detail: parsed.expected });
+    if (typeof value === 'string') errors.push({ field, code: 'invalid_field', detail: value });
+    else question = { ...question, ...value };
   }
   const { to } = question;
   if (to !== undefined && !isRecipient(to, question))
@@ -79,11 +77,11 @@ function isRecipient(to: string, { direction, status }: ListQuery): boolean {
 
 const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
-function atMoment(text: string, value: (ms: number) => Partial<ListQuery>): Parsed {
-  if (!moment.test(text)) return no(momentForm);
+function atMoment(text: string, value: (ms: number) => Partial<ListQuery>): Read {
+  if (!moment.test(text)) return momentForm;
   // Written out: a day stands for its first moment in UTC, and seconds may be left out.
   const ms = momentOf(text.length === dayChars ? `${text}T00:00:00Z` : text.replace(/T\d{2}:\d{2}(?!:)/, '$&:00'));
-  return ms === null ? no(noSuchMoment) : yes(value(ms));
+  return ms === null ? noSuchMoment : value(ms);
 }
 
 const dayChars = '2026-01-31'.length;
@@ -91,5 +89,3 @@ const momentForm =
   'must be a time with its offset such as 2026-01-31T09:00:00Z, or a day such as 2026-01-31 (from 00:00 UTC)';
 
 const isText = (text: string) => text.length > 0 && text.length <= textCharsMax;
-const yes = (value: Partial<ListQuery>): Parsed => ({ ok: true, value });
-const no = (expected: string): Parsed => ({ ok: false, expected });

@@ -1,6 +1,7 @@
 // The message as octets on the bus: a msgpack array with frozen positions. A new field goes to the end and gets a
 // default; a position is never reused. So any version reads records of any other: it ignores fields it does not know
-// and fills in the default of those that are missing.
+// and fills in the default of those that are missing. Written out for each kind of record: a table read in a loop takes four
+// times as long (2 µs more for an event), and a function made from a table would be an eval.
 import { Packr } from 'msgpackr';
 import type { AccountId, ApiKeyId, MessageId } from '../ids.ts';
 import { type Category, type Message, type MessageBody, type TonNpi, categories } from '../message.ts';
