@@ -3,7 +3,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type Socket, isIP } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { type PeerCertificate, TLSSocket } from 'node:tls';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { DeadlineExceeded, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
@@ -181,7 +181,9 @@ function endOf(step: Step, error: unknown): ProbeEnd {
 
 function tlsOf(socket: Socket): TlsFound | null {
   if (!(socket instanceof TLSSocket)) return null;
-  const { subject, issuer, subjectaltname: names = '', valid_to: validTo = '' } = socket.getPeerCertificate();
+  // Without a certificate the object is empty.
+  const certificate: Partial<PeerCertificate> = socket.getPeerCertificate();
+  const { subject, issuer, subjectaltname: names = '', valid_to: validTo = '' } = certificate;
   return { protocol: socket.getProtocol() ?? '', subject: nameIn(subject), issuer: nameIn(issuer), names, validTo };
 }
 
