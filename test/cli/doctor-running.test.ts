@@ -169,7 +169,7 @@ test('a carrier that is avoided although its binds are bound shows since when, a
   await harness.host([carrierWith(harness.simulator)]);
   await bound(2);
   await harness.simulator.close();
-  await until('it is weak', async () => (await list()).includes('weak (no_bind)'), waiting);
+  await until('it is avoided', async () => /(weak|down) \(no_bind\)/.test(await list()), waiting);
   const again = await startSimulator({ magic: false, port });
   ends.push(() => again.close());
   await until(

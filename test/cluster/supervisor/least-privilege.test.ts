@@ -51,7 +51,7 @@ test.runIf(process.platform === 'linux')(
       new URL(readyFacts.databaseOwnerUrl!).password,
     ];
     const children = await processesOf(dataDir);
-    expect(children.length).toBeGreaterThanOrEqual(8);
+    expect(children.length).toBeGreaterThanOrEqual(7);
     for (const command of children) {
       const environment = readFileSync(`/proc/${Number.parseInt(command, 10)}/environ`, 'latin1');
       for (const secret of secrets) {
