@@ -54,6 +54,10 @@ export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'):
 /** The reader, as a label of the metric. */
 export type EventReader = 'recorder' | 'carrier' | 'other';
 
+/** One event alone, for the memory of a process: unlike a batch it has no version. */
+export const packEvent = (event: DeliveryEvent): Buffer => packr.pack(positionsOf(event));
+export const unpackEvent = (octets: Uint8Array): DeliveryEvent => eventOf(packr.unpack(octets) as unknown[]);
+
 /** A batch of unread events: a version that can read them can publish it to EVENTS again. */
 export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
   return packr.pack([eventRecordVersion, unread.map(({ raw }) => raw)]);

@@ -3,20 +3,21 @@
 // is given back when nothing in it is wanted any more. Without room the chunk with the least that is wanted is compacted, so
 // that a few that wait long do not keep the memory of all that came with them; only when each chunk is nearly full of what
 // is wanted, the oldest is taken with whatever is in it. It never holds more than its chunks.
-import { Packr } from 'msgpackr';
-import { type Category, categories } from '../../../model/message.ts';
+import type { EventId } from '../../../model/ids.ts';
+import { packEvent, unpackEvent } from '../../../model/records/event-record.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 
 type Chunk = { readonly octets: Buffer; used: number; wanted: number; wantedBytes: number };
 
-const packr = new Packr({ useRecords: false });
 const lengthBytes = 2;
 /** In the length of one that is not wanted any more. */
 const droppedBit = 0x8000;
 /** Compacting must give back this share of a chunk: it copies the rest, at most seven octets for each that is won. */
 const wonShareMin = 1 / 8;
+/** What its receipt's event does not take from it; as short as it can be. */
+const ofEverySubmit = { eventId: '' as EventId, kind: 'submitted', error: null, epoch: 0 } as const;
 
 export class SubmitStore {
   readonly #chunkBytes: number;
@@ -46,7 +47,7 @@ export class SubmitStore {
 
   /** Where it is until it is moved: a small integer. */
   put(submitted: Submitted): number {
-    const packed = packr.pack(positionsOf(submitted));
+    const packed = packEvent({ ...submitted, ...ofEverySubmit });
     const size = lengthBytes + packed.length;
     assert(size <= this.#chunkBytes && packed.length < droppedBit, 'a submitted segment is larger than a chunk');
     let at = this.#order.at(-1) ?? -1;
@@ -144,7 +145,7 @@ export class SubmitStore {
 
 function readAt({ octets }: Chunk, offset: number): Submitted {
   const from = offset + lengthBytes;
-  return submittedOf(packr.unpack(octets.subarray(from, from + octets.readUInt16LE(offset))) as unknown[]);
+  return unpackEvent(octets.subarray(from, from + octets.readUInt16LE(offset)));
 }
 
 /** In the order in which they lie; whoever walks may move one to before where the next begins. */
@@ -155,60 +156,4 @@ function* wantedIn({ octets, used }: Chunk): Iterable<{ readonly offset: number;
     if (length < droppedBit) yield { offset, end };
     offset = end;
   }
-}
-
-/** In memory only: positions may change with every version. */
-function positionsOf(submitted: Submitted): unknown[] {
-  return [
-    submitted.messageId,
-    submitted.accountId,
-    submitted.keyId,
-    submitted.carrier,
-    submitted.hop,
-    submitted.attempt,
-    submitted.segment,
-    submitted.segments,
-    submitted.carrierMessageId,
-    categories.indexOf(submitted.category),
-    submitted.sender,
-    submitted.recipient,
-    submitted.encoding === 'ucs2',
-    submitted.livemode,
-    submitted.clientReference,
-    submitted.campaignId,
-    submitted.variantId,
-    submitted.templateId,
-    submitted.acceptedAtMs,
-    submitted.validUntilMs,
-    submitted.scheduledAtMs,
-    // Shorter than a time.
-    submitted.atMs - submitted.acceptedAtMs,
-  ];
-}
-
-function submittedOf(at: readonly unknown[]): Submitted {
-  return {
-    messageId: at[0] as string,
-    accountId: at[1] as string,
-    keyId: at[2] as string,
-    carrier: at[3] as string,
-    hop: at[4] as number,
-    attempt: at[5] as number,
-    segment: at[6] as number,
-    segments: at[7] as number,
-    carrierMessageId: at[8] as string | null,
-    category: categories[at[9] as number] as Category,
-    sender: at[10] as string,
-    recipient: at[11] as string,
-    encoding: at[12] === true ? 'ucs2' : 'gsm7',
-    livemode: at[13] as boolean,
-    clientReference: at[14] as string | null,
-    campaignId: at[15] as string | null,
-    variantId: at[16] as string | null,
-    templateId: at[17] as string | null,
-    acceptedAtMs: at[18] as number,
-    validUntilMs: at[19] as number,
-    scheduledAtMs: at[20] as number | null,
-    atMs: (at[18] as number) + (at[21] as number),
-  };
 }
