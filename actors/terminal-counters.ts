@@ -16,9 +16,21 @@ export function countTerminalEvent(event: Pick<DeliveryEvent, 'carrier' | 'categ
   if (status !== undefined) counterOf(event.carrier, event.category, status).inc();
 }
 
-/** All of a carrier stand at 0 from the beginning; carrier-counters.ts says why. */
-export function registerTerminalCounters(carrier: string): void {
-  for (const category of categories) for (const status of endsOfSending) counterOf(carrier, category, status).inc(0);
+/** Of all that submit_sm_resp may say, what tells of the contract. */
+const watchedStatuses = ['ESME_ROK', 'ESME_RTHROTTLED', 'ESME_RMSGQFUL'];
+
+/**
+ * The counters of one carrier that somebody is alerted by stand at 0 from the beginning: of a series that begins with
+ * its first burst no rate shows that burst, and the alert would be silent in the very minute it is for.
+ */
+export function beginCounters(carrier: string): void {
+  for (const status of watchedStatuses) metrics.submitResponses.inc({ carrier, status }, 0);
+  for (const category of categories) {
+    for (const status of endsOfSending) counterOf(carrier, category, status).inc(0);
+    metrics.carrierUnknown.inc({ carrier, category }, 0);
+    metrics.resentByPolicy.inc({ carrier, category }, 0);
+  }
+  metrics.reconnects.inc({ carrier }, 0);
 }
 
 function counterOf(carrier: string, category: DeliveryEvent['category'], status: MessageStatus): Counter {

@@ -42,7 +42,7 @@ export const carrierLimits = {
     replayIndexEntriesMax: 500_000,
     /**
      * Segments an actor remembers for their receipts before it must query the event store: 200,000 × ~80 B for the ids,
-     * and packed fields for their events: up to 220 B each at seven eighths of 192 × 256 KiB; ~170 B are usual.
+     * and packed fields for their events: up to 220 B each at seven eighths of 192 × 256 KiB; ~180 B are usual.
      */
     outstandingMax: 200_000,
     outstandingMemory: { chunkBytes: 256 * 1024, chunksMax: 192 },

@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Refusal } from '../carrier/in-flight/facts.ts';
 import type { InFlightMessage } from '../carrier/in-flight/in-flight-message.ts';
 import type { Outcome } from '../carrier/outcome/outcome.ts';
+import type { Pacing } from '../carrier/pacing/pacing.ts';
 
 /** Published again after this long, although nothing has changed. */
 const sameAgainMs = 1_000;
@@ -121,4 +122,29 @@ function wordsOf(outcome: Outcome): string {
   if ('slower' in outcome && outcome.slower) words.push('less of its rate');
   if ('goesElsewhere' in outcome && outcome.goesElsewhere) words.push('the message goes elsewhere');
   return words.join(', ');
+}
+
+/** The pacing of a carrier as the settlement changes it, with a note for each change: a lower rate, the begin of a pause. */
+export function watchPacing(
+  pace: Pick<Pacing, 'pauseUntil' | 'slowDown' | 'ratePerS'>,
+  decided: DecisionRing,
+  clock: Clock,
+): Pick<Pacing, 'pauseUntil' | 'slowDown'> {
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
+  return {
+    pauseUntil(atMs) {
+      pace.pauseUntil(atMs);
+      const nowMs = clock.monotonicMs();
+      // Every answer of a burst asks for the same rest.
+      if (nowMs >= pausedUntilMs) decided.note('pace', `paused for ${Math.round(atMs - nowMs)} ms`);
+      pausedUntilMs = Math.max(pausedUntilMs, atMs);
+    },
+    slowDown(nowMs, by) {
+      const before = pace.ratePerS(nowMs);
+      pace.slowDown(nowMs, by);
+      const after = pace.ratePerS(nowMs);
+      if (after < before)
+        decided.note('pace', `cut from ${before.toFixed(1)} to ${after.toFixed(1)} segments a second`);
+    },
+  };
 }

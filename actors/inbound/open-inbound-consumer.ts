@@ -15,8 +15,7 @@ import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import { InboundConsumer } from './inbound-consumer.ts';
 import { lastSenderTo } from './owners.ts';
-import { sendReply } from './reply.ts';
-import { ReplyTurns } from './reply-turns.ts';
+import { sendReply, ReplyTurns } from './reply.ts';
 import { InboundPublisher } from './inbound-publisher.ts';
 import { TextBucket } from './text-bucket.ts';
 

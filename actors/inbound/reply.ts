@@ -2,7 +2,10 @@
 // over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
 // so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
 // opt-out that it confirms does not block it.
+import { createHash } from 'node:crypto';
+import type { KV } from '@nats-io/kv';
 import { type PublishParts, publishNow, buildMessage } from '../../acceptance/accept.ts';
+import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import { type AccountId, type MessageId, derivedMessageId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Keyword } from '../../model/keyword.ts';
@@ -14,7 +17,6 @@ import { RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { ReplyTurns } from './reply-turns.ts';
 
 export type Reply = {
   readonly accountId: AccountId;
@@ -102,3 +104,31 @@ export function messageOfReply(reply: Reply): Message {
 }
 
 const { replyValidityMs } = limits.inbound;
+
+/**
+ * The first asker of a keyword's answer: one entry of the bucket `inbound` per minute, written by compare-and-set, so
+ * that repeats and other nodes find the same moment. It expires after a day; only then could a repeat be answered again.
+ */
+export class ReplyTurns {
+  readonly #bucket: KV;
+
+  constructor(bucket: KV) {
+    this.#bucket = bucket;
+  }
+
+  /**
+   * The moment that was first said of this turn: `atMs`, unless an earlier one was written. Rejects when it is not
+   * known.
+   */
+  async firstOf(turn: string, atMs: number): Promise<number> {
+    const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
+    if ((await replace(this.#bucket, key, String(atMs), 0)) !== 'conflict') return atMs;
+    const { entry } = await readEntry(this.#bucket, key);
+    const firstAtMs = Number(entry?.string());
+    // A replica that does not have it yet.
+    if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {
+      throw new RetryLater('who asked first is not known yet', limits.bus.nakDelayMsMax);
+    }
+    return firstAtMs;
+  }
+}

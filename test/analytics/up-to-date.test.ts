@@ -2,7 +2,7 @@
 // EVENTS than the recorder holds, and several nodes of which one records. Everybody who asks is asked with: ClickHouse
 // as a server over the real engine, a real nats-server.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { lookUpReceipt } from '../../actors/carrier/receipts/receipt-look-up.ts';
+import { lookUpReceipt } from '../../actors/carrier/receipts/receipts.ts';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
   type FindWriterReply,

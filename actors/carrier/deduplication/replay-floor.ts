@@ -10,7 +10,6 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
-import type { ConsumerUptime } from './consumer-uptime.ts';
 import type { EventSequence } from './event-sequence.ts';
 import type { ReplayIndex } from './replay-index.ts';
 
@@ -160,6 +159,34 @@ export class ReplayFloor {
     await this.#floors.write(this.#parts.carrier, record);
     this.#stored = record;
     this.#storedAtMs = this.#parts.clock.monotonicMs();
+  }
+}
+
+/**
+ * Time in which the lanes' consumers were heard. An ack that was sent while they were not may be lost, and its record
+ * comes again when they are back, however long that takes: so what is remembered for lost acks is forgotten by this time.
+ */
+export class ConsumerUptime {
+  readonly #clock: Clock;
+  #ms = 0;
+  #lookedAtMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#lookedAtMs = clock.monotonicMs();
+  }
+
+  /** As of the last look. */
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** Called every few seconds: what passed since the last look counts when all were heard. */
+  look(isHeard: boolean): number {
+    const nowMs = this.#clock.monotonicMs();
+    if (isHeard) this.#ms += nowMs - this.#lookedAtMs;
+    this.#lookedAtMs = nowMs;
+    return this.#ms;
   }
 }
 

@@ -3,11 +3,14 @@
 // kept in one canonical form; a receipt's id is tried in each reading, the one that worked last first, and a
 // match counts only when the recipient is the same. Readings in which this carrier's ids never had to be read are tried
 // no more after a while: in one of those an old receipt can name a newer message to the same number.
+import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
+import { metrics } from '../../../platform/telemetry.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 import { SubmitStore } from './submit-store.ts';
 
@@ -18,6 +21,7 @@ export type Match =
   /** Its receipt was here before. */
   | { readonly repeated: true };
 
+const allReadings: readonly IdReading[] = ['raw', 'hex', 'decimal'];
 /** After the first receipt a segment is remembered this long, to recognise the second as a repeat. */
 const settledSpanMs = 60_000;
 /** So many matches that only one reading gives, all in the same one: from then on the others are tried no more. */
@@ -47,7 +51,7 @@ export class Outstanding {
   constructor(form: IdForm, clock: Clock = systemClock, onLearnt: (reading: IdReading) => void = () => {}) {
     this.#form = form;
     this.#isLearning = form === 'auto';
-    this.#readings = form === 'auto' ? ['raw', 'hex', 'decimal'] : [form];
+    this.#readings = form === 'auto' ? [...allReadings] : [form];
     this.#onLearnt = onLearnt;
     this.#settled = new RotatingMap(settledSpanMs, limits.carrier.outstandingMax, clock);
     this.#store = new SubmitStore(
@@ -195,4 +199,20 @@ export class Outstanding {
     if (this.#form !== 'auto') return;
     this.#readings = [reading, ...this.#readings.filter((each) => each !== reading)];
   }
+}
+
+/** By carrier; one per configured carrier, in the thread that hosts it. */
+const known = new Map<string, Set<IdReading>>();
+
+/**
+ * Tells operators in which form a carrier writes the ids of its receipts: with `receipt_id: auto` it is learnt, and a
+ * carrier that changes it is worth knowing about. One line for each form, not one per change.
+ */
+export function receiptFormLearnt({ name, receiptId }: CarrierConfig, form: IdReading): void {
+  for (const each of allReadings) metrics.receiptIdForm.set({ carrier: name, form: each }, each === form ? 1 : 0);
+  const before = known.get(name) ?? new Set();
+  if (receiptId !== 'auto' || before.has(form)) return;
+  known.set(name, before.add(form));
+  const also = [...before].filter((each) => each !== form);
+  log.info({ carrier: name, form, ...(also.length > 0 ? { also } : {}) }, 'the form of receipt ids was learnt');
 }

@@ -2,7 +2,8 @@
 // its event is durable, or the receipt itself is parked. A receipt may overtake its response, come twice, come
 // on another bind, come after a restart, or come for a submit whose outcome nobody knew. One that says "unknown" is
 // told and ends nothing: the submit goes on waiting for its last receipt.
-import type { FindSubmittedReply } from '../../../analytics/contract.ts';
+import { type FindSubmitted, type FindSubmittedReply, querySubjects } from '../../../analytics/contract.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../../model/delivery-event.ts';
 import { canonical } from '../../../model/carrier-message-id.ts';
@@ -17,6 +18,7 @@ import { commandStatus } from '../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
+import { queryEventStore } from '../../ask-event-store.ts';
 import type { Outstanding } from './outstanding.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 import type { Resend } from '../outcome/resend.ts';
@@ -124,15 +126,11 @@ export class Receipts {
     }
   }
 
-  onUnknown(unknown: DeliveryEvent): void {
-    this.#parts.unknown.add(unknown);
-  }
-
   /** Another incarnation or another node has written what became of a submit, after it was submitted. */
   learn(event: DeliveryEvent): void {
     // Said by a receipt: the submit is known, and its last receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
-    if (event.kind === 'unknown' || event.kind === 'resent') return this.onUnknown(event);
+    if (event.kind === 'unknown' || event.kind === 'resent') return this.#parts.unknown.add(event);
     if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
     // Refused late: it has no id, and no receipt that comes is its own.
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
@@ -304,4 +302,19 @@ export function withNumbers(
   const recipient = recipientOf(source, sourceTon) ?? plain;
   const swapped = recipientOf(destination, destinationTon);
   return swapped === null || swapped === recipient ? { ...receipt, recipient } : { ...receipt, recipient, swapped };
+}
+
+/**
+ * Asks the event store for the submit a receipt belongs to, when memory does not hold it: it is older than the replay
+ * window, or another node submitted it. `carrierMessageIds`: what its id may stand for, likeliest first.
+ */
+export function lookUpReceipt(
+  bus: Pick<Bus, 'connection'>,
+  carrier: string,
+  { recipient, swapped }: Pick<KnownReceipt, 'recipient' | 'swapped'>,
+  carrierMessageIds: readonly string[],
+): Promise<FindSubmittedReply> {
+  const recipients = swapped === undefined ? [recipient] : [recipient, swapped];
+  const query: FindSubmitted = { carrier, recipients, carrierMessageIds };
+  return queryEventStore<FindSubmittedReply>(bus, querySubjects.findSubmitted, query);
 }

@@ -1,8 +1,7 @@
 // The decisions a carrier remembers: the newest so many, in order, in pieces, and no flood of them where the same is
 // decided again and again.
 import { describe, expect, it } from 'vitest';
-import { DecisionRing } from '../../../actors/flight/decision-ring.ts';
-import { watchPacing } from '../../../actors/flight/watch-pacing.ts';
+import { DecisionRing, watchPacing } from '../../../actors/flight/decision-ring.ts';
 import { deliveryEvent } from '../../../model/delivery-event.ts';
 import { messageWith } from '../../support/messages.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 // STOP, START and HELP: in effect at the entry points and told, for whom they hold, and how they are answered.
 import { afterEach, describe, expect, test } from 'vitest';
-import { ReplyTurns } from '../../../actors/inbound/reply-turns.ts';
+import { ReplyTurns } from '../../../actors/inbound/reply.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { type MessageId, timeOfMessageId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';

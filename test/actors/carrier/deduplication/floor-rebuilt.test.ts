@@ -4,9 +4,12 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
-import { ConsumerUptime } from '../../../../actors/carrier/deduplication/consumer-uptime.ts';
+import {
+  ConsumerUptime,
+  ReplayFloor,
+  type ReplayFloorParts,
+} from '../../../../actors/carrier/deduplication/replay-floor.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
-import { ReplayFloor, type ReplayFloorParts } from '../../../../actors/carrier/deduplication/replay-floor.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
 import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';

@@ -54,7 +54,7 @@ test('a receipt that comes during the replay is its own segment’s, not that of
   clock.advance(60_000);
   expect(asked).toBe(0);
   outstanding.add(eventOfMessage(message, { kind: 'submitted', segment: 2, carrierMessageId: '77', atMs: 1 }));
-  receipts.onUnknown(eventOfMessage(message, { kind: 'unknown', segment: 1, atMs: 1 }));
+  receipts.learn(eventOfMessage(message, { kind: 'unknown', segment: 1, atMs: 1 }));
   receipts.open();
 
   await until('the answer', () => answers.length === 1);
