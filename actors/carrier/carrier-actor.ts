@@ -18,7 +18,7 @@ import { ThrottlingEpisode } from './pacing/throttling-episode.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
 import type { EventPosition } from './deduplication/replay-index.ts';
 import { replayEvents } from './deduplication/replay.ts';
-import { type SharedCarrier, sharedCarrier } from './multi-node/shared-carrier.ts';
+import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
 import { contractNow, reportOf, standDown, followCommands } from './follow-commands.ts';
 
 /** Gauges, and messages whose validity ends while nothing else happens. */

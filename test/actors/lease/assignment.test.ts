@@ -2,8 +2,7 @@
 // contract, split into whole segments that add up to it whoever holds what.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { shareOf, shareOfBind } from '../../../actors/lease/contract-share.ts';
-import { type AssignableBind, assignBinds } from '../../../actors/lease/assignment.ts';
+import { shareOf, shareOfBind, type AssignableBind, assignBinds } from '../../../actors/lease/assignment.ts';
 
 const graceMs = 2_000;
 const salt = 'alpha submits';

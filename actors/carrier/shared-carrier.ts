@@ -1,54 +1,22 @@
 // A carrier's life among other nodes: opens the binds it has a lease of, paces to their share of the contract, takes
 // work while it can send any, and follows what the others write. What it cannot send it gives back for them. It agrees
 // with nobody itself (actors/lease/), and alone there is no such part.
-import type { Bus } from '../../../cluster/bus/connect.ts';
-import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
-import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
-import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import type { Clock } from '../../../platform/clock.ts';
-import { ignoring } from '../../../platform/errors.ts';
-import { limits } from '../../../platform/limits.ts';
-import { log } from '../../../platform/log.ts';
-import { metrics } from '../../../platform/telemetry.ts';
-import type { CarrierHealthView } from '../../../policy/contract.ts';
-import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
-import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from '../../lease/contract.ts';
-import { shareOf } from '../../lease/contract-share.ts';
-import { bindKey } from '../../lease/lease-records.ts';
-import type { CarrierBinds } from '../binds/binds.ts';
-import type { ReplayFloor } from '../deduplication/replay-floor.ts';
-import type { EventPosition } from '../deduplication/replay-index.ts';
-import type { CarrierHealth } from '../failover/health.ts';
-import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
-import { type Pacing, contractOf } from '../pacing/pacing.ts';
-import type { Receipts } from '../receipts/receipts.ts';
-import type { Sender } from '../submit/sender.ts';
-import type { ClusterClaims } from './cluster-claims.ts';
-import { type Following, followEvents } from './follow.ts';
-
-/** The parts of one carrier that its life among other nodes moves. */
-type Made = {
-  readonly carrier: CarrierConfig;
-  readonly clock: Clock;
-  readonly floor: ReplayFloor;
-  readonly events: EventWriter;
-  readonly receipts: Receipts;
-  readonly binds: CarrierBinds;
-  readonly pacing: Pacing;
-  readonly sender: Sender;
-  readonly messages: MessagesInFlight;
-  readonly health: CarrierHealth;
-  /** Null where there are no other nodes. */
-  readonly shared: ClusterClaims | null;
-};
-
-type Given = {
-  readonly bus: Bus;
-  readonly simulated: SimulatedPorts;
-  readonly leases: BindLeases;
-  /** How the carrier does on the node where it does best. */
-  readonly carriers: CarrierHealthView;
-};
+import { type BindConfig, bindsOf } from '../../config/configuration.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { CarrierHealthView } from '../../policy/contract.ts';
+import { everyCarrierIsGood } from '../../policy/routing/avoid.ts';
+import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from '../lease/contract.ts';
+import { shareOf } from '../lease/assignment.ts';
+import { bindKey } from '../lease/lease-records.ts';
+import type { EventPosition } from './deduplication/replay-index.ts';
+import type { AssembledCarrier, CarrierActorParts } from './assemble.ts';
+import { contractOf } from './pacing/pacing.ts';
+import type { ClusterClaims } from './multi-node/cluster-claims.ts';
+import { type Following, followEvents } from './multi-node/follow.ts';
 
 type Work = {
   /** Takes work. */
@@ -59,14 +27,18 @@ type Work = {
   readonly signal: AbortSignal;
 };
 
-type SharedCarrierParts = Given & Work & { readonly made: Made; readonly claims: ClusterClaims };
+type SharedCarrierParts = Pick<CarrierActorParts, 'bus' | 'simulated'> &
+  Work & {
+    readonly leases: BindLeases;
+    /** How the carrier does on the node where it does best. */
+    readonly carriers: CarrierHealthView;
+    readonly made: AssembledCarrier;
+    readonly claims: ClusterClaims;
+  };
 
 /** Null where there are no other nodes. */
-export function sharedCarrier(
-  { bus, simulated, leases, carriers = everyCarrierIsGood }: Pick<Given, 'bus' | 'simulated'> & Partial<Given>,
-  made: Made,
-  work: Work,
-): SharedCarrier | null {
+export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
+  const { bus, simulated, leases, carriers = everyCarrierIsGood } = given;
   const claims = made.shared;
   if (claims === null || leases === undefined) return null;
   return new SharedCarrier({ bus, simulated, leases, carriers, made, claims, ...work });
