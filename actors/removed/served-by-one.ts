@@ -14,17 +14,7 @@ export type ServingRemoved = RemovedCarrier & {
   cut(): void;
 };
 
-export function servedByOne(
-  leases: BindLeases,
-  carrier: string,
-  begin: () => Promise<ServingRemoved>,
-  clock: Clock = systemClock,
-): RemovedCarrier {
-  const one = new ServedByOne(leases, carrier, begin, clock);
-  return { stop: () => one.stop() };
-}
-
-class ServedByOne {
+export class ServedByOne implements RemovedCarrier {
   readonly #begin: () => Promise<ServingRemoved>;
   readonly #carrier: string;
   readonly #clock: Clock;
@@ -35,7 +25,7 @@ class ServedByOne {
   #running: ServingRemoved | null = null;
   #settling: Promise<void> | null = null;
 
-  constructor(leases: BindLeases, carrier: string, begin: () => Promise<ServingRemoved>, clock: Clock) {
+  constructor(leases: BindLeases, carrier: string, begin: () => Promise<ServingRemoved>, clock: Clock = systemClock) {
     this.#begin = begin;
     this.#carrier = carrier;
     this.#clock = clock;

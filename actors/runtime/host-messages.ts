@@ -13,12 +13,10 @@ import type { DumpSettings } from '../flight/dumps.ts';
 /** What a change of the configuration may change in a running thread. */
 export type HostCarriers = {
   readonly carriers: readonly CarrierConfig[];
-  /** Every carrier there is, also those of other threads; left out: nobody knows. */
-  readonly configured?: readonly string[];
   readonly moves: FailoverPolicy;
   readonly country: CountryRules;
-  /** What no account may send; left out: nothing. */
-  readonly content?: ContentRules;
+  /** What no account may send. */
+  readonly content: ContentRules;
 };
 
 /** What stays as it is as long as the process lives, and is the same for all its threads. */
@@ -27,17 +25,19 @@ export type HostSettings = {
   readonly natsUrl: string;
   /** The first one seals, all of them open. */
   readonly bodyKeys: readonly Uint8Array[];
-  /** Who this process is among the nodes that share the bus; null or left out: there are no others. */
-  readonly shared?: SharedBus | null;
-  readonly accountQueueMax?: AccountQueueMax;
+  /** Who this process is among the nodes that share the bus; null: there are no others. */
+  readonly shared: SharedBus | null;
+  readonly accountQueueMax: AccountQueueMax;
   /** Where lost sessions leave what was recorded of them. */
-  readonly flightDumps?: DumpSettings | null;
+  readonly flightDumps: DumpSettings | null;
 };
 
 /** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
 export type HostTask = HostCarriers &
   HostSettings & {
     readonly name: string;
+    /** Every carrier there is, also those of other threads. */
+    readonly configured: readonly string[];
     /** Shared memory of the process: every thread reads the same. */
     readonly registries: readonly RegistryVersionEvent[];
     readonly port: MessagePort;
@@ -54,7 +54,7 @@ export type SharedBus = {
 
 export type ToHost =
   /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
-  | (HostCarriers & { readonly type: 'configure' })
+  | (HostCarriers & { readonly type: 'configure'; readonly configured: readonly string[] })
   | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
   | ToLinked;
 

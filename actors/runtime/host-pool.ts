@@ -3,7 +3,6 @@
 // policy says. Drain is a message; abort is the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import type { MetricObject } from '../../platform/telemetry.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -15,9 +14,6 @@ import { systemRandom } from '../../platform/random.ts';
 import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
-import type { ContentRules } from '../../policy/admission/content-rules.ts';
-import type { CountryRules } from '../../policy/country/contract.ts';
-import type { FailoverPolicy } from '../carrier/failover/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { FromHost, HostCarriers, HostSettings, HostTask, ToHost } from './host-messages.ts';
 
@@ -41,7 +37,6 @@ type Host = {
   status: readonly CarrierStatus[];
 };
 
-const noContentRules: ContentRules = { words: [], linksDenied: [], linksAllowed: [] };
 const threadMemoryMbDefault = 1_024;
 /** A thread that dies at once each time is tried more often than a role: no other one serves its carriers. */
 const restartFailedEveryMs = 10_000;
@@ -52,16 +47,14 @@ export class HostPool {
   readonly #pool: Piscina;
   readonly #hosts: Host[];
   readonly #requests = new MetricsRequests();
-  #moves: FailoverPolicy;
-  #country: CountryRules;
-  #content: ContentRules;
+  /** As it is configured now; which thread has which carrier, the hosts know. */
+  #rules: Omit<HostCarriers, 'carriers'>;
   #stopping = false;
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
-    this.#moves = options.moves;
-    this.#country = options.country;
-    this.#content = options.content ?? noContentRules;
+    const { moves, country, content } = options;
+    this.#rules = { moves, country, content };
     const shares = assignHosts(options.carriers, options.threads);
     this.#pool = new Piscina({
       filename: new URL('./host.ts', import.meta.url).href,
@@ -114,15 +107,8 @@ export class HostPool {
   }
 
   /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
-  configure(
-    carriers: readonly CarrierConfig[],
-    moves: FailoverPolicy,
-    country: CountryRules,
-    content: ContentRules = noContentRules,
-  ): void {
-    this.#moves = moves;
-    this.#country = country;
-    this.#content = content;
+  configure({ carriers, ...rules }: HostCarriers): void {
+    this.#rules = rules;
     for (const host of this.#hosts) {
       host.carriers = host.carriers.map((own) => carriers.find(({ name }) => name === own.name) ?? own);
     }
@@ -132,7 +118,7 @@ export class HostPool {
       if (lightest !== undefined) lightest.carriers = [...lightest.carriers, carrier];
     }
     for (const host of this.#hosts) {
-      const given = { carriers: host.carriers, configured: this.#configured, moves, country, content };
+      const given = { ...rules, carriers: host.carriers, configured: this.#configured };
       host.port?.postMessage({ type: 'configure', ...given } satisfies ToHost);
     }
   }
@@ -181,14 +167,7 @@ export class HostPool {
 
   async #runOnce(host: Host, onReady: () => void): Promise<void> {
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const {
-      simulated,
-      natsUrl,
-      bodyKeys,
-      flightDumps = null,
-      accountQueueMax = accountQueueMaxDefault,
-    } = this.#options;
-    const { shared = null } = this.#options;
+    const { simulated, natsUrl, bodyKeys, flightDumps, accountQueueMax, shared } = this.#options;
     host.port = ours;
     host.abort = new AbortController();
     ours.on('message', (message: FromHost) => {
@@ -201,20 +180,9 @@ export class HostPool {
     });
     const { name, carriers } = host;
     const task: HostTask = {
-      name,
-      carriers,
-      configured: this.#configured,
-      moves: this.#moves,
-      country: this.#country,
-      content: this.#content,
-      registries: this.#options.registries(),
-      simulated,
-      natsUrl,
-      bodyKeys,
-      shared,
-      accountQueueMax,
-      flightDumps,
-      port: theirs,
+      ...this.#rules,
+      ...{ name, carriers, configured: this.#configured, registries: this.#options.registries(), port: theirs },
+      ...{ simulated, natsUrl, bodyKeys, shared, accountQueueMax, flightDumps },
     };
     try {
       await this.#pool.run(task, { transferList: [theirs], signal: host.abort.signal });

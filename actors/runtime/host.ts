@@ -4,7 +4,6 @@ import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { takeFromFallback } from '../../cluster/bus/dead-letter-fallback.ts';
-import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { type ClusterClock, clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openDirectory } from '../../directory/directory.ts';
@@ -57,8 +56,8 @@ export default async function host(task: HostTask): Promise<void> {
         carrier,
         simulated,
         weightOf: (accountId) => directory.account(accountId as AccountId)?.weight ?? 1,
-        accountQueueMax: task.accountQueueMax ?? accountQueueMaxDefault,
-        flightDumps: task.flightDumps ?? null,
+        accountQueueMax: task.accountQueueMax,
+        flightDumps: task.flightDumps,
         bus,
         publisher,
         cipher,
@@ -66,7 +65,7 @@ export default async function host(task: HostTask): Promise<void> {
         leases,
         clock,
         carriers,
-        isConfigured: (name) => configured.size === 0 || configured.has(name),
+        isConfigured: (name) => configured.has(name),
         moves,
         commands: commands.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
@@ -88,11 +87,13 @@ export default async function host(task: HostTask): Promise<void> {
     port.on('message', (message: ToHost) => {
       if (message.type === 'ask') void answerMetrics(message.id, send);
       if (message.type === 'registry') registries.apply(message.registryUpdate);
-      if (message.type === 'configure') configured = new Set(message.configured);
-      if (message.type === 'configure') gates = lateGates(message.country, registries.current, directory);
-      if (message.type === 'configure') numbers = addressForms(message.country);
-      if (message.type === 'configure') inboundConsumer?.configure(message.country, message.content);
-      if (message.type === 'configure') void hosted.configure(message.carriers, message.moves);
+      if (message.type === 'configure') {
+        configured = new Set(message.configured);
+        gates = lateGates(message.country, registries.current, directory);
+        numbers = addressForms(message.country);
+        inboundConsumer?.configure(message.country, message.content);
+        void hosted.configure(message.carriers, message.moves);
+      }
       if (message.type === 'drain') void drain(message.deadlineMs).then(resolve);
     });
   });
@@ -115,14 +116,8 @@ export default async function host(task: HostTask): Promise<void> {
 
   await hosted.start(task.carriers, task.moves);
   beside = await takeFromFallback(bus, publisher);
-  inboundConsumer = await openInboundConsumer({
-    bus,
-    publisher,
-    cipher,
-    directory,
-    country: task.country,
-    content: task.content,
-  });
+  const { country, content } = task;
+  inboundConsumer = await openInboundConsumer({ bus, publisher, cipher, directory, country, content });
   send({ type: 'ready' });
   status();
   const stopStatus = systemClock.every(statusEveryMs, status);
@@ -133,13 +128,13 @@ export default async function host(task: HostTask): Promise<void> {
 
 /** Who may open which bind, where there are other nodes. */
 async function leasesOf({ name: thread, shared }: HostTask, bus: Bus, clock: ClusterClock): Promise<BindLeases> {
-  if (shared === undefined || shared === null) return singleNodeLeases;
+  if (shared === null) return singleNodeLeases;
   const { node, place, process, replicas } = shared;
   return openLeases(bus, { node, thread, place, process }, replicas, systemClock, () => clock.agrees);
 }
 
 /** The time that the nodes agree on; this machine's own where there are no others. */
 async function clockOf({ shared }: HostTask, bus: Bus): Promise<ClusterClock> {
-  if (shared === undefined || shared === null) return ownClock();
+  if (shared === null) return ownClock();
   return clusterClock(bus, { node: shared.node, replicas: shared.replicas });
 }

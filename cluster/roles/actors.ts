@@ -8,7 +8,7 @@ import { openLeases } from '../../actors/lease/lease-keeper.ts';
 import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
-import { leasesWhenNeeded, servedByOne } from '../../actors/removed/served-by-one.ts';
+import { ServedByOne, leasesWhenNeeded } from '../../actors/removed/served-by-one.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -109,7 +109,7 @@ runRole('actors', async ({ env }) => {
     isConfigured: (name) => rules.isConfigured(name),
     unservedMs: settings.ownBus ? 0 : limits.removedCarriers.unservedMs,
     serve: async (name) =>
-      servedByOne(await removedLeases.open(), name, () =>
+      new ServedByOne(await removedLeases.open(), name, () =>
         serveRemoved(name, {
           bus,
           cipher: bodyCipher(bodyKeys.keys),
@@ -133,7 +133,8 @@ runRole('actors', async ({ env }) => {
     configure: async (next) => {
       inEffect = next;
       releases?.rules.configure(routingRules(next));
-      return pool.configure(next.carriers, next.routing, next.country, next.content);
+      const { carriers, country, content } = next;
+      return pool.configure({ carriers, moves: next.routing, country, content });
     },
     health: () => {
       const down = pool.hostsDown;

@@ -7,7 +7,7 @@ import { movedTo } from '../../actors/carrier/failover/reroute.ts';
 import { openLeases } from '../../actors/lease/lease-keeper.ts';
 import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { type RemovedCarrierParts, serveRemoved } from '../../actors/removed/removed-carrier.ts';
-import { servedByOne } from '../../actors/removed/served-by-one.ts';
+import { ServedByOne } from '../../actors/removed/served-by-one.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { carrierHealth } from '../../cluster/bus/carrier-heartbeat.ts';
@@ -155,7 +155,7 @@ test('of two nodes one serves it; when that one is cut off the other goes on, an
       const bus = await connectBus(proxy.url, name);
       const leases = await openLeases(bus, { node: name, thread: 'removed', place: name, process: name });
       const rules = rulesOf([carrierWith(harness.simulator)], ['alpha']);
-      const served = servedByOne(leases, 'gone', async () => {
+      const served = new ServedByOne(leases, 'gone', async () => {
         const one = await serveRemoved('gone', removedParts(bus, rules));
         serving.push(name);
         most = Math.max(most, serving.length);
@@ -271,7 +271,7 @@ async function removedCarriers(
     bus,
     isConfigured: (name) => rules.isConfigured(name),
     unservedMs,
-    serve: async (name) => servedByOne(singleNodeLeases, name, () => serveRemoved(name, removedParts(bus, rules))),
+    serve: async (name) => new ServedByOne(singleNodeLeases, name, () => serveRemoved(name, removedParts(bus, rules))),
   });
   ends.push(() => removed.stop());
   return removed;

@@ -6,6 +6,7 @@ import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.t
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { watchStreams } from '../../cluster/bus/stream-gauges.ts';
 import { messageOf } from '../../platform/errors.ts';
+import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
 type OperatorCommand = { drain?: number; inThread?: number; expression?: string; restarts?: boolean };
@@ -22,6 +23,8 @@ inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 2_000 };
 const options: HostPoolOptions = {
   moves,
+  content: { words: [], linksDenied: [], linksAllowed: [] },
+  accountQueueMax: accountQueueMaxDefault,
   country: { callingCode: '+880', nationalLengths: [10], prefixes: {}, trunkPrefix: '0' },
   registries: () => [],
   carriers,
@@ -29,8 +32,8 @@ const options: HostPoolOptions = {
   natsUrl,
   bodyKeys: [Buffer.from(bodyKey, 'base64')],
   threads,
-  flightDumps,
-  shared,
+  flightDumps: flightDumps ?? null,
+  shared: shared ?? null,
   threadMemoryMb,
 };
 let pool = new HostPool(options);
