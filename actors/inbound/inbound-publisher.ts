@@ -47,18 +47,14 @@ const noKeywords: KeywordRules = { stop: {}, start: {}, help: {} };
 
 export class InboundPublisher {
   readonly #parts: InboundPublisherParts;
-  #forms: AddressForms;
-  #keywords: KeywordRules;
-  #read: KeywordReader;
-
-  #blocked: ReturnType<typeof contentRulesGate>;
+  #forms!: AddressForms;
+  #keywords!: KeywordRules;
+  #read!: KeywordReader;
+  #blocked!: ReturnType<typeof contentRulesGate>;
 
   constructor(parts: InboundPublisherParts, country: CountryRules, content?: ContentRules) {
     this.#parts = parts;
-    this.#blocked = contentRulesGate(content);
-    this.#forms = addressForms(country);
-    this.#keywords = country.keywords ?? noKeywords;
-    this.#read = keywordReader(this.#keywords);
+    this.configure(country, content);
   }
 
   /** The configuration changed. */

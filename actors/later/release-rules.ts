@@ -15,10 +15,10 @@ import { type RouterOptions, type Router, router } from '../../policy/routing/ro
 export class ReleaseRules {
   readonly #cipher: BodyCipher;
   readonly #health: CarrierHealthView;
-  readonly #portedTo: RouterOptions['portedTo'];
-  #router: Router;
+  readonly #portedTo: NonNullable<RouterOptions['portedTo']>;
+  #router!: Router;
   /** The national tables each carrier understands. */
-  #carriers: ReadonlyMap<string, readonly NationalLanguage[]>;
+  #carriers!: ReadonlyMap<string, readonly NationalLanguage[]>;
 
   constructor(
     rules: RoutingRules,
@@ -29,14 +29,13 @@ export class ReleaseRules {
     this.#cipher = cipher;
     this.#health = health;
     this.#portedTo = portedTo;
-    this.#carriers = tablesOf(rules);
-    this.#router = this.#routerOf(rules);
+    this.configure(rules);
   }
 
   /** The configuration changed while messages waited. */
   configure(rules: RoutingRules): void {
-    this.#carriers = tablesOf(rules);
-    this.#router = this.#routerOf(rules);
+    this.#carriers = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
+    this.#router = router(rules, numberPlan(rules.country), { health: this.#health, portedTo: this.#portedTo });
   }
 
   /** What is published to its subject. Most messages go as they are, undecoded: a million may be due in one minute. */
@@ -76,13 +75,4 @@ export class ReleaseRules {
   canceled(payload: Uint8Array, nowMs: number): DeliveryEvent {
     return canceledEvent(decodeMessage(payload, this.#cipher), nowMs);
   }
-
-  #routerOf(rules: RoutingRules): Router {
-    const options = { health: this.#health, ...(this.#portedTo === undefined ? {} : { portedTo: this.#portedTo }) };
-    return router(rules, numberPlan(rules.country), options);
-  }
-}
-
-function tablesOf(rules: RoutingRules): ReadonlyMap<string, readonly NationalLanguage[]> {
-  return new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
 }

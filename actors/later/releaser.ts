@@ -22,7 +22,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { DueSeconds } from './due-seconds.ts';
 import type { ReleaseRules } from './release-rules.ts';
 
-type OpenSecond = { readonly consumption: Consumption; readonly openedAtMs: number; held: number };
+type OpenSecond = { consumption: Consumption | null; openedAtMs: number; held: number };
 
 const lookEveryMs = 250;
 /** A second is looked at until this long after it ended: its last records may have been published just now. */
@@ -40,7 +40,7 @@ const closeAgainMs = 200;
 /** Cancels of an hour are kept this long behind it: longer than any two clocks differ. */
 const hoursKept = 2;
 
-type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond | undefined };
+type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond };
 
 /** What scheduled messages need besides; without it they are released as they were published. */
 export type ScheduledParts = {
@@ -112,7 +112,7 @@ export class LaterReleaser {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#timers) cancel();
-    await Promise.all([...this.#open.values()].map((each) => each.consumption.stop()));
+    await Promise.all([...this.#open.values()].map(async (each) => each.consumption?.stop()));
     this.#open.clear();
     this.#endPublisher.close();
   }
@@ -180,14 +180,16 @@ export class LaterReleaser {
 
   async #openSecond(second: number): Promise<void> {
     if (this.#stopped) return;
-    const consumption = await consumeStream(this.#bus, {
+    const open: OpenSecond = { consumption: null, openedAtMs: 0, held: 0 };
+    open.consumption = await consumeStream(this.#bus, {
       stream: this.#stream,
       consumer: waitConsumer(this.#kind, second),
       prefetch: limits.bus.laterHeldMax,
-      handle: (record) => this.#take(second, record),
+      handle: (record) => this.#take(second, record, open),
       clock: this.#clock,
     });
-    this.#open.set(second, { consumption, openedAtMs: this.#clock.monotonicMs(), held: 0 });
+    open.openedAtMs = this.#clock.monotonicMs();
+    this.#open.set(second, open);
   }
 
   async #closeFinished(now: number, waiting: ReadonlySet<number>): Promise<void> {
@@ -199,24 +201,23 @@ export class LaterReleaser {
       if (hourOf(second) < hourOf(now) && !(await this.#seconds.isEmpty(second))) continue;
       this.#open.delete(second);
       this.#canceled.delete(second);
-      await open.consumption.stop();
+      await open.consumption?.stop();
       await this.#bus.manager.consumers
         .delete(this.#stream, `${this.#kind}_${second}`)
         .catch((error: unknown) => ignoring(error, 'another releaser deleted the consumer of a finished second'));
     }
   }
 
-  #take(second: number, record: JsMsg): void {
+  #take(second: number, record: JsMsg, open: OpenSecond): void {
     const later = readLater(record);
     if (later === null)
       return moveToDead(this.#publisher, record, this.#stream, 'a waiting record without its headers');
-    const open = this.#open.get(second);
-    if (open !== undefined) open.held += 1;
+    open.held += 1;
     if (later.cancelable !== null) return this.#takeScheduled(second, later, record, open);
     this.#releaseWhenDue(later, record, open);
   }
 
-  #takeScheduled(second: number, later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
+  #takeScheduled(second: number, later: ReadLater, record: JsMsg, open: OpenSecond): void {
     let canceled = this.#canceled.get(second);
     if (canceled === undefined) {
       canceled = this.#endCancels(second);
@@ -229,7 +230,7 @@ export class LaterReleaser {
       },
       (error: unknown) => {
         ignoring(error, 'the releaser stops; the record is offered to the next one');
-        if (open !== undefined) open.held -= 1;
+        open.held -= 1;
       },
     );
   }
@@ -248,7 +249,7 @@ export class LaterReleaser {
     throw new Error('stopped');
   }
 
-  #releaseWhenDue(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
+  #releaseWhenDue(later: ReadLater, record: JsMsg, open: OpenSecond): void {
     // A record waits here for two seconds at the most, far less than ack_wait.
     const waitMs = later.dueAtMs - this.#clock.nowMs();
     if (waitMs <= 0) return this.#release(later, record, open);
@@ -256,12 +257,12 @@ export class LaterReleaser {
     this.#clock.after(waitMs, () => this.#releaseWhenDue(later, record, open));
   }
 
-  #release(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
+  #release(later: ReadLater, record: JsMsg, open: OpenSecond): void {
     // A whole second can be due at once: it waits its turn here.
     if (this.#publisher.hasCapacity(later.subject)) return this.#publish(later, record, open);
     if (this.#dueIn(streamOf(later.subject)).push({ later, record, open })) return;
     // More than all open seconds may hold: it comes again.
-    if (open !== undefined) open.held -= 1;
+    open.held -= 1;
     record.nak(limits.bus.nakDelayMsMax);
   }
 
@@ -285,7 +286,7 @@ export class LaterReleaser {
     return due;
   }
 
-  #publish(later: ReadLater, record: JsMsg, open: OpenSecond | undefined): void {
+  #publish(later: ReadLater, record: JsMsg, open: OpenSecond): void {
     const payload = this.#payloadOf(later, record, open);
     if (payload === null) return;
     this.#publisher.publish(
@@ -293,7 +294,7 @@ export class LaterReleaser {
       payload,
       later.releaseId,
       (result) => {
-        if (open !== undefined) open.held -= 1;
+        open.held -= 1;
         if (result.ok) {
           metrics.laterReleased.inc();
           record.ack();
@@ -315,34 +316,31 @@ export class LaterReleaser {
   }
 
   /** Null: the record cannot be read, and DEAD has it. */
-  #payloadOf({ subject, cancelable }: ReadLater, record: JsMsg, open: OpenSecond | undefined): Uint8Array | null {
+  #payloadOf({ subject, cancelable }: ReadLater, record: JsMsg, open: OpenSecond): Uint8Array | null {
     if (cancelable === null || this.#scheduled === null) return record.data;
     try {
       return this.#scheduled.rules.payloadOf(subject, record.data);
     } catch (error) {
-      if (open !== undefined) open.held -= 1;
+      open.held -= 1;
       moveToDead(this.#publisher, record, this.#stream, messageOf(error));
       return null;
     }
   }
 
   /** Acked when its final event is durable. */
-  #endCanceled(record: JsMsg, open: OpenSecond | undefined): void {
-    const leave = () => {
-      if (open !== undefined) open.held -= 1;
-    };
+  #endCanceled(record: JsMsg, open: OpenSecond): void {
     if (this.#scheduled === null) {
-      leave();
+      open.held -= 1;
       return record.ack();
     }
     const { rules, events } = this.#scheduled;
     try {
       events.write(rules.canceled(record.data, this.#clock.nowMs()), (durable) => {
-        leave();
+        open.held -= 1;
         if (durable) record.ack();
       });
     } catch (error) {
-      leave();
+      open.held -= 1;
       moveToDead(this.#publisher, record, this.#stream, messageOf(error));
     }
   }
