@@ -8,7 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { LeaseCache } from './lease-cache.ts';
-import { type Holder, heartbeatKey, encodeHeartbeat, readHeartbeat } from './lease-records.ts';
+import { type Holder, heartbeatKey, encodeRecord, readHeartbeat } from './lease-records.ts';
 
 export type HolderParts = {
   readonly bucket: LeaseStore;
@@ -118,7 +118,7 @@ export class LeaseHolder {
     const incarnation = this.#incarnation;
     try {
       const heartbeat = { ...this.#holder(), epoch: this.#epoch, carriers: carriers() };
-      const written = await bucket.put(this.key, encodeHeartbeat(heartbeat), expected);
+      const written = await bucket.put(this.key, encodeRecord(heartbeat), expected);
       if (this.#leaving) return;
       if (written === 'conflict') await this.#askWhy(incarnation);
       else if (written !== 'unclear') this.#acked(written.revision, beganAtMs);

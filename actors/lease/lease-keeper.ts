@@ -15,7 +15,7 @@ import { LeaseCache } from './lease-cache.ts';
 import { LeaseFailureDetector } from './lease-failure-detector.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import { LeaseWatch } from './lease-watch.ts';
-import { type Holder, heartbeatKey, encodeLease } from './lease-records.ts';
+import { type Holder, heartbeatKey, encodeRecord } from './lease-records.ts';
 
 type Held = { readonly revision: number; leaving: boolean };
 
@@ -267,7 +267,7 @@ export class LeaseKeeper implements BindLeases {
     const { revision, quietSinceMs } = this.#cache.lease(key, this.#clock.monotonicMs());
     carrier.claiming.add(key);
     try {
-      const written = await this.#bucket.put(key, encodeLease({ ...holder, bind: bind.name }), revision);
+      const written = await this.#bucket.put(key, encodeRecord({ ...holder, bind: bind.name }), revision);
       if (typeof written !== 'object') return;
       // This node was declared dead meanwhile: the lease is free, and others know it.
       if (this.#holder.holder?.incarnation !== holder.incarnation) return;

@@ -48,12 +48,8 @@ export function bindKey(carrier: string, identity: readonly (string | number)[],
   return `bind.${carrier}.${digest}-${ordinal}`;
 }
 
-export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
-  return encoder.encode(JSON.stringify({ v: 1, ...heartbeat }));
-}
-
-export function encodeLease(lease: Lease): Uint8Array {
-  return encoder.encode(JSON.stringify({ v: 1, ...lease }));
+export function encodeRecord(record: Heartbeat | Lease): Uint8Array {
+  return encoder.encode(JSON.stringify({ v: 1, ...record }));
 }
 
 export function readHeartbeat(value: Uint8Array | null): Heartbeat | null {
