@@ -26,16 +26,12 @@ export type KeeperOptions = SessionOptions & {
   open?: typeof openSession;
 };
 
-type KeeperHandlers<T> = SessionHandlers<T> & {
+export type KeeperHandlers<T> = SessionHandlers<T> & {
   /** The carrier refused the credentials: an operator must act (alarm). No further attempt until retry(). */
   onStopped(reason: string): void;
   /** The next attempt starts after `delayMs`; `attempt` counts from 1 since the last stable session. */
   onRetry?(attempt: number, delayMs: number, cause: CloseCause): void;
 };
-
-export function keepBind<T>(options: KeeperOptions, handlers: KeeperHandlers<T>): BindKeeper<T> {
-  return new BindKeeper(options, handlers);
-}
 
 export class BindKeeper<T> {
   readonly #options: KeeperOptions;

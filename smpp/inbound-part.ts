@@ -5,8 +5,9 @@ import type { InboundAlphabet } from '../model/inbound-body.ts';
 import type { InboundPart, Tie } from '../model/inbound-part.ts';
 import { type Concatenation, readConcatenation } from '../model/text/concatenation.ts';
 import type { TextRules } from '../model/wire-rules.ts';
-import { type ShortMessagePdu, tlvTag } from './pdu.ts';
+import type { ShortMessagePdu } from './pdu.ts';
 import { fillBitsAfter, unpackSeptets } from './text/packed-septets.ts';
+import { readSar } from './text/wire-segments.ts';
 
 export type AlphabetRules = Pick<TextRules, 'gsm7Form' | 'gsm7DataCoding' | 'ucs2DataCoding' | 'latin1DataCoding'>;
 
@@ -57,14 +58,8 @@ function tieOfHeader(concatenation: Concatenation | undefined): Tie | null {
 }
 
 function tieOfTlvs({ tlvs = [] }: ShortMessagePdu): Tie | null {
-  if (tlvs.length === 0) return null;
-  let [reference, total, part] = [-1, 0, 0];
-  for (const { tag, value } of tlvs) {
-    if (tag === tlvTag.sarReference && value.length === 2) reference = value.readUInt16BE(0);
-    else if (tag === tlvTag.sarTotal) total = value[0] ?? 0;
-    else if (tag === tlvTag.sarPart) part = value[0] ?? 0;
-  }
-  return reference < 0 ? null : soundTie({ form: 'sar', reference, total, part });
+  const sar = readSar(tlvs);
+  return sar === undefined ? null : soundTie({ form: 'sar', ...sar });
 }
 
 /** Null for an invalid concatenation, or one of a single part (TS 23.040 §9.2.3.24.1: ignore it). */

@@ -4,30 +4,27 @@ import { isE164 } from '../model/e164.ts';
 import type { DestinationRules } from '../model/wire-rules.ts';
 
 type SmppAddress = { ton: number; npi: number; address: string };
-type AddressRefusal = { ok: false; code: 'address_not_usable' };
 
 export const typeOfNumber = {
   unknown: 0,
   international: 1,
   national: 2,
   networkSpecific: 3,
-  subscriber: 4,
   alphanumeric: 5,
-  abbreviated: 6,
 } as const;
 const numberingPlan = { unknown: 0, isdn: 1 } as const;
 
-/** A recipient in E.164, with or without plus: TON 1, NPI 1 and the digits alone. */
-export function recipientAddress(recipient: string): SmppAddress | AddressRefusal {
+/** A recipient in E.164, with or without plus: TON 1, NPI 1 and the digits alone; null for anything else. */
+export function recipientAddress(recipient: string): SmppAddress | null {
   const number = recipient.startsWith('+') ? recipient : `+${recipient}`;
-  if (!isE164(number)) return notUsable;
+  if (!isE164(number)) return null;
   return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: number.slice(1) };
 }
 
 /** A recipient in the form the carrier wants. Only numbers of the home country have a national form. */
-export function destinationAddress(recipient: string, rules: DestinationRules): SmppAddress | AddressRefusal {
+export function destinationAddress(recipient: string, rules: DestinationRules): SmppAddress | null {
   const plain = recipientAddress(recipient);
-  if (isRefusal(plain) || rules.format === 'e164_digits') return plain;
+  if (plain === null || rules.format === 'e164_digits') return plain;
   if (rules.format === 'plus') return { ...plain, address: `+${plain.address}` };
   if (rules.callingCode === '' || !plain.address.startsWith(rules.callingCode)) return plain;
   const address = `${rules.nationalPrefix}${plain.address.slice(rules.callingCode.length)}`;
@@ -50,9 +47,9 @@ export function subscriberDigits(address: string, rules: DestinationRules): stri
 
 /**
  * A sender's TON/NPI: E.164 is 1/1, a short code (3 to 8 digits) 3/0, a number with a leading zero 2/1, a name (up to
- * 11 characters, one of them no digit) 5/0. Up to 8 digits without a plus are a short code.
+ * 11 characters, one of them no digit) 5/0. Up to 8 digits without a plus are a short code. Null for anything else.
  */
-export function senderAddress(sender: string): SmppAddress | AddressRefusal {
+export function senderAddress(sender: string): SmppAddress | null {
   if (isE164(sender)) {
     return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender.slice(1) };
   }
@@ -67,11 +64,5 @@ export function senderAddress(sender: string): SmppAddress | AddressRefusal {
   if (/^[\x20-\x7e]{1,11}$/.test(sender) && /[^\d\s+]/.test(sender)) {
     return { ton: typeOfNumber.alphanumeric, npi: numberingPlan.unknown, address: sender };
   }
-  return notUsable;
+  return null;
 }
-
-export function isRefusal(address: SmppAddress | AddressRefusal): address is AddressRefusal {
-  return 'ok' in address;
-}
-
-const notUsable: AddressRefusal = { ok: false, code: 'address_not_usable' };

@@ -5,6 +5,7 @@ import { decodeText } from '../../model/text/octets.ts';
 import { type Shift } from '../../model/text/national-languages.ts';
 import { type ShortMessagePdu, tlvTag } from '../pdu.ts';
 import { fillBitsAfter, unpackSeptets } from '../text/packed-septets.ts';
+import { readSar } from '../text/wire-segments.ts';
 
 /** Which data_coding values are GSM-7 with this carrier, besides 0, and whether its septets are packed. */
 export type AlphabetOptions = { gsm7DataCoding: number; gsm7Form: 'unpacked' | 'packed' };
@@ -53,13 +54,8 @@ function isGsm7(dataCoding: number, { gsm7DataCoding }: AlphabetOptions): boolea
 }
 
 function sarOf(pdu: ShortMessagePdu): Concatenation | undefined {
-  let [reference, total, part] = [0, 0, 0];
-  for (const { tag, value } of pdu.tlvs ?? []) {
-    if (tag === tlvTag.sarReference && value.length === 2) reference = value.readUInt16BE(0);
-    else if (tag === tlvTag.sarTotal) total = value[0] ?? 0;
-    else if (tag === tlvTag.sarPart) part = value[0] ?? 0;
-  }
-  return part > 0 && part <= total ? { reference, referenceBits: 16, total, part } : undefined;
+  const sar = readSar(pdu.tlvs ?? []);
+  return sar && sar.part > 0 && sar.part <= sar.total ? { ...sar, referenceBits: 16 } : undefined;
 }
 
 const isSarPart = ({ tag }: { tag: number }) => tag === tlvTag.sarPart;

@@ -117,6 +117,17 @@ export function sarTlvs(reference: number, total: number, part: number): Tlv[] {
   ];
 }
 
+/** The part that SAR TLVs name; undefined without a reference. Whether it makes sense is the caller's question. */
+export function readSar(tlvs: readonly Tlv[]): { reference: number; total: number; part: number } | undefined {
+  let [reference, total, part] = [-1, 0, 0];
+  for (const { tag, value } of tlvs) {
+    if (tag === tlvTag.sarReference && value.length === 2) reference = value.readUInt16BE(0);
+    else if (tag === tlvTag.sarTotal) total = value[0] ?? 0;
+    else if (tag === tlvTag.sarPart) part = value[0] ?? 0;
+  }
+  return reference < 0 ? undefined : { reference, total, part };
+}
+
 /** The concatenation of a header without other elements: only that can be expressed by SAR. */
 function onlyConcatenation(udh: Buffer) {
   if (udh.length !== 6 && udh.length !== 7) return undefined;

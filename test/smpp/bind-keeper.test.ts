@@ -4,10 +4,9 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../smpp/command-status.ts';
-import { Keepalive } from '../../smpp/keepalive.ts';
-import { type BindKeeper, keepBind, type KeeperOptions } from '../../smpp/bind-keeper.ts';
+import { Keepalive, type openSession } from '../../smpp/session.ts';
+import { BindKeeper, type KeeperHandlers, type KeeperOptions } from '../../smpp/bind-keeper.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
-import type { openSession } from '../../smpp/session.ts';
 import { bindFields, type CloseCause, type SessionHandlers } from '../../smpp/session-contract.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -32,7 +31,7 @@ function scripted(overrides: Partial<KeeperOptions> = {}) {
     opened.push(handlers);
     return { close: async () => handlers.onClosed({ kind: 'asked', why: 'test' }, []) };
   }) as unknown as typeof openSession;
-  const keeper = keepBind<string>(
+  const keeper = new BindKeeper<string>(
     { ...options, clock, open, random: { unit: () => 0.999999 }, ...overrides },
     {
       onBound: () => story.push('bound'),
@@ -182,7 +181,7 @@ describe('the keeper', () => {
     const open = (() => void times.push(clock.monotonicMs())) as unknown as typeof openSession;
     const budget = new ReconnectBudget(20, 4);
     for (let bind = 0; bind < 200; bind += 1) {
-      keepBind({ ...options, clock, open, budget }, {} as Parameters<typeof keepBind>[1]);
+      new BindKeeper({ ...options, clock, open, budget }, {} as KeeperHandlers<unknown>);
     }
     clock.advance(60_000);
     expect(times.length).toBe(200);
@@ -199,7 +198,7 @@ test('a stalled event loop causes no burst of connections: expired slots are res
   const { connectsPerSecond, lateTurnMsMax } = limits.smpp;
   const budget = new ReconnectBudget(connectsPerSecond, 4);
   for (let bind = 0; bind < 200; bind += 1) {
-    keepBind({ ...options, clock, open, budget }, {} as Parameters<typeof keepBind>[1]);
+    new BindKeeper({ ...options, clock, open, budget }, {} as KeeperHandlers<unknown>);
   }
   clock.advance(1_000);
   clock.stall(5_000);
@@ -235,7 +234,7 @@ describe('the keeper with the simulator', () => {
     const port = await freePort();
     const first = await startSimulator({ port });
     const closes: string[] = [];
-    const keeper = keepBind<string>(
+    const keeper = new BindKeeper<string>(
       { ...options, port, clock: systemClock, random: { unit: () => 0.05 } },
       {
         onBound: () => {},
@@ -264,7 +263,7 @@ describe('the keeper with the simulator', () => {
     const smsc = await startSimulator();
     const reasons: string[] = [];
     const bind = { type: 'transceiver' as const, ...bindFields('heliograph', 'wrong') };
-    const keeper = keepBind<string>(
+    const keeper = new BindKeeper<string>(
       { ...options, bind, port: smsc.port, clock: systemClock, random: { unit: () => 0 } },
       {
         onBound: () => {},

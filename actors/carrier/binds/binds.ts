@@ -8,7 +8,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import { subscriberDigits } from '../../../smpp/numbers.ts';
 import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { QueryDone } from '../../../smpp/query-window.ts';
-import { type BindKeeper, type KeeperState, keepBind } from '../../../smpp/bind-keeper.ts';
+import { BindKeeper, type KeeperState } from '../../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
 import type { BindWatch } from '../../flight/carrier-flight.ts';
@@ -180,7 +180,7 @@ export class CarrierBinds {
     const { destination } = carrier.wire;
     let source = { isOpen: true, bind: bind.name };
     const bindLog = new BindLog(bind.name);
-    entry.keeper = keepBind<SubmitToken>(options, {
+    entry.keeper = new BindKeeper<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true, bind: bind.name };
         entry.reason = '';

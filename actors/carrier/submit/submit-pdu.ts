@@ -6,7 +6,7 @@ import type { AddressKind, TlvSource, WireTlvConfig } from '../../../config/wire
 import { hash } from 'node:crypto';
 import type { Message } from '../../../model/message.ts';
 import { RejectMessage, messageOf } from '../../../platform/errors.ts';
-import { destinationAddress, isRefusal, senderAddress, typeOfNumber } from '../../../smpp/numbers.ts';
+import { destinationAddress, senderAddress, typeOfNumber } from '../../../smpp/numbers.ts';
 import type { ShortMessage, Tlv } from '../../../smpp/pdu.ts';
 import { wireOctets, type WireSegment, wireSegments } from '../../../smpp/text/wire-segments.ts';
 import { tlvOf } from '../../../smpp/tlv-value.ts';
@@ -43,8 +43,8 @@ export function reportedSegmentOf(message: Message, pdus: readonly unknown[], pd
 export function submitHeader(message: Message, { addr, wire }: SubmitRules): SubmitHeader {
   const source = senderAddress(message.sender);
   const destination = destinationAddress(message.recipient, wire.destination);
-  if (isRefusal(source)) throw new RejectMessage('sender_not_usable', 'the sender cannot stand in source_addr');
-  if (isRefusal(destination)) throw new RejectMessage('invalid_recipient', 'the recipient is no E.164 number');
+  if (source === null) throw new RejectMessage('sender_not_usable', 'the sender cannot stand in source_addr');
+  if (destination === null) throw new RejectMessage('invalid_recipient', 'the recipient is no E.164 number');
   const byKind = wire.source[kindOf[source.ton] ?? 'international'];
   return {
     serviceType: wire.serviceType[message.category],
