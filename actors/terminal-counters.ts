@@ -4,12 +4,10 @@
 import type { DeliveryEvent } from '../model/delivery-event.ts';
 import { categories } from '../model/message.ts';
 import { type MessageStatus, endsOfSending } from '../model/status.ts';
+import type { Tally } from '../platform/tallied-counter.ts';
 import { metrics } from '../platform/telemetry.ts';
 
-type Counter = { inc(value?: number): void };
-
-/** Looked up once: the metrics library would otherwise build a key from the labels for every event. */
-const counters = new Map<string, Counter>();
+const counters = new Map<string, Tally>();
 
 export function countTerminalEvent(event: Pick<DeliveryEvent, 'carrier' | 'category' | 'kind'>): void {
   const status = endsOfSending.find((each) => each === event.kind);
@@ -33,11 +31,11 @@ export function beginCounters(carrier: string): void {
   metrics.reconnects.inc({ carrier }, 0);
 }
 
-function counterOf(carrier: string, category: DeliveryEvent['category'], status: MessageStatus): Counter {
+function counterOf(carrier: string, category: DeliveryEvent['category'], status: MessageStatus): Tally {
   const key = `${category} ${status} ${carrier}`;
   let counter = counters.get(key);
   if (counter === undefined) {
-    counter = metrics.ended.labels({ carrier, category, status });
+    counter = metrics.ended.tally({ carrier, category, status });
     counters.set(key, counter);
   }
   return counter;

@@ -1,6 +1,7 @@
 // The catalogue of metrics: the name, help text and unit of everything on /metrics. Labels have few values by design:
 // never a number, an account or a message id.
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { TalliedCounter } from './tallied-counter.ts';
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
 const registry = new Registry();
@@ -43,7 +44,7 @@ export const togetherOf = (metric: unknown): Together => gaugesTogether.get(metr
 
 const latencyBucketsS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-  new Counter<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
+  new TalliedCounter<L>({ name: `heliograph_${name}`, help, labelNames, registers: [registry] });
 const gauge = <L extends string>(
   name: string,
   help: string,

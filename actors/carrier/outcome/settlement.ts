@@ -5,6 +5,7 @@ import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-even
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
+import type { Tally } from '../../../platform/tallied-counter.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
 import { type Refusal, waitAgainMs } from '../in-flight/facts.ts';
@@ -36,6 +37,7 @@ export type SettlementParts = {
 
 export class Settlement {
   readonly #parts: SettlementParts;
+  readonly #responses = new Map<number, Tally>();
 
   constructor(parts: SettlementParts) {
     this.#parts = parts;
@@ -101,7 +103,15 @@ export class Settlement {
   }
 
   #countResponse(status: number): void {
-    metrics.submitResponses.inc({ carrier: this.#parts.carrier.name, status: statusLabel(status) });
+    let counter = this.#responses.get(status);
+    if (counter === undefined) {
+      const labels = { carrier: this.#parts.carrier.name, status: statusLabel(status) };
+      // A status without a name is one of 2³², and rare.
+      if (labels.status === 'unnamed') return metrics.submitResponses.inc(labels);
+      counter = metrics.submitResponses.tally(labels);
+      this.#responses.set(status, counter);
+    }
+    counter.inc();
   }
 
   #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {

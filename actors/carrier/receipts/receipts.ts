@@ -13,6 +13,7 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log, maskNumber } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
+import type { Tally } from '../../../platform/tallied-counter.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../smpp/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
@@ -83,6 +84,7 @@ export class Receipts {
   #open = false;
   readonly #stopSweep: Cancel;
   readonly #otherNumber: LogThrottle;
+  readonly #ended: { [ended in Ended]?: Tally } = {};
   readonly #lag;
 
   constructor(parts: ReceiptsParts) {
@@ -271,7 +273,8 @@ export class Receipts {
   }
 
   #end(ended: Ended, respond: Respond): void {
-    metrics.receipts.inc({ carrier: this.#parts.carrier, ended });
+    const { carrier } = this.#parts;
+    (this.#ended[ended] ??= metrics.receipts.tally({ carrier, ended })).inc();
     // ESME_RX_T_APPN asks the carrier to keep the receipt and to try again.
     respond(ended === 'not_safe' ? commandStatus.ESME_RX_T_APPN : commandStatus.ESME_ROK);
   }

@@ -75,7 +75,7 @@ export class Sender {
     const carrier = parts.carrier.name;
     const categories = ['otp', 'transactional', 'promotional'] as const;
     this.#submits = Object.fromEntries(
-      categories.map((category) => [category, metrics.submits.labels({ carrier, category })]),
+      categories.map((category) => [category, metrics.submits.tally({ carrier, category })]),
     );
     this.#latency = Object.fromEntries(
       categories.map((category) => [category, metrics.acceptToSubmit.labels({ category })]),
