@@ -1,18 +1,12 @@
 // Declares silent nodes dead by deleting their last heartbeat, by compare-and-set, so that a node whose heartbeat
 // arrives meanwhile stays alive. Whoever reads the deletion relies on it: that node has written nothing to a carrier
 // for more than a second. It holds no bind and claims none.
-import type { LeaseStore } from './lease-bucket.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import type { LeaseCache } from './lease-cache.ts';
-import { type Holder, heartbeatKey } from './lease-records.ts';
+import type { LeaseParts } from './lease-holder.ts';
+import { heartbeatKey } from './lease-records.ts';
 
-export type LeaseFailureDetectorParts = {
-  readonly bucket: LeaseStore;
-  readonly cache: LeaseCache;
-  readonly clock: Clock;
-  readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
+type LeaseFailureDetectorParts = LeaseParts & {
   /** Some binds are free. */
   readonly onEnded: () => void;
 };

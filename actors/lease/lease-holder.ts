@@ -10,11 +10,17 @@ import { secretBytes } from '../../platform/random.ts';
 import type { LeaseCache } from './lease-cache.ts';
 import { type Holder, heartbeatKey, encodeRecord, readHeartbeat } from './lease-records.ts';
 
-export type HolderParts = {
+export type LeaseIdentity = Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
+
+/** What every part of a thread's leases is given. */
+export type LeaseParts = {
   readonly bucket: LeaseStore;
   readonly cache: LeaseCache;
   readonly clock: Clock;
-  readonly identity: Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
+  readonly identity: LeaseIdentity;
+};
+
+type HolderParts = LeaseParts & {
   /** The carriers that are ready here. */
   readonly carriers: () => readonly string[];
   /** Another node has declared us dead: we hold nothing any more. */

@@ -13,9 +13,9 @@ import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from './con
 import { assignBinds } from './assignment.ts';
 import { LeaseCache } from './lease-cache.ts';
 import { LeaseFailureDetector } from './lease-failure-detector.ts';
-import { LeaseHolder } from './lease-holder.ts';
+import { LeaseHolder, type LeaseIdentity } from './lease-holder.ts';
 import { LeaseWatch } from './lease-watch.ts';
-import { type Holder, heartbeatKey, encodeRecord } from './lease-records.ts';
+import { heartbeatKey, encodeRecord } from './lease-records.ts';
 
 type Held = { readonly revision: number; leaving: boolean };
 
@@ -29,8 +29,6 @@ type Carrier = {
   elsewhere: ReadonlyMap<string, string>;
   ready: boolean;
 };
-
-export type LeaseIdentity = Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
 
 export async function openLeases(
   bus: Bus,
@@ -71,29 +69,15 @@ export class LeaseKeeper implements BindLeases {
     this.#clock = clock;
     this.#identity = identity;
     this.node = identity.node;
+    const parts = { bucket, cache: this.#cache, clock, identity };
     this.#holder = new LeaseHolder({
-      bucket,
-      cache: this.#cache,
-      clock,
-      identity,
+      ...parts,
       carriers: () =>
         takesWork() ? [...this.#carriers.values()].filter(({ ready }) => ready).map(({ name }) => name) : [],
       onLost: (why) => this.#onLost(why),
     });
-    this.#failureDetector = new LeaseFailureDetector({
-      bucket,
-      cache: this.#cache,
-      clock,
-      identity,
-      onEnded: () => this.#askLook(),
-    });
-    this.#watch = new LeaseWatch({
-      bucket,
-      cache: this.#cache,
-      holder: this.#holder,
-      clock,
-      onChange: () => this.#askLook(),
-    });
+    this.#failureDetector = new LeaseFailureDetector({ ...parts, onEnded: () => this.#askLook() });
+    this.#watch = new LeaseWatch({ ...parts, holder: this.#holder, onChange: () => this.#askLook() });
   }
 
   async start(): Promise<void> {

@@ -1,19 +1,13 @@
 // Keeps the lease cache up to date with the bucket by a watch, and opens a new one when the watch delivers nothing
 // any more: our own heartbeats must come back through it. It decides nothing about leases.
-import type { LeaseStore } from './lease-bucket.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import type { LeaseCache } from './lease-cache.ts';
-import type { LeaseHolder } from './lease-holder.ts';
+import type { LeaseHolder, LeaseParts } from './lease-holder.ts';
 import { isHeartbeatKey } from './lease-records.ts';
 
-export type LeaseWatchParts = {
-  readonly bucket: LeaseStore;
-  readonly cache: LeaseCache;
+type LeaseWatchParts = Omit<LeaseParts, 'identity'> & {
   readonly holder: Pick<LeaseHolder, 'key' | 'lastHeartbeat'>;
-  readonly clock: Clock;
   /** A change that may affect who holds what. */
   readonly onChange: () => void;
 };

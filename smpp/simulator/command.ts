@@ -100,9 +100,7 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
   if (values['latency-ms'] !== undefined) options.latency = latency('latency-ms', values['latency-ms']);
   if (values['response-ms'] !== undefined) options.response = latency('response-ms', values['response-ms']);
   if (values.receipts !== undefined) options.receipts = oneOf('receipts', values.receipts, receiptForms);
-  if (values.ids !== undefined) {
-    options.ids = oneOf('ids', values.ids, idStyles);
-  }
+  if (values.ids !== undefined) options.ids = oneOf('ids', values.ids, idStyles);
   if (values['ids-from'] !== undefined) {
     if (!/^\d{1,19}$/.test(values['ids-from'])) refuse('ids-from', values['ids-from'], 'up to 19 digits');
     options.idsFrom = BigInt(values['ids-from']);

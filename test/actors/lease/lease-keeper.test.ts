@@ -2,7 +2,8 @@
 // itself before it is declared dead, what is given up is free at once, and a borrowed name takes nothing.
 import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers, LeasedBind } from '../../../actors/lease/contract.ts';
-import { type LeaseIdentity, type LeaseKeeper, openLeases } from '../../../actors/lease/lease-keeper.ts';
+import type { LeaseIdentity } from '../../../actors/lease/lease-holder.ts';
+import { type LeaseKeeper, openLeases } from '../../../actors/lease/lease-keeper.ts';
 import { bindKey } from '../../../actors/lease/lease-records.ts';
 import { LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
