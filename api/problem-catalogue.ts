@@ -12,221 +12,136 @@ export type ProblemEntry = {
   readonly action: string;
 };
 
-const entry = (
-  statuses: number | readonly [number, ...number[]],
-  actor: ProblemActor,
-  title: string,
-  action: string,
-): ProblemEntry => ({ statuses: typeof statuses === 'number' ? [statuses] : statuses, title, actor, action });
+type Statuses = ProblemEntry['statuses'];
+
+/** `client(status, what is wrong).fix(what the client does about it)`. */
+const actedOnBy = (actor: ProblemActor) => (status: number | Statuses, title: string) => ({
+  fix: (action: string): ProblemEntry => {
+    return { statuses: typeof status === 'number' ? [status] : status, title, actor, action };
+  },
+});
+const client = actedOnBy('client');
+const owner = actedOnBy('owner');
+const operator = actedOnBy('operator');
 
 const retryHow = 'Try again after the seconds in `Retry-After`, with the same `Idempotency-Key`.';
 
 export const problemCatalogue = {
   // the request itself
-  invalid_json: entry(400, 'client', 'The body is not one JSON object', 'Send one JSON object in UTF-8.'),
-  body_too_large: entry(413, 'client', 'The body is too large', 'Stay within 256 KiB; split large batches.'),
-  unsupported_media_type: entry(
-    415,
-    'client',
-    'The content type is not supported',
+  invalid_json: client(400, 'The body is not one JSON object').fix('Send one JSON object in UTF-8.'),
+  body_too_large: client(413, 'The body is too large').fix('Stay within 256 KiB; split large batches.'),
+  unsupported_media_type: client(415, 'The content type is not supported').fix(
     'Send `Content-Type: application/json`.',
   ),
-  request_timeout: entry(408, 'client', 'The request took too long', 'Send the whole body without pauses.'),
-  missing_field: entry(422, 'client', 'A field is missing', 'Add the field named in `errors`.'),
-  invalid_field: entry(
-    422,
-    'client',
-    'A field has a wrong value',
+  request_timeout: client(408, 'The request took too long').fix('Send the whole body without pauses.'),
+  missing_field: client(422, 'A field is missing').fix('Add the field named in `errors`.'),
+  invalid_field: client(422, 'A field has a wrong value').fix(
     'Correct the field or query parameter named in `errors`; `detail` says what is expected.',
   ),
-  unknown_field: entry(
-    422,
-    'client',
-    'A field is not known',
+  unknown_field: client(422, 'A field is not known').fix(
     'Remove the field or query parameter named in `errors`, or correct its spelling.',
   ),
-  not_available: entry(
-    [422, 404],
-    'client',
-    'Not available in this version',
+  not_available: client([422, 404], 'Not available in this version').fix(
     'The field, header or route is planned and not built yet; do without it, or upgrade Heliograph.',
   ),
-  not_found: entry(404, 'client', 'Not found', 'Check the path or id; things of other accounts are not found either.'),
-  method_not_allowed: entry(405, 'client', 'The method is not allowed here', 'Use a method named in `Allow`.'),
-  conflict: entry(409, 'client', 'It exists already', 'Use the existing one, or choose another name.'),
+  not_found: client(404, 'Not found').fix('Check the path or id; things of other accounts are not found either.'),
+  method_not_allowed: client(405, 'The method is not allowed here').fix('Use a method named in `Allow`.'),
+  conflict: client(409, 'It exists already').fix('Use the existing one, or choose another name.'),
 
   // who asks
-  missing_api_key: entry(401, 'client', 'No API key', 'Send `Authorization: Bearer <API key>`.'),
-  invalid_api_key: entry(
-    401,
-    'client',
-    'The API key is not valid',
+  missing_api_key: client(401, 'No API key').fix('Send `Authorization: Bearer <API key>`.'),
+  invalid_api_key: client(401, 'The API key is not valid').fix(
     'The key is mistyped, revoked or expired: use another one, or create one.',
   ),
-  scope_missing: entry(403, 'owner', 'The API key may not do this', 'Use a key with the scope named in `detail`.'),
-  key_exceeds_own_permissions: entry(
-    403,
-    'owner',
-    'The key may do more than the one that asks',
+  scope_missing: owner(403, 'The API key may not do this').fix('Use a key with the scope named in `detail`.'),
+  key_exceeds_own_permissions: owner(403, 'The key may do more than the one that asks').fix(
     'Ask with a key that has at least its mode, scopes, networks, rate and lifetime; `detail` names what is missing.',
   ),
-  account_suspended: entry(
-    403,
-    'owner',
-    'The account is suspended',
+  account_suspended: owner(403, 'The account is suspended').fix(
     'Nothing is sent or changed until the operator activates the account; reading and revoking API keys still work.',
   ),
 
-  ip_not_allowed: entry(
-    403,
-    'owner',
-    'The API key may not be used from here',
+  ip_not_allowed: owner(403, 'The API key may not be used from here').fix(
     'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
   ),
-  rate_limited: entry(429, 'client', 'Too many requests', 'Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
-  idempotency_quota_exceeded: entry(
-    429,
-    'client',
-    'Too many idempotency keys',
+  rate_limited: client(429, 'Too many requests').fix('Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
+  idempotency_quota_exceeded: client(429, 'Too many idempotency keys').fix(
     'The account used its idempotency keys of this hour: ask for a larger quota, or send without one where a repeat does no harm.',
   ),
 
   // what is to be sent
-  invalid_recipient: entry(422, 'client', 'The recipient is not a phone number', 'Send E.164 with the leading plus.'),
-  unsupported_destination: entry(
-    422,
-    'client',
-    'No messages to this destination',
+  invalid_recipient: client(422, 'The recipient is not a phone number').fix('Send E.164 with the leading plus.'),
+  unsupported_destination: client(422, 'No messages to this destination').fix(
     'The number is outside the country or ranges this installation serves.',
   ),
-  sender_not_registered: entry(
-    422,
-    'owner',
-    'The sender is not approved',
+  sender_not_registered: owner(422, 'The sender is not approved').fix(
     'Use an approved sender (`GET /v1/senders`), or ask for this one with `POST /v1/senders`.',
   ),
-  template_mismatch: entry(
-    422,
-    'client',
-    'The text is not that of an approved template',
+  template_mismatch: client(422, 'The text is not that of an approved template').fix(
     'Name an approved template with the right variables (`GET /v1/templates`), or send a text that it could have given.',
   ),
-  content_blocked: entry(
-    422,
-    'client',
-    'The text is blocked by content rules',
+  content_blocked: client(422, 'The text is blocked by content rules').fix(
     'Leave out the word or link named in `detail`; the rules are of the account (`GET /v1/account/settings`) or of the operator.',
   ),
-  recipient_opted_out: entry(
-    422,
-    'client',
-    'The recipient must not be sent to',
+  recipient_opted_out: client(422, 'The recipient must not be sent to').fix(
     'Take the number off your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
   ),
-  message_empty: entry(422, 'client', 'The message is empty', 'Send a text of at least one character.'),
-  message_too_long: entry(422, 'client', 'The message is too long', 'Shorten it to at most 10 segments.'),
-  encoding_mismatch: entry(
-    422,
-    'client',
-    'The text does not fit the encoding',
+  message_empty: client(422, 'The message is empty').fix('Send a text of at least one character.'),
+  message_too_long: client(422, 'The message is too long').fix('Shorten it to at most 10 segments.'),
+  encoding_mismatch: client(422, 'The text does not fit the encoding').fix(
     'Remove the character named in `detail`, or use `encoding: "auto"`.',
   ),
-  recipient_do_not_disturb: entry(
-    422,
-    'client',
-    'The recipient does not want such messages',
+  recipient_do_not_disturb: client(422, 'The recipient does not want such messages').fix(
     'Take the number off your list for this category; `detail` names the version of the registry.',
   ),
-  do_not_disturb_unknown: entry(
-    503,
-    'operator',
-    'The do-not-disturb registry cannot be read',
+  do_not_disturb_unknown: operator(503, 'The do-not-disturb registry cannot be read').fix(
     'Only categories it applies to are refused. See the log of the ingress; ' + retryHow,
   ),
-  quiet_hours: entry(
-    422,
-    'client',
-    'Not at this hour',
+  quiet_hours: client(422, 'Not at this hour').fix(
     'Send it at the time in `detail`, or leave `quiet_hours` out: it is then held until the window opens.',
   ),
-  no_route: entry(
-    422,
-    'operator',
-    'No carrier takes this message',
+  no_route: operator(422, 'No carrier takes this message').fix(
     'No carrier is configured for this prefix and category: extend `routes` or `carriers`.',
   ),
 
-  not_cancelable: entry(
-    409,
-    'client',
-    'It cannot be canceled any more',
+  not_cancelable: client(409, 'It cannot be canceled any more').fix(
     'Only a message that waits for its time (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
   ),
 
   // idempotency
-  idempotency_key_reused: entry(
-    422,
-    'client',
-    'The idempotency key belongs to another request',
+  idempotency_key_reused: client(422, 'The idempotency key belongs to another request').fix(
     'Use a fresh key for every different request; a retry repeats the same body.',
   ),
-  idempotency_in_progress: entry(
-    409,
-    'client',
-    'The first request with this key is still running',
+  idempotency_in_progress: client(409, 'The first request with this key is still running').fix(
     'Wait for it, or try again after the seconds in `Retry-After`.',
   ),
 
   // what we cannot do now
-  account_busy: entry(
-    429,
-    'client',
-    'The account does too much at once',
+  account_busy: client(429, 'The account does too much at once').fix(
     'As much of this account is at work as may be (`detail` names what); others are served. Wait for answers before you ask for more; ' +
       retryHow,
   ),
-  account_queue_full: entry(
-    429,
-    'client',
-    "The account's queue is full",
+  account_queue_full: client(429, "The account's queue is full").fix(
     'The account sent faster than its carriers take. Slow down; ' + retryHow,
   ),
-  account_schedule_full: entry(
-    429,
-    'owner',
-    'Too many scheduled messages',
+  account_schedule_full: owner(429, 'Too many scheduled messages').fix(
     'The account has as many messages waiting, for their time or for the end of quiet hours, as `limits.shares.scheduled_messages` lets it (`detail` says how many): send this one at its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due; `Retry-After` says when the first one ends.',
   ),
-  clock_wrong: entry(
-    503,
-    'operator',
-    'The machine’s clock is wrong',
+  clock_wrong: operator(503, 'The machine’s clock is wrong').fix(
     'This machine takes no messages until its clock is within a second of the others’: others do. ' + retryHow,
   ),
-  queue_full: entry(503, 'operator', 'The queue is full', 'A carrier is behind or away. ' + retryHow),
-  overloaded: entry(503, 'operator', 'Too busy', retryHow),
-  status_unavailable: entry(
-    503,
-    'operator',
-    'The status cannot be read now',
+  queue_full: operator(503, 'The queue is full').fix('A carrier is behind or away. ' + retryHow),
+  overloaded: operator(503, 'Too busy').fix(retryHow),
+  status_unavailable: operator(503, 'The status cannot be read now').fix(
     'Messages still go out; only reading is away. Try again after the seconds in `Retry-After`.',
   ),
-  ingress_only: entry(
-    403,
-    'client',
-    'This port serves the ingress only',
+  ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',
   ),
-  control_plane_unavailable: entry(
-    503,
-    'operator',
-    'The management API is away',
+  control_plane_unavailable: operator(503, 'The management API is away').fix(
     'Messages still go out; the control role or its database is down. Try again after `Retry-After`.',
   ),
-  internal_error: entry(
-    500,
-    'operator',
-    'Something broke on our side',
+  internal_error: operator(500, 'Something broke on our side').fix(
     'Tell the operator the `request_id`; the log has the cause. A retry with the same `Idempotency-Key` is safe.',
   ),
 } as const satisfies Record<string, ProblemEntry>;
