@@ -41,8 +41,8 @@ export type Endpoint<
   readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
   /** A second kind of success, where a field asks for another answer. */
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
-  /** Refusals of its own, beyond those every route has. */
-  readonly problems: readonly ProblemCode[];
+  /** Refusals of its own, beyond those that all routes of its kind have (describeEndpoint). */
+  readonly problems?: readonly ProblemCode[];
   /** Left out: api/http serves it. */
   handle?(context: HandlerContext<z.infer<Body>, z.infer<Query>, z.infer<Params>>): Promise<HandlerResult>;
 };
@@ -93,70 +93,50 @@ const everywhere: readonly ProblemCode[] = [
   'rate_limited',
   'internal_error',
 ];
-const withBody: readonly ProblemCode[] = [
-  'invalid_json',
-  'unsupported_media_type',
-  'body_too_large',
-  'missing_field',
-  'invalid_field',
-  'unknown_field',
-];
-
+const withBody = ['invalid_json', 'unsupported_media_type', 'body_too_large', 'missing_field'] as const;
 /** Of every write: they all take `Idempotency-Key`. */
-const withKey: readonly ProblemCode[] = [
-  'invalid_field',
-  'idempotency_key_reused',
-  'idempotency_in_progress',
-  'idempotency_quota_exceeded',
-  'overloaded',
-];
+const withKey = ['idempotency_key_reused', 'idempotency_in_progress', 'idempotency_quota_exceeded'] as const;
+
+function problemsOf({ method, body, query, params, handle, whileSuspended, problems }: Endpoint): Set<ProblemCode> {
+  const all = new Set(everywhere);
+  const add = (is: boolean, ...codes: readonly ProblemCode[]) => is && codes.forEach((code) => all.add(code));
+  const isWrite = method !== 'get';
+  add(body !== undefined, ...withBody, 'invalid_field', 'unknown_field');
+  add(isWrite, 'invalid_field', ...withKey);
+  add(isWrite && whileSuspended !== true, 'account_suspended');
+  add(query !== undefined, 'invalid_field');
+  add(params !== undefined, 'not_found');
+  add(true, ...(problems ?? []), 'unknown_field');
+  add(handle !== undefined, 'control_plane_unavailable');
+  return all;
+}
+
+const inJson = (schema: z.ZodType) => ({ content: { 'application/json': { schema } } });
 
 /** Writes a route into the OpenAPI document. */
 export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
-  const { method, path, answer } = endpoint;
-  const problems = [
-    ...everywhere,
-    ...(endpoint.body === undefined ? [] : withBody),
-    ...(method === 'get' ? [] : withKey),
-    ...(method === 'get' || endpoint.whileSuspended === true ? [] : (['account_suspended'] as const)),
-    ...endpoint.problems,
-  ];
+  const { method, path, tag, summary, answer, otherAnswer, params, query, body } = endpoint;
+  const answers = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
   app.openAPIRegistry.registerPath({
     method,
     path,
-    tags: [endpoint.tag],
-    summary: endpoint.summary,
+    tags: [tag],
+    summary,
     description:
       `${endpoint.description ?? ''}\n\nNeeds the scope \`${endpoint.scope}\`${endpoint.liveOnly ? ' and a live key' : ''}.`.trim(),
     operationId: operationIdOf(method, path),
     security: [{ apiKey: [] }],
     request: {
-      ...(endpoint.params === undefined ? {} : { params: endpoint.params as z.ZodObject }),
-      ...(endpoint.query === undefined ? {} : { query: endpoint.query as z.ZodObject }),
+      ...(params === undefined ? {} : { params: params as z.ZodObject }),
+      ...(query === undefined ? {} : { query: query as z.ZodObject }),
       ...(method === 'get' ? {} : { headers: [idempotencyHeader] }),
-      ...(endpoint.body === undefined
-        ? {}
-        : {
-            body: {
-              required: !endpoint.body.safeParse({}).success,
-              content: { 'application/json': { schema: endpoint.body } },
-            },
-          }),
+      ...(body === undefined ? {} : { body: { required: !body.safeParse({}).success, ...inJson(body) } }),
     },
     responses: {
-      [answer.status]: {
-        description: answer.description,
-        content: { 'application/json': { schema: answer.schema } },
-      },
-      ...(endpoint.otherAnswer === undefined
-        ? {}
-        : {
-            [endpoint.otherAnswer.status]: {
-              description: endpoint.otherAnswer.description,
-              content: { 'application/json': { schema: endpoint.otherAnswer.schema } },
-            },
-          }),
-      ...problemResponses([...new Set(problems)]),
+      ...Object.fromEntries(
+        answers.map(({ status, description, schema }) => [status, { description, ...inJson(schema) }]),
+      ),
+      ...problemResponses(problemsOf(endpoint)),
     },
   });
 }
@@ -173,7 +153,7 @@ const idempotencyHeader = z
       '`idempotent-replayed: true`; another body is refused.',
   });
 
-function problemResponses(codes: readonly ProblemCode[]) {
+function problemResponses(codes: Iterable<ProblemCode>) {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of codes) {
     const [status] = problemCatalogue[code].statuses;

@@ -24,7 +24,7 @@ export const accountSettingsEndpoints: readonly Endpoint[] = [
     summary: 'What the gates ask of this account',
     scope: 'account:read',
     answer: { status: 200, description: 'The settings.', schema: accountSettings },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
+    problems: ['not_found'],
     async handle({ parts: { store }, account }) {
       return answerOf(await readAccountSettings(store, account.accountId));
     },
@@ -40,7 +40,7 @@ export const accountSettingsEndpoints: readonly Endpoint[] = [
     scope: 'account:manage',
     body: changeAccountBody,
     answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
-    problems: ['not_found', 'unknown_field', 'content_blocked', 'template_mismatch', 'control_plane_unavailable'],
+    problems: ['not_found', 'content_blocked', 'template_mismatch'],
     async handle({ parts: { store, content: everywhere }, by, account, body, from }) {
       const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
       const { resend_unknown: resend, inbound } = body;

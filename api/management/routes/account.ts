@@ -12,7 +12,6 @@ export const accountEndpoints: readonly Endpoint[] = [
     summary: 'The account of this key',
     scope: 'account:read',
     answer: { status: 200, description: 'The account.', schema: account },
-    problems: ['unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, account: { accountId } }) {
       const found = await findAccount(store, accountId);
       if (found === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };

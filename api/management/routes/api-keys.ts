@@ -41,7 +41,6 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     summary: 'List the API keys, newest first',
     query: pageQuery,
     answer: { status: 200, description: 'A page of keys.', schema: listOf('ApiKeyList', apiKey) },
-    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { store }, account: { accountId }, query }) =>
       answerPage(query, (page) => listKeys(store, accountId, page), keyShape),
   }),
@@ -56,7 +55,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     shownOnce: ['key'],
     body: createApiKeyBody,
     answer: { status: 201, description: 'The key.', schema: newApiKey },
-    problems: ['conflict', 'control_plane_unavailable'],
+    problems: ['conflict'],
     async handle({ parts: { store, directory, keyDaysDefault }, principal, by, account, body }) {
       const days = keyDaysDefault();
       const endsAtMs = days === null ? null : store.clock.nowMs() + days * 86_400_000;
@@ -88,7 +87,6 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     summary: 'One API key',
     params: idParams,
     answer: { status: 200, description: 'The key, without its secret.', schema: apiKey },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, account, params }) {
       const found = await findKey(store, params.id as ApiKeyId, account.accountId);
       return found === null ? notFound : { body: keyShape(found) };
@@ -106,7 +104,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     params: idParams,
     body: changeApiKeyBody,
     answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
-    problems: ['not_found', 'conflict', 'key_exceeds_own_permissions', 'control_plane_unavailable'],
+    problems: ['conflict', 'key_exceeds_own_permissions'],
     async handle({ parts: { store }, principal, by, account, params, body, from }) {
       const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;
       const change: KeyChange = {
@@ -135,7 +133,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     whileSuspended: true,
     params: idParams,
     answer: { status: 200, description: 'The revoked key.', schema: apiKey },
-    problems: ['not_found', 'key_exceeds_own_permissions', 'unknown_field', 'control_plane_unavailable'],
+    problems: ['key_exceeds_own_permissions'],
     async handle({ parts: { store }, principal, by, account, params }) {
       const refuse = (current: StoredApiKey) => refuseKeyRevocation(powersOf(principal), current);
       const asked = { accountId: account.accountId, actor: by, refuse };

@@ -19,7 +19,6 @@ export const auditEndpoints: readonly Endpoint[] = [
     scope: 'audit:read',
     query: auditQuery,
     answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
-    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { store }, query }) =>
       answerPage(query, (page) => readPage(store, page, query), recordJson, cursorForm),
   }),

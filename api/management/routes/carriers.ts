@@ -32,7 +32,6 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
     scope: 'carriers:manage',
     body: commandBody,
     answer: { status: 200, description: 'The order, and the carrier after it.', schema: commandedCarrier },
-    problems: ['not_found', 'control_plane_unavailable'],
   } as const;
   return [
     endpoint({
@@ -65,7 +64,6 @@ export const carrierEndpoints: readonly Endpoint[] = [
     summary: 'How the carriers and their binds are',
     scope: 'carriers:read',
     answer: { status: 200, description: 'All of them, on one page.', schema: listOf('CarrierList', carrier) },
-    problems: ['unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { bus, carriers } }) =>
       onTheBus(async () => ({
         body: { data: (await viewCarriers(bus, carriers())).map(carrierJson), next_cursor: null },
@@ -79,7 +77,6 @@ export const carrierEndpoints: readonly Endpoint[] = [
     scope: 'carriers:read',
     params: carrierParams,
     answer: { status: 200, description: 'The carrier.', schema: carrier },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { bus, carriers }, params: { name } }) =>
       onTheBus(async () => {
         const all = await viewCarriers(bus, carriers());

@@ -21,7 +21,6 @@ export const senderEndpoints: readonly Endpoint[] = [
     summary: 'List the senders, newest first',
     query: pageQuery,
     answer: { status: 200, description: 'A page of senders.', schema: listOf('SenderList', sender) },
-    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { store }, account: { accountId }, query }) =>
       answerPage(query, (page) => listSenders(store, accountId, page), senderShapeOf),
   }),
@@ -34,7 +33,7 @@ export const senderEndpoints: readonly Endpoint[] = [
     description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
     body: createSenderBody,
     answer: { status: 201, description: 'The sender.', schema: sender },
-    problems: ['conflict', 'control_plane_unavailable'],
+    problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const { accountId } = account;
       const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
@@ -67,7 +66,6 @@ export const senderEndpoints: readonly Endpoint[] = [
     summary: 'Give a sender up',
     params: idParams,
     answer: { status: 200, description: 'It is gone.', schema: deletedSender },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, by, account, params }) {
       const asked = { accountId: account.accountId, actor: by };
       return (await deleteSender(store, params.id as SenderId, asked))

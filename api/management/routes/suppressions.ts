@@ -33,7 +33,6 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     summary: 'List suppressed numbers, newest first',
     query: suppressionQuery,
     answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },
-    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { store }, account: { accountId }, query }) =>
       answerPage(query, (page) => listSuppressions(store, accountId, page, query.number), suppressionShape),
   }),
@@ -46,7 +45,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     description: 'For every message, or only for a sender or a category. Listing it twice is a conflict.',
     body: addSuppressionBody,
     answer: { status: 201, description: 'The entry.', schema: suppression },
-    problems: ['conflict', 'control_plane_unavailable'],
+    problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const { number, sender = null, category = null, reason } = body;
       const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
@@ -68,7 +67,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,
     body: importSuppressionsBody,
     answer: { status: 200, description: 'How many were new.', schema: importedSuppressions },
-    problems: ['conflict', 'control_plane_unavailable'],
+    problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const { numbers, sender = null, category = null } = body;
       const wanted = {
@@ -93,7 +92,6 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     summary: 'Take a number off the list',
     params: idParams,
     answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, by, account, params }) {
       const asked = { accountId: account.accountId, actor: by };
       return (await removeSuppression(store, params.id as SuppressionId, asked)) === null

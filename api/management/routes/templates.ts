@@ -29,7 +29,6 @@ export const templateEndpoints: readonly Endpoint[] = [
     summary: 'List the templates, newest first',
     query: templateQuery,
     answer: { status: 200, description: 'A page of templates.', schema: listOf('TemplateList', template) },
-    problems: ['invalid_field', 'unknown_field', 'control_plane_unavailable'],
     handle: ({ parts: { store }, account: { accountId }, query }) =>
       answerPage(query, (page) => listTemplates(store, accountId, page, query.status), templateShape),
   }),
@@ -40,7 +39,6 @@ export const templateEndpoints: readonly Endpoint[] = [
     summary: 'One template',
     params: idParams,
     answer: { status: 200, description: 'The template.', schema: template },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, account, params }) {
       const found = await findTemplate(store, params.id as TemplateId, account.accountId);
       return found === null ? notFound : { body: templateShape(found) };
@@ -58,7 +56,7 @@ export const templateEndpoints: readonly Endpoint[] = [
       'cannot be changed afterwards.',
     body: createTemplateBody,
     answer: { status: 201, description: 'The template.', schema: template },
-    problems: ['conflict', 'control_plane_unavailable'],
+    problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const unfit = templateProblem(body);
       if (unfit !== null) {
@@ -89,7 +87,6 @@ export const templateEndpoints: readonly Endpoint[] = [
     summary: 'Give a template up',
     params: idParams,
     answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
-    problems: ['not_found', 'unknown_field', 'control_plane_unavailable'],
     async handle({ parts: { store }, by, account, params }) {
       const asked = { accountId: account.accountId, actor: by };
       return (await deleteTemplate(store, params.id as TemplateId, asked))
