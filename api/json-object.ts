@@ -4,7 +4,7 @@
 // differ.
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
-import { type Problem, problem, problemOfFields } from './problem.ts';
+import { type Problem, problem, wrongField } from './problem.ts';
 
 export type ParsedObject =
   | { readonly ok: true; readonly fields: Record<string, unknown> }
@@ -25,8 +25,7 @@ export function parseObject(body: Buffer): ParsedObject {
   }
   const field = repeatedKey(text, parsed)?.slice(0, 64).toWellFormed();
   if (field === undefined) return { ok: true, fields: parsed as Record<string, unknown> };
-  const repeated = { field, code: 'invalid_field', detail: 'must be given only once' } as const;
-  return { ok: false, problem: problemOfFields(422, [repeated]) };
+  return { ok: false, problem: wrongField(field, 'must be given only once') };
 }
 
 function refused(detail: string): ParsedObject {

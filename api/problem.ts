@@ -39,11 +39,16 @@ export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
   return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
 }
 
-/** A request whose fields are wrong: the first wrong field gives the code, all of them are in `errors`. */
-export function problemOfFields(status: number, errors: readonly [FieldProblem, ...FieldProblem[]]): Problem {
-  const [first] = errors;
-  const more = errors.length === 1 ? '' : ` (and ${errors.length - 1} more, see errors)`;
-  return problem(status, first.code, `${first.field}: ${first.detail}${more}`, errors);
+/** A request whose fields are wrong: the first wrong field gives the code, all of them are in `errors`. Null: none is. */
+export function problemOfFields(errors: readonly FieldProblem[]): Problem | null {
+  const [first, ...others] = errors;
+  if (first === undefined) return null;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more, see errors)`;
+  return problem(422, first.code, `${first.field}: ${first.detail}${more}`, errors);
+}
+
+export function wrongField(field: string, detail: string, code: ProblemCode = 'invalid_field'): Problem {
+  return problem(422, code, `${field}: ${detail}`, [{ field, code, detail }]);
 }
 
 /** The body as it goes out. `type` is a relative reference to the page that explains the code. */
@@ -64,8 +69,8 @@ const retryAfterS = 5;
 /** What a gate refused: policy knows no status codes, the catalogue has them. */
 export function problemOfRefusal({ code, field, detail, others = [] }: Refusal): Problem {
   if (field !== null) {
-    const further = others.slice(0, limits.http.fieldProblemsMax - 1).map((each) => ({ ...each, code }));
-    return problemOfFields(422, [{ field, code, detail }, ...further]);
+    const wrong = [{ field, detail }, ...others].slice(0, limits.http.fieldProblemsMax);
+    return problemOfFields(wrong.map((each) => ({ ...each, code }))) as Problem;
   }
   const [status] = problemCatalogue[code].statuses;
   return status === 503 ? problem(status, code, detail, [], retryAfterS) : problem(status, code, detail);

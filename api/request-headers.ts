@@ -1,6 +1,6 @@
 // What both servers ask of a request's headers: a body of JSON in UTF-8, an Idempotency-Key that can be stored, and a
 // request id that does no harm.
-import { type Problem, problem, problemOfFields } from './problem.ts';
+import { type Problem, problem, wrongField } from './problem.ts';
 import { newRequestId } from '../model/ids.ts';
 import { limits } from '../platform/limits.ts';
 
@@ -38,5 +38,5 @@ export function refuseIdempotencyKey(key: string, times: number): Problem | null
   const detail = isSound
     ? 'must be given only once'
     : `must have 1–${idempotencyKeyCharsMax} printable ASCII characters`;
-  return problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]);
+  return wrongField('Idempotency-Key', detail);
 }

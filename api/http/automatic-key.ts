@@ -3,7 +3,7 @@
 // id within its window. Nothing is stored, so such a key promises less than a caller's own: docs/idempotency.md.
 import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Problem, problemOfFields } from '../problem.ts';
+import { type Problem, wrongField } from '../problem.ts';
 
 /** When the client first sent the request, by its own clock. */
 export type AutomaticKey = { readonly sentAtMs: number };
@@ -40,6 +40,4 @@ export function idOfAutomaticKey(
   return derivedMessageId(accountId, index === null ? seed : `${seed}#${index}`, sentAtMs);
 }
 
-const wrong = (detail: string) => ({
-  problem: problemOfFields(422, [{ field: 'Idempotency-Key', code: 'invalid_field', detail }]),
-});
+const wrong = (detail: string) => ({ problem: wrongField('Idempotency-Key', detail) });

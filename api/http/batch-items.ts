@@ -19,7 +19,7 @@ import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
-import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal } from '../problem.ts';
+import { type Problem, problem, problemOf, problemOfRefusal, wrongField } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Slices } from './slice-turns.ts';
 import { acceptedStatus } from './sms-answer.ts';
@@ -132,13 +132,12 @@ function judge(
 ): { readonly message: Message } | { readonly problem: Problem } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     const detail = `must be an object with the fields of POST /v1/sms, found ${kindOf(item)}`;
-    return { problem: problemOfFields(422, [{ field: `messages[${index}]`, code: 'invalid_field', detail }]) };
+    return { problem: wrongField(`messages[${index}]`, detail) };
   }
   const parsed = smsRequestOf(item as Record<string, unknown>);
   if (!parsed.ok) return parsed;
   if (parsed.explain) {
-    const detail = 'only explains messages of POST /v1/sms: send it there';
-    return { problem: problemOfFields(422, [{ field: 'dry_run', code: 'invalid_field', detail }]) };
+    return { problem: wrongField('dry_run', 'only explains messages of POST /v1/sms: send it there') };
   }
   const admitted = parts.admit(principal, parsed.request);
   if (!admitted.ok) {

@@ -107,10 +107,10 @@ function withoutQuery(route: Route): Route {
   return (exchange, req) => {
     const query = req.getQuery() ?? '';
     if (query === '') return route(exchange, req);
-    const names = new Set(new URLSearchParams(query).keys());
-    const [first, ...others] = [...names].slice(0, namesShownMax).map(unknown);
-    if (first === undefined) route(exchange, req);
-    else exchange.refuse(problemOfFields(422, [first, ...others]));
+    const names = [...new Set(new URLSearchParams(query).keys())];
+    const refusal = problemOfFields(names.slice(0, namesShownMax).map(unknown));
+    if (refusal === null) route(exchange, req);
+    else exchange.refuse(refusal);
   };
 }
 

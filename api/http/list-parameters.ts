@@ -64,9 +64,8 @@ export function parseListParameters(query: string): ParsedList {
   const { to } = question;
   if (to !== undefined && !isRecipient(to, question))
     errors.push({ field: 'to', code: 'invalid_field', detail: toForm });
-  const [first, ...more] = errors;
-  if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
-  return { ok: true, question };
+  const problem = problemOfFields(errors);
+  return problem === null ? { ok: true, question } : { ok: false, problem };
 }
 
 /** Messages from subscribers come to numbers and short codes as they were registered. */

@@ -6,7 +6,7 @@ import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
-import { problem, problemOfFields } from '../problem.ts';
+import { problem, wrongField } from '../problem.ts';
 import { type AccessParts, admitReader } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { parseListParameters } from './list-parameters.ts';
@@ -87,9 +87,7 @@ function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Pr
 }
 
 // All other parameters were checked before the question was asked.
-const badCursor = problemOfFields(422, [
-  { field: 'cursor', code: 'invalid_field', detail: 'must be the next_cursor of the page before, unchanged' },
-]);
+const badCursor = wrongField('cursor', 'must be the next_cursor of the page before, unchanged');
 const statusUnavailable = problem(
   503,
   'status_unavailable',

@@ -7,7 +7,7 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/principal-gates.ts';
-import { type FieldProblem, type Problem, problem, problemOf, problemOfFields, problemOfRefusal } from '../problem.ts';
+import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal, wrongField } from '../problem.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -187,18 +187,14 @@ function parseItems(body: Buffer): readonly BatchItem[] | Problem {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
-  const detailOfUnknownField = 'is not a field of this request; known is messages';
-  const [foreign, ...further] = Object.keys(others)
-    .slice(0, limits.http.fieldProblemsMax)
-    .map((name): FieldProblem => {
-      return { field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail: detailOfUnknownField };
-    });
-  if (foreign !== undefined) return problemOfFields(422, [foreign, ...further]);
-  if (messages === undefined) {
-    return problemOfFields(422, [{ field: 'messages', code: 'missing_field', detail: 'is required' }]);
-  }
+  const detail = 'is not a field of this request; known is messages';
+  const names = Object.keys(others).slice(0, limits.http.fieldProblemsMax);
+  const foreign = problemOfFields(
+    names.map((name) => ({ field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail })),
+  );
+  if (foreign !== null) return foreign;
+  if (messages === undefined) return wrongField('messages', 'is required', 'missing_field');
   if (Array.isArray(messages) && messages.length >= 1 && messages.length <= messagesMax) return messages;
   const found = Array.isArray(messages) ? `${messages.length}` : kindOf(messages);
-  const detail = `must be an array of 1 to ${messagesMax} messages, found ${found}`;
-  return problemOfFields(422, [{ field: 'messages', code: 'invalid_field', detail }]);
+  return wrongField('messages', `must be an array of 1 to ${messagesMax} messages, found ${found}`);
 }

@@ -167,8 +167,8 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
   if (variables !== undefined && !isTemplated)
     wrong('variables', 'invalid_field', 'must be left out without template_id');
-  const [first, ...more] = errors;
-  if (first !== undefined) return { ok: false, problem: problemOfFields(422, [first, ...more]) };
+  const problem = problemOfFields(errors);
+  if (problem !== null) return { ok: false, problem };
   return {
     ok: true,
     request: {

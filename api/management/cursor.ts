@@ -1,7 +1,7 @@
 // A page of a list as an answer. Its cursor is opaque for clients, the last id of the page for us.
 import type { Page, PageRequest } from '../../control/store/page.ts';
 import { limits } from '../../platform/limits.ts';
-import { problemOfFields } from '../problem.ts';
+import { wrongField } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 
 const idForm = /^[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -15,8 +15,7 @@ export async function answerPage<T>(
 ): Promise<HandlerResult> {
   const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
   if (after !== null && !form.test(after)) {
-    const detail = 'expected the next_cursor of the page before';
-    return { problem: problemOfFields(422, [{ field: 'cursor', code: 'invalid_field', detail }]) };
+    return { problem: wrongField('cursor', 'expected the next_cursor of the page before') };
   }
   const { items, next } = await read({ limit, after });
   const nextCursor = next === null ? null : Buffer.from(next, 'latin1').toString('base64url');

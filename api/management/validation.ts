@@ -1,7 +1,7 @@
 // From zod's issues to the fields of a problem, in our words and under our codes. Pure.
 import type { z } from '@hono/zod-openapi';
 import { limits } from '../../platform/limits.ts';
-import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
+import { type FieldProblem, type Problem, problemOfFields, wrongField } from '../problem.ts';
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
@@ -15,26 +15,18 @@ export function check<T>(
   what: ParameterKind = 'field',
 ): Checked<T> {
   if (schema === undefined) {
-    const [first, ...more] = Object.keys(raw).map((field) => ({
-      field: named(field),
-      code: withoutSchema,
-      detail: what === 'field' ? 'this route takes no such field' : 'this route has no query parameters',
-    }));
-    return first === undefined
-      ? { ok: true, value: raw as T }
-      : { ok: false, problem: problemOfFields(422, [first, ...more.slice(0, limits.http.fieldProblemsMax - 1)]) };
+    const detail = what === 'field' ? 'this route takes no such field' : 'this route has no query parameters';
+    const foreign = Object.keys(raw).map((field) => ({ field: named(field), code: withoutSchema, detail }));
+    const problem = problemOfFields(foreign.slice(0, limits.http.fieldProblemsMax));
+    return problem === null ? { ok: true, value: raw as T } : { ok: false, problem };
   }
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data as T };
-  const [first, ...more] = parsed.error.issues.flatMap((issue) =>
-    fieldProblemsOf(issue, raw, wordsOfUnknown(schema, what)),
-  );
+  const ofUnknown = wordsOfUnknown(schema, what);
+  const errors = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw, ofUnknown));
   // An error without an issue does not exist; the type cannot say so.
-  const none: FieldProblem = { field: '', code: 'invalid_field', detail: 'is not valid' };
-  return {
-    ok: false,
-    problem: problemOfFields(422, [first ?? none, ...more.slice(0, limits.http.fieldProblemsMax - 1)]),
-  };
+  const problem = problemOfFields(errors.slice(0, limits.http.fieldProblemsMax)) ?? wrongField('', 'is not valid');
+  return { ok: false, problem };
 }
 
 /** The query of a URL; of a parameter that comes twice the list, which no schema takes. */

@@ -11,7 +11,7 @@ import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { ContentRules } from '../../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../../policy/admission/text-gates.ts';
-import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
+import { type Problem, problem, problemOfFields, wrongField } from '../../problem.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
 import { locksOut } from './key-bounds.ts';
@@ -44,10 +44,8 @@ export const accountSettingsEndpoints: readonly Endpoint[] = [
     async handle({ parts: { store, content: everywhere }, by, account, body, from }) {
       const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
       const { resend_unknown: resend, inbound } = body;
-      const [lockedOut] = locksOut(from, ipAllowlist);
-      if (lockedOut !== undefined) return { problem: problemOfFields(422, [lockedOut]) };
-      const unsendable = helpTextProblem(account, body, everywhere());
-      if (unsendable !== null) return { problem: problemOfFields(422, [unsendable]) };
+      const refusal = problemOfFields(locksOut(from, ipAllowlist)) ?? helpTextProblem(account, body, everywhere());
+      if (refusal !== null) return { problem: refusal };
       const change = {
         ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
         ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
@@ -67,20 +65,20 @@ function helpTextProblem(
   account: Account,
   { inbound, content_rules: rules, require_template: required }: z.infer<typeof changeAccountBody>,
   everywhere: ContentRules | undefined,
-): FieldProblem | null {
+): Problem | null {
   const text = inbound?.help_text ?? null;
   if (text === null) return null;
   const field = 'inbound.help_text';
   if ((required ?? account.requireTemplate ?? []).includes('transactional')) {
     const detail = 'texts of this category are taken from approved templates only (`require_template`)';
-    return { field, code: 'template_mismatch', detail };
+    return wrongField(field, detail, 'template_mismatch');
   }
   const content =
     rules === undefined
       ? (account.content ?? null)
       : { words: rules.words, linksDenied: rules.links_denied, linksAllowed: rules.links_allowed };
   const refusal = contentRulesGate(everywhere)({ account: { content } }, text);
-  return refusal === null ? null : { field, code: 'content_blocked', detail: refusal.detail };
+  return refusal === null ? null : wrongField(field, refusal.detail, refusal.code);
 }
 
 function answerOf(settings: AccountSettings | null): HandlerResult {

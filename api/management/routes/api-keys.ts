@@ -16,7 +16,7 @@ import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type Problem, problem } from '../../problem.ts';
+import { type Problem, problem, problemOfFields } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
@@ -28,7 +28,6 @@ import {
   refuseKeyChange,
   refuseKeyRevocation,
   refuseNewKey,
-  refusedFields,
 } from './key-bounds.ts';
 
 const shared = { tag: 'API keys', scope: 'keys:manage' } as const;
@@ -117,7 +116,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       };
       const refuse = (current: StoredApiKey) =>
         refuseKeyChange(powersOf(principal), current, change, store.clock.nowMs()) ??
-        (current.id === principal.id ? refusedFields(locksOut(from, ipAllowlist)) : null);
+        (current.id === principal.id ? problemOfFields(locksOut(from, ipAllowlist)) : null);
       const asked = { accountId: account.accountId, actor: by, refuse };
       return answerOf(await changeKey(store, params.id as ApiKeyId, change, asked));
     },

@@ -37,7 +37,7 @@ export const powersOfKey = ({ livemode, scopes, ipAllowlist, rate, expiresAtMs }
 
 /** Null when the asking key may make a key with these powers. */
 export function refuseNewKey(asking: KeyPowers, wanted: KeyPowers, nowMs: number): Problem | null {
-  return refusedFields([...beyond(asking, wanted), ...inThePast(wanted.expiresAtMs, nowMs)]);
+  return problemOfFields([...beyond(asking, wanted), ...inThePast(wanted.expiresAtMs, nowMs)]);
 }
 
 /** Null when the asking key may make this change to the key as it is now. */
@@ -54,7 +54,7 @@ export function refuseKeyChange(
     return problem(409, 'conflict', 'the key has expired: make another one');
   }
   const after = powersOfKey({ ...current, ...change });
-  return refusedFields([...beyond(asking, after), ...inThePast(change.expiresAtMs ?? null, nowMs)]);
+  return problemOfFields([...beyond(asking, after), ...inThePast(change.expiresAtMs ?? null, nowMs)]);
 }
 
 /** Null when the asking key may revoke the key. */
@@ -103,10 +103,6 @@ const isNoFaster = (rate: Rate | null, than: Rate) =>
 function inThePast(expiresAtMs: number | null, nowMs: number): FieldProblem[] {
   if (expiresAtMs === null || expiresAtMs > nowMs) return [];
   return [{ field: 'expires_at', code: 'invalid_field', detail: 'expected a time in the future' }];
-}
-
-export function refusedFields([first, ...more]: readonly FieldProblem[]): Problem | null {
-  return first === undefined ? null : problemOfFields(422, [first, ...more]);
 }
 
 function mayUse({ networks }: KeyPowers, network: string): boolean {

@@ -2,9 +2,8 @@
 // for senders to the carriers, so only the operator approves them.
 import { type StoredSender, createSender, deleteSender, listSenders } from '../../../control/store/senders.ts';
 import type { SenderId } from '../../../model/ids.ts';
-import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
-import { problem, problemOfFields } from '../../problem.ts';
+import { problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
@@ -38,24 +37,13 @@ export const senderEndpoints: readonly Endpoint[] = [
       const { accountId } = account;
       const created = await createSender(store, { accountId, name: body.name, status: 'pending', actor: by });
       if (created.ok) return { body: senderShapeOf(created.sender) };
-      switch (created.code) {
-        case 'sender_exists':
-          return { problem: problem(409, 'conflict', `the account has the sender "${body.name}" already`) };
-        case 'too_many_senders':
-          return {
-            problem: problem(409, 'conflict', `an account has at most ${limits.store.sendersPerAccountMax} senders`),
-          };
-        case 'account_not_found':
-          return { problem: problem(409, 'conflict', 'the account does not exist any more') };
-        case 'invalid_sender':
-          return {
-            problem: problemOfFields(422, [
-              { field: 'name', code: 'invalid_field', detail: `expected ${senderShape}` },
-            ]),
-          };
-        default:
-          return unreachable(created.code);
-      }
+      if (created.code === 'invalid_sender') return { problem: wrongField('name', `expected ${senderShape}`) };
+      const why = {
+        sender_exists: `the account has the sender "${body.name}" already`,
+        too_many_senders: `an account has at most ${limits.store.sendersPerAccountMax} senders`,
+        account_not_found: 'the account does not exist any more',
+      };
+      return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
   endpoint({

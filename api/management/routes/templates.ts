@@ -9,10 +9,9 @@ import {
   listTemplates,
 } from '../../../control/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
-import { unreachable } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
-import { problem, problemOfFields } from '../../problem.ts';
+import { problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
@@ -59,24 +58,16 @@ export const templateEndpoints: readonly Endpoint[] = [
     problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const unfit = templateProblem(body);
-      if (unfit !== null) {
-        return { problem: problemOfFields(422, [{ field: unfit.field, code: 'invalid_field', detail: unfit.detail }]) };
-      }
+      if (unfit !== null) return { problem: wrongField(unfit.field, unfit.detail) };
       const { accountId } = account;
       const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: by });
       if (created.ok) return { body: templateShape(created.template) };
-      switch (created.code) {
-        case 'template_exists':
-          return { problem: problem(409, 'conflict', `the account has a template named "${body.name}" already`) };
-        case 'too_many_templates':
-          return {
-            problem: problem(409, 'conflict', `an account has at most ${limits.templates.perAccountMax} templates`),
-          };
-        case 'account_not_found':
-          return { problem: problem(409, 'conflict', 'the account does not exist any more') };
-        default:
-          return unreachable(created.code);
-      }
+      const why = {
+        template_exists: `the account has a template named "${body.name}" already`,
+        too_many_templates: `an account has at most ${limits.templates.perAccountMax} templates`,
+        account_not_found: 'the account does not exist any more',
+      };
+      return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
   endpoint({

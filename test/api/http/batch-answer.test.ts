@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { answerOfKept, batchAnswer, keptAnswer } from '../../../api/http/batch-answer.ts';
 import { type ItemResult, refusedItem } from '../../../api/http/batch-items.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
-import { problem, problemOfFields } from '../../../api/problem.ts';
+import { type Problem, problem, problemOfFields, wrongField } from '../../../api/problem.ts';
 import { limits } from '../../../platform/limits.ts';
 import { derivedMessageId, newAccountId } from '../../../model/ids.ts';
 
@@ -25,7 +25,7 @@ test('whatever became of the messages, a replay shows the same text', () => {
         if (typeof kind === 'string') return { id: idOf(index, createdAtMs), status: kind };
         return index % 2 === 0
           ? refusedItem(problem(503, 'overloaded', kind.detail, [], 1))
-          : refusedItem(problemOfFields(422, [{ field: 'to', code: 'invalid_recipient', detail: kind.detail }]));
+          : refusedItem(wrongField('to', kind.detail, 'invalid_recipient'));
       });
       const text = await batchAnswer(results, slices());
       expect(await answerOfKept(await keptAnswer(results, createdAtMs, slices()), idOf, slices())).toBe(text);
@@ -50,7 +50,7 @@ const refusedWith = (count: number, detail: (index: number, at: number) => strin
       detail: detail(index, at),
     });
     const others = Array.from({ length: count - 1 }, (_each, at) => fieldProblem(at + 1));
-    return refusedItem(problemOfFields(422, [fieldProblem(0), ...others]));
+    return refusedItem(problemOfFields([fieldProblem(0), ...others]) as Problem);
   });
 
 test('a refusal that a thousand messages share is kept once, and shown with each', async () => {
