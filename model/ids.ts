@@ -36,14 +36,17 @@ export function newMessageId(nowMs: number): MessageId {
 
 /** The message id of a request with an idempotency key: the same (account, key, record time) gives the same id. */
 export function derivedMessageId(accountId: AccountId, idempotencyKey: string, recordedAtMs: number): MessageId {
-  const digest = createHmac('sha256', accountId).update(idempotencyKey).digest();
-  return `sms_${timeText(recordedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
+  return messageIdOf(accountId, idempotencyKey, recordedAtMs);
 }
 
 /** The message id of a subscriber's message; the same `what` (its identity) and time give the same id. */
 export function inboundMessageId(what: string, receivedAtMs: number): MessageId {
-  const digest = createHmac('sha256', 'inbound').update(what).digest();
-  return `sms_${timeText(receivedAtMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
+  return messageIdOf('inbound', what, receivedAtMs);
+}
+
+function messageIdOf(key: string, what: string, atMs: number): MessageId {
+  const digest = createHmac('sha256', key).update(what).digest();
+  return `sms_${timeText(atMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
 }
 
 export function isMessageId(text: string): text is MessageId {
@@ -66,29 +69,12 @@ export function firstMessageIdOf(ms: number): MessageId {
   return `sms_${timeText(Math.max(0, Math.trunc(ms)))}${'0'.repeat(chanceChars)}` as MessageId;
 }
 
-export function newAccountId(nowMs: number): AccountId {
-  return `acc_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as AccountId;
-}
-
-export function newApiKeyId(nowMs: number): ApiKeyId {
-  return `key_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as ApiKeyId;
-}
-
-export function newSenderId(nowMs: number): SenderId {
-  return `snd_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as SenderId;
-}
-
-export function newTemplateId(nowMs: number): TemplateId {
-  return `tpl_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as TemplateId;
-}
-
-export function newSuppressionId(nowMs: number): SuppressionId {
-  return `sup_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as SuppressionId;
-}
-
-export function newAuditId(nowMs: number): AuditId {
-  return `aud_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as AuditId;
-}
+export const newAccountId = idMaker<AccountId>('acc');
+export const newApiKeyId = idMaker<ApiKeyId>('key');
+export const newSenderId = idMaker<SenderId>('snd');
+export const newTemplateId = idMaker<TemplateId>('tpl');
+export const newSuppressionId = idMaker<SuppressionId>('sup');
+export const newAuditId = idMaker<AuditId>('aud');
 
 export function newRequestId(): RequestId {
   return `req_${chanceText(chanceOctets(10))}` as RequestId;
@@ -116,6 +102,10 @@ export function shardOf(text: string, shards: number): number {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
   return (state >>> 0) % shards;
+}
+
+function idMaker<Id extends string>(kind: string): (nowMs: number) => Id {
+  return (nowMs) => `${kind}_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as Id;
 }
 
 function timeText(ms: number): string {

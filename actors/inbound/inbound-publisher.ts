@@ -18,10 +18,15 @@ import { log, maskNumber } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type AddressForms, addressForms } from '../../policy/country/address-forms.ts';
 import type { CountryRules, KeywordRules } from '../../policy/country/contract.ts';
-import { type KeywordFound, type KeywordReader, keywordReader } from '../../policy/keywords/keyword-reader.ts';
+import {
+  type KeywordFound,
+  type KeywordReader,
+  type ReplyAccount,
+  keywordReader,
+  keywordReply,
+} from '../../policy/keywords/keywords.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../policy/admission/text-gates.ts';
-import { type ReplyAccount, keywordReply } from '../../policy/keywords/keyword-reply.ts';
 import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
 import type { Reply } from './reply.ts';
 

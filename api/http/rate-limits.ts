@@ -8,6 +8,7 @@ import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Rate } from '../../directory/contract.ts';
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { perObject } from '../../platform/per-object.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Headers } from './exchange.ts';
 import type { KeyQuota } from '../../acceptance/idempotency/requests.ts';
@@ -25,7 +26,6 @@ const hourUs = 3_600 * secondUs;
 export class RateLimits {
   readonly #table: RateTable;
   readonly #clock: Clock;
-  readonly #paces = new WeakMap<Rate, Pace>();
   /** By keys per hour: few different values exist. */
   readonly #quotas = new Map<number, Pace>();
 
@@ -54,7 +54,7 @@ export class RateLimits {
       ['account', account.accountId, account.rate],
     ] as const) {
       if (rate == null) continue;
-      const verdict = this.#table.take(name, this.#paceOf(rate), nowUs, turns);
+      const verdict = this.#table.take(name, paceOfRate(rate), nowUs, turns);
       if (verdict === null) continue;
       const asked = { policy, rate, verdict };
       if (!verdict.ok) return { headers: headersOf(asked), problem: tooFast(asked, turns) };
@@ -89,18 +89,10 @@ export class RateLimits {
     }
     return pace;
   }
-
-  #paceOf(rate: Rate): Pace {
-    let pace = this.#paces.get(rate);
-    if (pace === undefined) {
-      pace = paceOf(rate.perSecond, secondUs, rate.burst);
-      this.#paces.set(rate, pace);
-    }
-    return pace;
-  }
 }
 
 const quotasMax = 1_000;
+const paceOfRate = perObject((rate: Rate) => paceOf(rate.perSecond, secondUs, rate.burst));
 
 function headersOf({ policy, rate, verdict }: Asked): Headers {
   const resetS = String(Math.ceil(verdict.resetUs / secondUs));

@@ -49,12 +49,7 @@ export function dueOf(hour: QuietVerdict, sendAtMs: number | null | undefined, n
   const notBeforeMs = hour.notBeforeMs ?? sendAtMs ?? null;
   // Nothing in sight within the days a message can wait, and the moments the request itself takes.
   if (notBeforeMs === null || notBeforeMs - nowMs <= waitMsMax) return { ok: true, notBeforeMs };
-  return {
-    ok: false,
-    code: 'quiet_hours',
-    field: 'category',
-    detail: `could go out at ${new Date(notBeforeMs).toISOString()} only, later than a message may wait`,
-  };
+  return inQuietHours(`could go out at ${timeOf(notBeforeMs)} only, later than a message may wait`);
 }
 
 const timeOf = (ms: number) => new Date(ms).toISOString();

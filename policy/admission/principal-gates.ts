@@ -6,6 +6,7 @@ import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
 import { type IpAddress, type Network, formatIp, isInAny, parseNetworks } from '../../platform/ip-address.ts';
+import { perObject } from '../../platform/per-object.ts';
 
 const scopeNeeded = 'sms:send';
 
@@ -16,12 +17,8 @@ export function scopeGate(principal: Principal): Refusal | null {
 
 export function accountGate(principal: Principal): Refusal | null {
   if (principal.account.status === 'active') return null;
-  return {
-    ok: false,
-    code: 'account_suspended',
-    field: null,
-    detail: 'the account is suspended: nothing is sent until it is active again',
-  };
+  const detail = 'the account is suspended: nothing is sent until it is active again';
+  return { ok: false, code: 'account_suspended', field: null, detail };
 }
 
 export function senderGate(principal: Principal, request: SmsRequest): Refusal | null {
@@ -62,7 +59,7 @@ export type NetworkRules = {
   readonly account: { readonly networks?: readonly string[] | undefined };
 };
 
-const compiled = new WeakMap<readonly string[], readonly Network[]>();
+const networksOf = perObject<readonly string[], readonly Network[]>(parseNetworks);
 
 /** Whether the address has to be found out at all: most keys may be used from everywhere. */
 export function asksForAddress({ networks, account }: NetworkRules): boolean {
@@ -79,15 +76,6 @@ export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddr
     if (ip === null || !isInAny(ip, networksOf(networks))) return notAllowed(ip);
   }
   return null;
-}
-
-function networksOf(texts: readonly string[]): readonly Network[] {
-  let networks = compiled.get(texts);
-  if (networks === undefined) {
-    networks = parseNetworks(texts);
-    compiled.set(texts, networks);
-  }
-  return networks;
 }
 
 function notAllowed(ip: IpAddress | null): Refusal {

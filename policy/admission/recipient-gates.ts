@@ -63,14 +63,8 @@ export function optOutGate(
   request: { readonly to: string; readonly from: string; readonly category: Category },
 ): Refusal | null {
   if (suppressions === undefined || !suppressions.has(request.to, request.from, request.category)) return null;
-  return optedOut(request.from);
+  const detail =
+    `gets no messages from ${request.from}: its subscriber answered STOP, or it is on the suppression list of this ` +
+    'account (GET /v1/suppressions); take it off your lists';
+  return { ok: false, code: 'recipient_opted_out', field: 'to', detail };
 }
-
-const optedOut = (from: string): Refusal => ({
-  ok: false,
-  code: 'recipient_opted_out',
-  field: 'to',
-  detail:
-    `gets no messages from ${from}: its subscriber answered STOP, or it is on the suppression list of this account ` +
-    '(GET /v1/suppressions); take it off your lists',
-});

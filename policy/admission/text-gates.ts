@@ -8,6 +8,7 @@ import { type EncodingMismatch, type SegmentCount, countSegments } from '../../m
 import { segmentUnits } from '../../model/text/segment-capacity.ts';
 import { transliterate, writeInGsm } from '../../model/text/transliterate.ts';
 import { limits } from '../../platform/limits.ts';
+import { perObject } from '../../platform/per-object.ts';
 import type { Principal, Refusal, SmsRequest, ApprovedTemplate } from '../contract.ts';
 import type { Category } from '../../model/message.ts';
 import { type CompiledTemplate, compileTemplate } from './template/template.ts';
@@ -96,7 +97,7 @@ export type TemplateVerdict =
   | Refusal;
 
 /** Compiled when it is first needed; forgotten with the entry it came from. */
-const compiled = new WeakMap<ApprovedTemplate, CompiledTemplate>();
+const compiledOf = perObject<ApprovedTemplate, CompiledTemplate>(compileTemplate);
 
 /** A request may name a template; where its category requires one, a text of its own must match one. */
 export function templateGate(principal: Principal, request: SmsRequest): TemplateVerdict {
@@ -140,21 +141,12 @@ function rendered(
   return { ...refusal, others: others.map(({ variable, detail }) => ({ field: `variables.${variable}`, detail })) };
 }
 
-function compiledOf(approved: ApprovedTemplate): CompiledTemplate {
-  let found = compiled.get(approved);
-  if (found === undefined) {
-    found = compileTemplate(approved);
-    compiled.set(approved, found);
-  }
-  return found;
-}
-
 function noTemplate(field: 'template_id' | `variables.${string}`, detail: string): Refusal {
   return { ok: false, code: 'template_mismatch', field, detail };
 }
 
 /** Compiled when first needed; null when the lists are empty. */
-const compiledRules = new WeakMap<ContentRules, ContentCheck | null>();
+const checkOf = perObject<ContentRules, ContentCheck | null>(compileContentRules);
 
 type Asked = { readonly account: Pick<Principal['account'], 'content'> };
 
@@ -171,15 +163,6 @@ export function contentRulesGate(everywhere: ContentRules | undefined): (asked: 
     const own = checkOf(account.content)?.(text) ?? null;
     return own === null ? null : blocked(own, 'of this account');
   };
-}
-
-function checkOf(rules: ContentRules): ContentCheck | null {
-  let check = compiledRules.get(rules);
-  if (check === undefined) {
-    check = compileContentRules(rules);
-    compiledRules.set(rules, check);
-  }
-  return check;
 }
 
 function blocked({ kind, found }: ContentHit, whose: string): Refusal {

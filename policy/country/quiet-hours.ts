@@ -21,12 +21,10 @@ const searchDaysMax = 36;
 
 export function quietHours(rules: readonly QuietRule[]): QuietHours {
   const compiled = rules.map(compile);
-  const byCategory = (category: Category) => compiled.filter((rule) => rule.categories.includes(category));
-  const kept: Record<Category, Kept> = {
-    otp: { rules: byCategory('otp'), minute: -1, until: null },
-    transactional: { rules: byCategory('transactional'), minute: -1, until: null },
-    promotional: { rules: byCategory('promotional'), minute: -1, until: null },
+  const keptOf = (category: Category): Kept => {
+    return { rules: compiled.filter((rule) => rule.categories.includes(category)), minute: -1, until: null };
   };
+  const kept = { otp: keptOf('otp'), transactional: keptOf('transactional'), promotional: keptOf('promotional') };
   return {
     quietUntil(category, atMs) {
       const entry = kept[category];

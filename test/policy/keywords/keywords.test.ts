@@ -7,8 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { keywords } from '../../../model/keyword.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { KeywordRules } from '../../../policy/country/contract.ts';
-import { keywordForm, keywordReader } from '../../../policy/keywords/keyword-reader.ts';
-import { keywordReply } from '../../../policy/keywords/keyword-reply.ts';
+import { keywordForm, keywordReader, keywordReply } from '../../../policy/keywords/keywords.ts';
 
 const packs = join(dirname(import.meta.dirname), '../../policy/country/packs');
 const rulesOf = (pack: string) => parse(readFileSync(join(packs, pack), 'utf8')).keywords as KeywordRules;

@@ -1,6 +1,7 @@
 // Recognises a keyword in a subscriber's message. Only the whole message counts, apart from case, punctuation, blanks
-// and invisible characters: "stop by at five" is not an opt-out. Pure.
+// and invisible characters: "stop by at five" is not an opt-out. And the answer to it. Pure.
 import { type Keyword, keywords } from '../../model/keyword.ts';
+import { limits } from '../../platform/limits.ts';
 import type { KeywordRules } from '../country/contract.ts';
 
 export type KeywordFound = { readonly keyword: Keyword; readonly language: string };
@@ -41,4 +42,21 @@ export function keywordForm(text: string): string {
       // Marks that came after a sign may have come together.
       .normalize('NFKC')
   );
+}
+
+export type ReplyAccount = { readonly name: string; readonly helpText?: string | null };
+
+/** The account's own text, else the country's in the language of the keyword; null where there is none. */
+export function keywordReply(
+  rules: KeywordRules,
+  { keyword, language }: KeywordFound,
+  account: ReplyAccount,
+  sender: string,
+): string | null {
+  const own = keyword === 'help' ? (account.helpText ?? '') : '';
+  const ofCountry = rules.replies?.[keyword] ?? {};
+  const template = own === '' ? (ofCountry[language] ?? Object.values(ofCountry)[0] ?? '') : own;
+  if (template === '') return null;
+  const text = template.replaceAll('{account}', account.name).replaceAll('{sender}', sender);
+  return text.slice(0, limits.inbound.replyCharsMax).toWellFormed();
 }

@@ -1,0 +1,14 @@
+// What is made once of each object and forgotten with it: rules compiled from a list, a template from its entry.
+
+/** `make` runs when an object is first asked for. */
+export function perObject<From extends object, Made>(make: (from: From) => Made): (from: From) => Made {
+  const made = new WeakMap<From, { readonly value: Made }>();
+  return (from) => {
+    let held = made.get(from);
+    if (held === undefined) {
+      held = { value: make(from) };
+      made.set(from, held);
+    }
+    return held.value;
+  };
+}
