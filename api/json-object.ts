@@ -4,11 +4,9 @@
 // differ.
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
-import { type Problem, problem, wrongField } from './problem.ts';
+import { type OrProblem, problem, wrongField } from './problem.ts';
 
-export type ParsedObject =
-  | { readonly ok: true; readonly fields: Record<string, unknown> }
-  | { readonly ok: false; readonly problem: Problem };
+type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 
 /** The body as one JSON object, whatever its fields are. */
 export function parseObject(body: Buffer): ParsedObject {

@@ -19,6 +19,9 @@ export type Problem = {
   readonly retryAfterS: number | null;
 };
 
+/** What was asked for, or why there is none. */
+export type OrProblem<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly problem: Problem };
+
 export const problemContentType = 'application/problem+json';
 
 /** A refusal as a value. `status` is in the catalogue for the code; `not_available` has two. */

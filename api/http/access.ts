@@ -7,7 +7,7 @@ import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/principal-gates.ts';
 import type { Use } from '../../platform/shared-bound.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type OrProblem, type Problem, problem } from '../problem.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeysUsed } from './keys-used.ts';
@@ -82,9 +82,7 @@ function refuseAccess(parts: AccessParts, principal: Principal, exchange: Exchan
   return tooFast;
 }
 
-export type Authenticated =
-  | { readonly ok: true; readonly principal: Principal }
-  | { readonly ok: false; readonly problem: Problem };
+export type Authenticated = OrProblem<{ readonly principal: Principal }>;
 
 const scheme = 'bearer ';
 

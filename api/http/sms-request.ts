@@ -5,13 +5,11 @@ import { categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
-import { type FieldProblem, type Problem, problemOfFields } from '../problem.ts';
+import { type FieldProblem, type OrProblem, problemOfFields } from '../problem.ts';
 import { parseObject } from '../json-object.ts';
 
-export type ParsedRequest =
-  /** `explain`: only what would become of it is asked. */
-  | { readonly ok: true; readonly request: SmsRequest; readonly explain: boolean }
-  | { readonly ok: false; readonly problem: Problem };
+/** `explain`: only what would become of it is asked. */
+type ParsedRequest = OrProblem<{ readonly request: SmsRequest; readonly explain: boolean }>;
 
 type Field<T> = {
   takes(value: unknown): value is T;

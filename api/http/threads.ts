@@ -3,7 +3,7 @@
 // the process exits, and the supervisor restarts the whole role: a short outage is better than a half that nobody
 // watches.
 import { once } from 'node:events';
-import { type Server, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
@@ -17,7 +17,6 @@ import { MetricsRequests } from '../../platform/message-link.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import { newRateMemory } from './rate-limits.ts';
 import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
-import { ThreadWatch } from './thread-watch.ts';
 
 export type IngressThreads = {
   readonly port: number;
@@ -114,17 +113,48 @@ async function freePortOf(host: string, port: number): Promise<number> {
       error,
     );
   } finally {
-    if (probe.listening) await closed(probe);
+    if (probe.listening) await once(probe.close(), 'close');
   }
 }
 
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
+type Blocked = {
+  readonly index: number;
+  readonly looks: number;
+  /** It will not come back: the role ends. */
+  readonly isHopeless: boolean;
+};
+
+/**
+ * Each thread reports once a second to the process's main thread, which carries no traffic. Silence is counted in checks of
+ * the main thread, not in time, so that a process that was suspended as a whole has no blocked thread.
+ */
+export class ThreadWatch {
+  readonly #silentLooks = new Map<number, number>();
+
+  /** A thread said that it turns; from the first time on it is watched. */
+  heard(index: number): void {
+    this.#silentLooks.set(index, 0);
+  }
+
+  /** Once for each time in which a thread should have been heard. */
+  look(): void {
+    for (const [index, looks] of this.#silentLooks) this.#silentLooks.set(index, looks + 1);
+  }
+
+  /** The thread that has been silent longest, if it is blocked; null while all turn. */
+  blocked(): Blocked | null {
+    let worst: Blocked | null = null;
+    for (const [index, looks] of this.#silentLooks) {
+      if (looks >= limits.http.blockedThread.reportLooks && looks > (worst?.looks ?? 0))
+        worst = { index, looks, isHopeless: looks >= limits.http.blockedThread.giveUpLooks };
+    }
+    return worst;
+  }
 }
 
 /**
- * Once when it begins; and when it does not end, the process does: at once, because a thread may be stuck in native
- * code.
+ * Once when it begins; and when it does not end, the process does, because uWebSockets.js ends it with its thread: at
+ * once, because a thread may be stuck in native code.
  */
 function reportBlocked(watch: ThreadWatch): void {
   const blocked = watch.blocked();

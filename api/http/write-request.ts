@@ -94,7 +94,7 @@ export function readKey({ headerCounts }: Exchange, req: HttpRequest): string | 
 const replayedHeaders = [['idempotent-replayed', 'true']] as const;
 
 type KeyedParts = KeyParts & { readonly access: { readonly rates: Pick<RateLimits, 'keyQuota'> } };
-type KeyedWrite = {
+export type KeyedWrite = {
   readonly principal: Pick<Principal, 'livemode'> & {
     readonly account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>;
   };

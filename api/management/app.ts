@@ -13,7 +13,6 @@ import { servePages } from './pages/pages.ts';
 import type { IdempotentWrite } from './idempotent-write.ts';
 import { answerProblem } from './refuse.ts';
 import { accountEndpoints } from './routes/account.ts';
-import { accountSettingsEndpoints } from './routes/account-settings.ts';
 import { apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
@@ -31,7 +30,6 @@ export const apiVersion = '0.1.0';
 export const endpoints: readonly Endpoint[] = [
   ...hotEndpoints,
   ...accountEndpoints,
-  ...accountSettingsEndpoints,
   ...apiKeyEndpoints,
   ...senderEndpoints,
   ...templateEndpoints,

@@ -7,10 +7,11 @@ import type { CarrierConfig } from '../../config/configuration.ts';
 import type { Actor, Store } from '../../control/store/store.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
+import type { AccountId } from '../../model/ids.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
-import { type Problem, type ProblemCode, problemContentType } from '../problem.ts';
+import { type Problem, type ProblemCode, problem, problemContentType } from '../problem.ts';
 import { problemCatalogue } from '../problem-catalogue.ts';
-import { problemSchema } from './schemas/common.ts';
+import { deletedOf, idParams, problemSchema } from './schemas/common.ts';
 
 export type Method = 'get' | 'post' | 'patch' | 'delete';
 
@@ -51,6 +52,26 @@ export type Endpoint<
 export const endpoint = <Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType>(
   served: Endpoint<Body, Query, Params>,
 ): Endpoint => served;
+
+type Removal = (store: Store, id: string, asked: { accountId: AccountId; actor: Actor }) => Promise<boolean>;
+
+/** The route that takes something of the account away; `remove` returns false when there is none of this id. */
+export const deletion = (
+  { kind, called = kind, ...about }: Pick<Endpoint, 'tag' | 'scope' | 'summary'> & { kind: string; called?: string },
+  remove: Removal,
+): Endpoint =>
+  endpoint({
+    ...about,
+    method: 'delete',
+    path: `/v1/${kind}s/{id}`,
+    liveOnly: true,
+    params: idParams,
+    answer: { status: 200, description: 'It is gone.', schema: deletedOf(kind) },
+    async handle({ parts: { store }, by, account: { accountId }, params: { id } }) {
+      if (await remove(store, id, { accountId, actor: by })) return { body: { id, object: kind, deleted: true } };
+      return { problem: problem(404, 'not_found', `no ${called} of this account has this id`) };
+    },
+  });
 
 /** What handlers work with. */
 export type HandlerParts = {

@@ -3,20 +3,15 @@
 // Answers are stored sealed and without what is shown once, such as a new API key's secret. A request whose process
 // died is run again: unique names, and not the key, then distinguish it.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import type { Account } from '../../directory/contract.ts';
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
-import { type KeyParts, keyedRequest } from '../http/write-request.ts';
+import { type KeyParts, type KeyedWrite, keyedRequest } from '../http/write-request.ts';
 import { type Problem, problem, problemOf } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';
 
-export type Keyed = {
-  readonly account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>;
-  readonly livemode: boolean;
+type Keyed = KeyedWrite & {
   /** Method and path. */
   readonly operation: string;
-  readonly idempotencyKey: string;
-  readonly body: Uint8Array;
   /** Fields of the answer that only the first answer shows; a repeat has null for them. */
   readonly shownOnce: readonly string[];
 };
@@ -34,8 +29,7 @@ export type IdempotentWriteParts = KeyParts & {
 export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWrite {
   const { requests, cipher, rates } = parts;
   return {
-    async run({ account, livemode, operation, shownOnce, ...sent }, work) {
-      const write = { ...sent, principal: { account, livemode } };
+    async run({ operation, shownOnce, ...write }, work) {
       const keyed: KeyedRequest = keyedRequest({ ...parts, access: { rates } }, operation, write, (kept) =>
         cipher.open(kept, keyed.place.hash).toString('utf8'),
       );

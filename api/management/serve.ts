@@ -13,10 +13,10 @@ import { networkGate } from '../../policy/admission/principal-gates.ts';
 import { authenticate, missingScope } from '../http/access.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint, HandlerContext, HandlerParts } from './endpoint.ts';
-import type { Keyed, IdempotentWrite } from './idempotent-write.ts';
-import { refuseIdempotencyKey } from '../request-headers.ts';
+import type { IdempotentWrite } from './idempotent-write.ts';
+import { parseObject } from '../json-object.ts';
+import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { answerProblem, type Variables } from './refuse.ts';
-import { readJson, refuseHeaders } from './request-rules.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from './validation.ts';
 
@@ -56,14 +56,9 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       const idempotencyKey = sentKey ?? '';
       const wrongKey = refuseIdempotencyKey(idempotencyKey, sentKey === undefined ? 0 : 1);
       if (wrongKey !== null) return answerProblem(c, wrongKey);
-      const keyed: Keyed = {
-        account: context.account,
-        shownOnce: endpoint.shownOnce ?? [],
-        livemode: context.principal.livemode,
-        operation: `${c.req.method} ${c.req.path}`,
-        idempotencyKey,
-        body: octets,
-      };
+      const { shownOnce = [] } = endpoint;
+      const operation = `${c.req.method} ${c.req.path}`;
+      const keyed = { principal: context.principal, operation, idempotencyKey, body: octets, shownOnce };
       const answer =
         idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
       if ('problem' in answer) return answerProblem(c, answer.problem);
@@ -149,3 +144,41 @@ async function readRequest(
 const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFormed();
 
 const noOctets = new Uint8Array(0);
+
+/** Refuses what cannot be honoured instead of passing over it. */
+function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
+  if (endpoint.body === undefined || (hasNoBody(c) && mayBeLeftOut(endpoint.body))) return null;
+  return refuseMediaType(c.req.header('content-type') ?? '', c.req.header('content-encoding') ?? '');
+}
+
+/** A body in which every field is optional may be left out. */
+const mayBeLeftOut = (body: NonNullable<Endpoint['body']>) => body.safeParse({}).success;
+const hasNoBody = (c: Context<Variables>) =>
+  (c.req.header('content-length') ?? '0') === '0' && c.req.header('transfer-encoding') === undefined;
+
+async function readJson(
+  c: Context<Variables>,
+  endpoint: Endpoint,
+): Promise<{ value: Record<string, unknown>; octets: Uint8Array } | { problem: Problem }> {
+  const octets = await readOctets(c.req.raw);
+  if (octets === null) {
+    return { problem: problem(413, 'body_too_large', `the body may have at most ${limits.http.bodyBytesMax} bytes`) };
+  }
+  if (octets.length === 0 && endpoint.body !== undefined && mayBeLeftOut(endpoint.body)) return { value: {}, octets };
+  const parsed = parseObject(octets);
+  return parsed.ok ? { value: parsed.fields, octets } : parsed;
+}
+
+/** Null when there is more than the cap: the rest is not read. */
+async function readOctets(request: Request): Promise<Buffer | null> {
+  if (Number(request.headers.get('content-length') ?? 0) > limits.http.bodyBytesMax) return null;
+  if (request.body === null) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > limits.http.bodyBytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

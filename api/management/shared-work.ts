@@ -8,10 +8,10 @@ import { limits } from '../../platform/limits.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { AccountRates, paceOf } from '../../platform/gcra.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type OrProblem, type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
-export type Place = { readonly ok: true; leave(): void } | { readonly ok: false; readonly problem: Problem };
+type Place = OrProblem<{ leave(): void }>;
 
 type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'whileSuspended'>;
 

@@ -1,9 +1,7 @@
 // From zod's issues to the fields of a problem, in our words and under our codes. Pure.
 import type { z } from '@hono/zod-openapi';
 import { limits } from '../../platform/limits.ts';
-import { type FieldProblem, type Problem, problemOfFields, wrongField } from '../problem.ts';
-
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
+import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from '../problem.ts';
 
 type ParameterKind = 'field' | 'query parameter';
 
@@ -13,7 +11,7 @@ export function check<T>(
   raw: Record<string, unknown>,
   withoutSchema: 'unknown_field' | 'invalid_field',
   what: ParameterKind = 'field',
-): Checked<T> {
+): OrProblem<{ readonly value: T }> {
   if (schema === undefined) {
     const detail = what === 'field' ? 'this route takes no such field' : 'this route has no query parameters';
     const foreign = Object.keys(raw).map((field) => ({ field: named(field), code: withoutSchema, detail }));

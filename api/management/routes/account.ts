@@ -1,8 +1,22 @@
-// The account of the key that asks.
+// The account of the key that asks, and what it decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
+// be changed here. A change is in effect at every entry point within one second.
+import type { z } from '@hono/zod-openapi';
+import type { Account } from '../../../directory/contract.ts';
+import {
+  type AccountSettings,
+  changeAccountSettings,
+  readAccountSettings,
+} from '../../../control/store/account-settings.ts';
 import { findAccount } from '../../../control/store/accounts.ts';
-import { problem } from '../../problem.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
-import { account } from '../schemas/tenants.ts';
+import { categories } from '../../../model/message.ts';
+import { limits } from '../../../platform/limits.ts';
+import type { ContentRules } from '../../../policy/admission/content-rules.ts';
+import { contentRulesGate } from '../../../policy/admission/text-gates.ts';
+import { type Problem, problem, problemOfFields, wrongField } from '../../problem.ts';
+import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
+import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
+import { account as accountSchema } from '../schemas/tenants.ts';
+import { locksOut } from './key-bounds.ts';
 
 export const accountEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -11,12 +25,98 @@ export const accountEndpoints: readonly Endpoint[] = [
     tag: 'Account',
     summary: 'The account of this key',
     scope: 'account:read',
-    answer: { status: 200, description: 'The account.', schema: account },
+    answer: { status: 200, description: 'The account.', schema: accountSchema },
     async handle({ parts: { store }, account: { accountId } }) {
       const found = await findAccount(store, accountId);
-      if (found === null) return { problem: problem(404, 'not_found', 'the account does not exist any more') };
+      if (found === null) return noAccount;
       const { id, name, status, createdAtMs } = found;
       return { body: { id, object: 'account', name, status, created_at: new Date(createdAtMs).toISOString() } };
     },
   }),
+  endpoint({
+    method: 'get',
+    path: '/v1/account/settings',
+    tag: 'Account',
+    summary: 'What the gates ask of this account',
+    scope: 'account:read',
+    answer: { status: 200, description: 'The settings.', schema: accountSettings },
+    problems: ['not_found'],
+    async handle({ parts: { store }, account }) {
+      return answerOf(await readAccountSettings(store, account.accountId));
+    },
+  }),
+  endpoint({
+    method: 'patch',
+    path: '/v1/account/settings',
+    liveOnly: true,
+    tag: 'Account',
+    summary:
+      'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',
+    description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
+    scope: 'account:manage',
+    body: changeAccountBody,
+    answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
+    problems: ['not_found', 'content_blocked', 'template_mismatch'],
+    async handle({ parts: { store, content: everywhere }, by, account, body, from }) {
+      const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
+      const { resend_unknown: resend, inbound } = body;
+      const refusal = problemOfFields(locksOut(from, ipAllowlist)) ?? helpTextProblem(account, body, everywhere());
+      if (refusal !== null) return { problem: refusal };
+      const change = {
+        ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
+        ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
+        ...(content === undefined
+          ? {}
+          : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
+        ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
+        ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
+      };
+      return answerOf(await changeAccountSettings(store, account.accountId, change, by));
+    },
+  }),
 ];
+
+/** The answer to HELP goes out by the rules of every other message: those of this account as it is after the change. */
+function helpTextProblem(
+  account: Account,
+  { inbound, content_rules: rules, require_template: required }: z.infer<typeof changeAccountBody>,
+  everywhere: ContentRules | undefined,
+): Problem | null {
+  const text = inbound?.help_text ?? null;
+  if (text === null) return null;
+  const field = 'inbound.help_text';
+  if ((required ?? account.requireTemplate ?? []).includes('transactional')) {
+    const detail = 'texts of this category are taken from approved templates only (`require_template`)';
+    return wrongField(field, detail, 'template_mismatch');
+  }
+  const content =
+    rules === undefined
+      ? (account.content ?? null)
+      : { words: rules.words, linksDenied: rules.links_denied, linksAllowed: rules.links_allowed };
+  const refusal = contentRulesGate(everywhere)({ account: { content } }, text);
+  return refusal === null ? null : wrongField(field, refusal.detail, refusal.code);
+}
+
+const noAccount = { problem: problem(404, 'not_found', 'the account does not exist any more') };
+
+function answerOf(settings: AccountSettings | null): HandlerResult {
+  if (settings === null) return noAccount;
+  const { rate } = settings;
+  return {
+    body: {
+      ip_allowlist: settings.ipAllowlist,
+      require_template: settings.requireTemplate,
+      content_rules: {
+        words: settings.contentWords,
+        links_denied: settings.linksDenied,
+        links_allowed: settings.linksAllowed,
+      },
+      resend_unknown: Object.fromEntries(
+        categories.map((category) => [category, settings.resendUnknown.includes(category)]),
+      ),
+      inbound: { keep_text: settings.keepInboundText, help_text: settings.helpText },
+      rate_limit: rate === null ? null : { per_second: rate.perSecond, burst: rate.burst },
+      idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
+    },
+  };
+}

@@ -19,8 +19,8 @@ import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
-import { listOf, pageQuery } from '../schemas/common.ts';
-import { apiKey, changeApiKeyBody, createApiKeyBody, idParams, newApiKey } from '../schemas/tenants.ts';
+import { idParams, listOf, pageQuery } from '../schemas/common.ts';
+import { apiKey, changeApiKeyBody, createApiKeyBody, newApiKey } from '../schemas/tenants.ts';
 import {
   type KeyPowers,
   locksOut,

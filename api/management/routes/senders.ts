@@ -5,9 +5,9 @@ import type { SenderId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
+import { type Endpoint, deletion, endpoint } from '../endpoint.ts';
 import { listOf, pageQuery } from '../schemas/common.ts';
-import { createSenderBody, deletedSender, idParams, sender } from '../schemas/tenants.ts';
+import { createSenderBody, sender } from '../schemas/tenants.ts';
 import { senderShape } from '../../../model/sender.ts';
 
 const shared = { tag: 'Senders', scope: 'senders:manage' } as const;
@@ -46,21 +46,9 @@ export const senderEndpoints: readonly Endpoint[] = [
       return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
-  endpoint({
-    ...shared,
-    method: 'delete',
-    path: '/v1/senders/{id}',
-    liveOnly: true,
-    summary: 'Give a sender up',
-    params: idParams,
-    answer: { status: 200, description: 'It is gone.', schema: deletedSender },
-    async handle({ parts: { store }, by, account, params }) {
-      const asked = { accountId: account.accountId, actor: by };
-      return (await deleteSender(store, params.id as SenderId, asked))
-        ? { body: { id: params.id, object: 'sender', deleted: true } }
-        : { problem: problem(404, 'not_found', 'no sender of this account has this id') };
-    },
-  }),
+  deletion({ ...shared, kind: 'sender', summary: 'Give a sender up' }, (store, id, asked) =>
+    deleteSender(store, id as SenderId, asked),
+  ),
 ];
 
 function senderShapeOf({ id, name, kind, status, categories, createdAtMs }: StoredSender): object {

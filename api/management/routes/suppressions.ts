@@ -10,17 +10,15 @@ import type { SuppressionId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
+import { type Endpoint, deletion, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import {
   addSuppressionBody,
-  deletedSuppression,
   importSuppressionsBody,
   importedSuppressions,
   suppression,
   suppressionQuery,
 } from '../schemas/gates.ts';
-import { idParams } from '../schemas/tenants.ts';
 
 const shared = { tag: 'Suppressions', scope: 'suppressions:manage' } as const;
 
@@ -84,21 +82,10 @@ export const suppressionEndpoints: readonly Endpoint[] = [
       return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
     },
   }),
-  endpoint({
-    ...shared,
-    method: 'delete',
-    path: '/v1/suppressions/{id}',
-    liveOnly: true,
-    summary: 'Take a number off the list',
-    params: idParams,
-    answer: { status: 200, description: 'It is gone.', schema: deletedSuppression },
-    async handle({ parts: { store }, by, account, params }) {
-      const asked = { accountId: account.accountId, actor: by };
-      return (await removeSuppression(store, params.id as SuppressionId, asked)) === null
-        ? { problem: problem(404, 'not_found', 'no suppressed number of this account has this id') }
-        : { body: { id: params.id, object: 'suppression', deleted: true } };
-    },
-  }),
+  deletion(
+    { ...shared, kind: 'suppression', called: 'suppressed number', summary: 'Take a number off the list' },
+    async (store, id, asked) => (await removeSuppression(store, id as SuppressionId, asked)) !== null,
+  ),
 ];
 
 function refusalOf(code: 'account_not_found' | 'too_many_suppressions'): Problem {

@@ -13,10 +13,9 @@ import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
 import { problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
-import { listOf } from '../schemas/common.ts';
-import { createTemplateBody, deletedTemplate, template, templateQuery } from '../schemas/gates.ts';
-import { idParams } from '../schemas/tenants.ts';
+import { type Endpoint, deletion, endpoint } from '../endpoint.ts';
+import { idParams, listOf } from '../schemas/common.ts';
+import { createTemplateBody, template, templateQuery } from '../schemas/gates.ts';
 
 const shared = { tag: 'Templates', scope: 'templates:manage' } as const;
 
@@ -70,21 +69,9 @@ export const templateEndpoints: readonly Endpoint[] = [
       return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
-  endpoint({
-    ...shared,
-    method: 'delete',
-    path: '/v1/templates/{id}',
-    liveOnly: true,
-    summary: 'Give a template up',
-    params: idParams,
-    answer: { status: 200, description: 'It is gone.', schema: deletedTemplate },
-    async handle({ parts: { store }, by, account, params }) {
-      const asked = { accountId: account.accountId, actor: by };
-      return (await deleteTemplate(store, params.id as TemplateId, asked))
-        ? { body: { id: params.id, object: 'template', deleted: true } }
-        : notFound;
-    },
-  }),
+  deletion({ ...shared, kind: 'template', summary: 'Give a template up' }, (store, id, asked) =>
+    deleteTemplate(store, id as TemplateId, asked),
+  ),
 ];
 
 const notFound = { problem: problem(404, 'not_found', 'no template of this account has this id') };

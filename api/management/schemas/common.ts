@@ -48,3 +48,11 @@ export const listOf = <T extends z.ZodType>(name: string, item: T) =>
       }),
     })
     .openapi(name);
+
+/** An id of the path; what is no id of ours is simply not found. */
+export const idParams = z.strictObject({ id: z.string() });
+
+export const deletedOf = (kind: string) =>
+  z
+    .object({ id: z.string(), object: z.literal(kind), deleted: z.literal(true) })
+    .openapi(`Deleted${kind.charAt(0).toUpperCase()}${kind.slice(1)}`);

@@ -137,10 +137,6 @@ export const template = z
   })
   .openapi('Template');
 
-export const deletedTemplate = z
-  .object({ id: z.string(), object: z.literal('template'), deleted: z.literal(true) })
-  .openapi('DeletedTemplate');
-
 export const templateQuery = pageQuery.extend({ status: z.enum(['pending', 'approved', 'rejected']).optional() });
 
 const numberExpected = 'expected a number in E.164 form, such as +8801712345678';
@@ -188,10 +184,6 @@ export const suppression = z
     created_at: timeSchema,
   })
   .openapi('Suppression');
-
-export const deletedSuppression = z
-  .object({ id: z.string(), object: z.literal('suppression'), deleted: z.literal(true) })
-  .openapi('DeletedSuppression');
 
 export const suppressionQuery = pageQuery.extend({
   number: z

@@ -108,10 +108,3 @@ export const createSenderBody = z
       .openapi({ description: senderShape, example: 'HELIOGRAPH' }),
   })
   .openapi('CreateSender');
-
-export const deletedSender = z
-  .object({ id: z.string(), object: z.literal('sender'), deleted: z.literal(true) })
-  .openapi('DeletedSender');
-
-/** An id of the path; what is no id of ours is simply not found. */
-export const idParams = z.strictObject({ id: z.string() });

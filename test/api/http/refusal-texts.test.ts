@@ -1,6 +1,6 @@
 // What a refusal tells its reader: the words must be true of the request they refuse, and name what would be taken.
 import { describe, expect, test } from 'vitest';
-import { parseListParameters } from '../../../api/http/list-parameters.ts';
+import { parseListParameters } from '../../../api/http/read-sms.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
 import { optOutGate } from '../../../policy/admission/recipient-gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { ThreadWatch } from '../../../api/http/thread-watch.ts';
+import { ThreadWatch } from '../../../api/http/threads.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';

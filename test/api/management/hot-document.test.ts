@@ -3,7 +3,7 @@ import { Compile } from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import type { MessageView } from '../../../analytics/contract.ts';
 import { inboundShape, acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
-import { parseListParameters } from '../../../api/http/list-parameters.ts';
+import { parseListParameters } from '../../../api/http/read-sms.ts';
 import { parseSmsRequest, sendSmsSchema } from '../../../api/http/sms-request.ts';
 import { acceptedSms, inboundSms, outboundSms, smsListQuery } from '../../../api/management/schemas/sms.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
