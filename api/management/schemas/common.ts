@@ -10,7 +10,7 @@ export const problemSchema = z
     type: z.string().openapi({ example: '/docs/errors#invalid_field' }),
     title: z.string(),
     status: z.int(),
-    code: z.enum(codes).openapi({ description: 'Stable; every code is explained at /docs/errors.' }),
+    code: z.enum(codes).describe('Stable; every code is explained at /docs/errors.'),
     detail: z.string(),
     errors: z.array(z.object({ field: z.string(), code: z.string(), detail: z.string() })),
     request_id: z.string(),
@@ -36,16 +36,17 @@ export const pageQuery = z.strictObject({
       maximum: limits.management.pageMax,
       default: limits.management.pageDefault,
     } as object),
-  cursor: z.string().max(100).optional().openapi({ description: 'The `next_cursor` of the page before.' }),
+  cursor: z.string().max(100).optional().describe('The `next_cursor` of the page before.'),
 });
 
 export const listOf = <T extends z.ZodType>(name: string, item: T) =>
   z
     .object({
       data: z.array(item),
-      next_cursor: z.string().nullable().openapi({
-        description: 'null on the last page. Only that ends the list: a page before it may be short, even empty.',
-      }),
+      next_cursor: z
+        .string()
+        .nullable()
+        .describe('null on the last page. Only that ends the list: a page before it may be short, even empty.'),
     })
     .openapi(name);
 

@@ -40,7 +40,7 @@ const whole = (min: number, max: number) => {
 export const rateLimit = z
   .strictObject({ per_second: whole(1, requestsPerSecondMax), burst: whole(1, burstMax) })
   .nullable()
-  .openapi({ description: 'Requests a second, and how many at once after a pause. null: no limit.' });
+  .describe('Requests a second, and how many at once after a pause. null: no limit.');
 
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 const phrase = text(1, wordCharsMax).refine((value) => {
@@ -58,28 +58,26 @@ const yesNo = z.boolean({ error: 'expected true or false' });
 
 const settings = {
   ip_allowlist: ipAllowlist,
-  require_template: listOfAtMost(category, categories.length).openapi({
-    description: 'Categories in which only texts of approved templates go out.',
-  }),
+  require_template: listOfAtMost(category, categories.length).describe(
+    'Categories in which only texts of approved templates go out.',
+  ),
   content_rules: z
     .strictObject({
-      words: listOfAtMost(phrase, wordsMax).openapi({ description: 'Words and phrases that block a text.' }),
+      words: listOfAtMost(phrase, wordsMax).describe('Words and phrases that block a text.'),
       links_denied: listOfAtMost(domain, domainsMax),
-      links_allowed: listOfAtMost(domain, domainsMax).openapi({
-        description: 'When not empty, no other domains may be linked.',
-      }),
+      links_allowed: listOfAtMost(domain, domainsMax).describe('When not empty, no other domains may be linked.'),
     })
-    .openapi({ description: 'What the account does not send. Domains cover everything beneath them.' }),
+    .describe('What the account does not send. Domains cover everything beneath them.'),
   inbound: z
     .strictObject({
-      keep_text: yesNo.openapi({
-        description: 'Whether the text of messages from subscribers is kept, encrypted, as long as their history.',
-      }),
+      keep_text: yesNo.describe(
+        'Whether the text of messages from subscribers is kept, encrypted, as long as their history.',
+      ),
       help_text: text(1, limits.inbound.replyCharsMax, { lines: true })
         .nullable()
-        .openapi({ description: 'The answer to HELP; null: the one of the country.' }),
+        .describe('The answer to HELP; null: the one of the country.'),
     })
-    .openapi({ description: 'What becomes of messages from subscribers. Both fields are given.' }),
+    .describe('What becomes of messages from subscribers. Both fields are given.'),
   resend_unknown: z.strictObject({ otp: yesNo, transactional: yesNo, promotional: yesNo }).openapi({
     description:
       'Categories of which a message is sent once more, within its validity, when nobody knows whether its carrier took it: its recipient may then get it twice.',
@@ -109,7 +107,7 @@ const variable = z.strictObject({
   type: z.enum(variableTypes, { error: `expected one of ${variableTypes.join(', ')}` }),
   size: whole(1, textCharsMax)
     .nullish()
-    .openapi({ description: 'text: characters at the most. code: its digits, exactly. Not for the others.' }),
+    .describe('text: characters at the most. code: its digits, exactly. Not for the others.'),
 });
 
 const templateFields = {
@@ -132,7 +130,7 @@ export const template = z
     object: z.literal('template'),
     ...templateFields,
     status: z.enum(['pending', 'approved', 'rejected']),
-    note: z.string().openapi({ description: "The operator's word, such as why it was rejected." }),
+    note: z.string().describe("The operator's word, such as why it was rejected."),
     created_at: timeSchema,
   })
   .openapi('Template');
@@ -146,8 +144,8 @@ const scope = {
     .string({ error: 'expected a sender' })
     .refine((value) => senderKindOf(value) !== null, `expected ${senderShape}`)
     .nullish()
-    .openapi({ description: 'Only messages in this name; every sender when left out.' }),
-  category: category.nullish().openapi({ description: 'Only messages of this category; every one when left out.' }),
+    .describe('Only messages in this name; every sender when left out.'),
+  category: category.nullish().describe('Only messages of this category; every one when left out.'),
 };
 const reasons = ['opted_out', 'complaint', 'unreachable', 'manual'] as const;
 

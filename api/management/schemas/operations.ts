@@ -5,34 +5,33 @@ import { limits } from '../../../platform/limits.ts';
 import { pageQuery, timeSchema } from './common.ts';
 import { text } from './gates.ts';
 
-const desired_state = z.enum(desiredStates).openapi({
-  description: 'What it is to be: `drained` is paused, answered and unbound.',
-});
+const desired_state = z.enum(desiredStates).describe('What it is to be: `drained` is paused, answered and unbound.');
 
 const command = z
   .object({
     id: z.string().openapi({ example: 'aud_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
     at: timeSchema,
-    actor: z.string().openapi({ description: '`operator` for the command line, else the id of an API key.' }),
+    actor: z.string().describe('`operator` for the command line, else the id of an API key.'),
     from: z.string(),
     reason: z.string(),
   })
   .nullable()
-  .openapi({ description: 'The command in effect; null while it runs.' });
+  .describe('The command in effect; null while it runs.');
 
 const bind = z
   .object({
-    bind: z.int().openapi({ description: 'From 1, in the order of heliograph.yaml with `count` unfolded.' }),
+    bind: z.int().describe('From 1, in the order of heliograph.yaml with `count` unfolded.'),
     type: z.string(),
     desired_state,
     command,
-    state: z.string().openapi({
-      description:
+    state: z
+      .string()
+      .describe(
         '`bound`, `connecting`, `waiting` (for its next try), `stopped` (it needs a person), `resting` (drained), ' +
-        '`elsewhere` (another node has it), `unknown` (nobody answers).',
-    }),
-    reason: z.string().openapi({ description: 'Why it is not bound.' }),
-    next_try_in_s: z.int().nullable().openapi({ description: 'Null when it does not wait for its next try.' }),
+          '`elsewhere` (another node has it), `unknown` (nobody answers).',
+      ),
+    reason: z.string().describe('Why it is not bound.'),
+    next_try_in_s: z.int().nullable().describe('Null when it does not wait for its next try.'),
     window_used: z.int(),
     window: z.int(),
   })
@@ -44,39 +43,40 @@ export const carrier = z
     object: z.literal('carrier'),
     desired_state,
     command,
-    state: z.enum(carrierStates).nullable().openapi({
-      description: 'As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.',
-    }),
+    state: z
+      .enum(carrierStates)
+      .nullable()
+      .describe('As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.'),
     why: z.string(),
-    served_by: z.int().openapi({ description: 'Nodes that answer for it.' }),
-    in_flight: z.int().openapi({ description: 'Messages taken from the queues and not settled.' }),
+    served_by: z.int().describe('Nodes that answer for it.'),
+    in_flight: z.int().describe('Messages taken from the queues and not settled.'),
     pace: z
       .object({
         per_s: z.number(),
-        of_per_s: z.number().openapi({ description: 'What the contract allows.' }),
-        slowed_by: z.string().openapi({
-          description: 'What the carrier said, such as `ESME_RTHROTTLED`; empty while it is sent its whole rate.',
-        }),
+        of_per_s: z.number().describe('What the contract allows.'),
+        slowed_by: z
+          .string()
+          .describe('What the carrier said, such as `ESME_RTHROTTLED`; empty while it is sent its whole rate.'),
       })
       .nullable()
-      .openapi({ description: 'Segments a second, over all nodes; null while nobody says.' }),
+      .describe('Segments a second, over all nodes; null while nobody says.'),
     recovering: z
       .object({ for_s: z.int(), good_in_s: z.int() })
       .nullable()
-      .openapi({ description: 'Still `weak` or `down`, although the fault is over; null otherwise.' }),
+      .describe('Still `weak` or `down`, although the fault is over; null otherwise.'),
     binds: z.array(bind),
   })
   .openapi('Carrier');
 
 export const commandedCarrier = z
   .object({
-    id: z.string().openapi({ description: "The order's, and its audit record's." }),
+    id: z.string().describe("The order's, and its audit record's."),
     object: z.literal('order'),
     verb: z.enum(['pause', 'drain', 'resume']),
-    target: z.string().openapi({ description: 'The carrier, or a bind of it such as `alpha/2`.' }),
-    in_effect: z.boolean().openapi({
-      description: 'All who serve the carrier follow it now. false: it is durable and will be followed.',
-    }),
+    target: z.string().describe('The carrier, or a bind of it such as `alpha/2`.'),
+    in_effect: z
+      .boolean()
+      .describe('All who serve the carrier follow it now. false: it is durable and will be followed.'),
     carrier,
   })
   .openapi('CarrierOrder');
@@ -90,10 +90,9 @@ export const commandBody = z
       .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, 'expected one line without control characters')
       .refine((text) => text.isWellFormed(), 'expected a text without lone surrogates')
       .optional()
-      .openapi({
-        description:
-          'Why, for the audit log and for who looks next. An order that is repeated without one keeps the one it has.',
-      }),
+      .describe(
+        'Why, for the audit log and for who looks next. An order that is repeated without one keeps the one it has.',
+      ),
   })
   .openapi('OrderCarrier');
 
@@ -105,7 +104,7 @@ export const auditRecord = z
     object: z.literal('audit_record'),
     at: timeSchema,
     actor: z.string(),
-    from: z.string().openapi({ description: 'An address, or user and machine; empty where it was not kept.' }),
+    from: z.string().describe('An address, or user and machine; empty where it was not kept.'),
     action: z.string().openapi({ example: 'carrier.paused' }),
     target: z.string(),
     account: z.string().nullable(),
@@ -115,8 +114,6 @@ export const auditRecord = z
 
 const exact = text(1, 100);
 export const auditQuery = pageQuery.extend({
-  target: exact
-    .optional()
-    .openapi({ description: 'Only what was done to this: a carrier with its binds, `alpha/2`, an id.' }),
-  action: exact.optional().openapi({ description: 'Only this, such as `carrier.paused`.' }),
+  target: exact.optional().describe('Only what was done to this: a carrier with its binds, `alpha/2`, an id.'),
+  action: exact.optional().describe('Only this, such as `carrier.paused`.'),
 });

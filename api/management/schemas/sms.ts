@@ -38,9 +38,9 @@ export const acceptedSms = z
   .object({
     ...shared,
     status: z.enum(['accepted', 'scheduled']),
-    scheduled_at: timeSchema.optional().openapi({
-      description: 'With status scheduled: its `send_at`, or the end of the quiet hours it waits for.',
-    }),
+    scheduled_at: timeSchema
+      .optional()
+      .describe('With status scheduled: its `send_at`, or the end of the quiet hours it waits for.'),
     ucs2_because: ucs2Because.optional().openapi({
       description:
         'With encoding auto: the character that made the text UCS-2 (with transliterate: one that has no look-alike), ' +
@@ -55,9 +55,9 @@ export const smsStatus = z.enum(messageStatuses).openapi('SmsStatus');
 export const outboundSms = z
   .object({
     ...shared,
-    object: z.enum(['sms', 'refused_request']).openapi({
-      description: 'A `refused_request` was refused at the ingress and never was a message; its `to` is masked.',
-    }),
+    object: z
+      .enum(['sms', 'refused_request'])
+      .describe('A `refused_request` was refused at the ingress and never was a message; its `to` is masked.'),
     direction: z.literal('outbound'),
     status: smsStatus,
     scheduled_at: timeSchema.optional(),
@@ -87,21 +87,17 @@ export const inboundSms = z
     from: z
       .string()
       .openapi({ description: 'The subscriber, E.164 where the carrier names it.', example: '+8801712345678' }),
-    text: z.string().nullable().openapi({
-      description:
-        'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` stands for parts that never came.',
-    }),
-    binary: z
-      .object({ data_coding: z.int(), octets: z.string() })
-      .optional()
-      .openapi({ description: 'Eight-bit data, base64.' }),
-    keyword: z
-      .enum(keywords)
+    text: z
+      .string()
       .nullable()
-      .openapi({ description: 'What the whole text asked for, where it is a keyword.' }),
+      .describe(
+        'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` stands for parts that never came.',
+      ),
+    binary: z.object({ data_coding: z.int(), octets: z.string() }).optional().describe('Eight-bit data, base64.'),
+    keyword: z.enum(keywords).nullable().describe('What the whole text asked for, where it is a keyword.'),
     encoding: z.enum(['gsm7', 'ucs2']),
     segments: z.int(),
-    segments_received: z.int().openapi({ description: 'Fewer than `segments`: the others never came.' }),
+    segments_received: z.int().describe('Fewer than `segments`: the others never came.'),
     livemode: z.boolean(),
     carrier: z.string().nullable(),
     created_at: timeSchema,
@@ -122,7 +118,7 @@ export const sendBatchBody = z
       .array(sendSmsBody)
       .min(1)
       .max(limits.http.batch.messagesMax)
-      .openapi({ description: 'Each as in POST /v1/sms. One that is refused does not hold the others up.' }),
+      .describe('Each as in POST /v1/sms. One that is refused does not hold the others up.'),
   })
   .openapi('SendBatch');
 
@@ -137,7 +133,7 @@ export const acceptedBatch = z
           z.object({ index: z.int(), error: refusedItem }),
         ]),
       )
-      .openapi({ description: 'One for each message, in the order of the request.' }),
+      .describe('One for each message, in the order of the request.'),
   })
   .openapi('AcceptedBatch');
 
@@ -158,23 +154,23 @@ export const explainedSms = z
     from: z.string(),
     category,
     livemode: z.boolean(),
-    gates: z.array(gateVerdict).openapi({ description: 'Every gate in its order.' }),
+    gates: z.array(gateVerdict).describe('Every gate in its order.'),
     message: z.string().nullable(),
     encoding: z.enum(['gsm7', 'ucs2']).nullable(),
     segments: z.array(z.object({ text: z.string(), units: z.int() })),
     costly_characters: z
       .array(z.string())
-      .openapi({ description: 'Characters that take two units, and so may cause another segment.' }),
+      .describe('Characters that take two units, and so may cause another segment.'),
     ucs2_because: ucs2Because.optional(),
     national_tables: z
       .object({ available: z.array(z.string()), used: z.array(z.string()), why: z.string() })
       .nullable()
-      .openapi({ description: 'GSM-7 shift tables that all carriers of the route have, those taken, and why.' }),
-    routes: z.array(candidate).openapi({ description: 'In the order they are tried.' }),
+      .describe('GSM-7 shift tables that all carriers of the route have, those taken, and why.'),
+    routes: z.array(candidate).describe('In the order they are tried.'),
     routes_excluded: z.array(candidate),
     earliest_at: timeSchema
       .nullable()
-      .openapi({ description: 'When it may go out by the rules of its category; null: to this number at no hour.' }),
+      .describe('When it may go out by the rules of its category; null: to this number at no hour.'),
   })
   .openapi('ExplainedSms');
 
@@ -184,13 +180,14 @@ export const smsListQuery = z.strictObject({
   limit: z.int().min(1).max(100).default(20).optional(),
   cursor: z.string().optional(),
   status: smsStatus.optional(),
-  direction: z.enum(['outbound', 'inbound']).optional().openapi({
-    description: 'Without it: messages to subscribers. `status=received` asks for those from them too.',
-  }),
-  to: z.string().optional().openapi({ description: 'E.164, its plus sent as %2B.' }),
+  direction: z
+    .enum(['outbound', 'inbound'])
+    .optional()
+    .describe('Without it: messages to subscribers. `status=received` asks for those from them too.'),
+  to: z.string().optional().describe('E.164, its plus sent as %2B.'),
   from: z.string().optional(),
   category: category.optional(),
   client_reference: reference.optional(),
-  created_after: timeSchema.optional().openapi({ description: 'Inclusive.' }),
-  created_before: timeSchema.optional().openapi({ description: 'Exclusive.' }),
+  created_after: timeSchema.optional().describe('Inclusive.'),
+  created_before: timeSchema.optional().describe('Exclusive.'),
 });

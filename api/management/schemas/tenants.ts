@@ -25,7 +25,7 @@ const description = text(0, descriptionCharsMax).optional();
 const expiresAt = z.iso
   .datetime({ offset: true, error: ({ input }) => whyNoMoment(input) })
   .nullish()
-  .openapi({ description: 'In the future; null: never.' });
+  .describe('In the future; null: never.');
 
 export const apiKey = z
   .object({
@@ -49,9 +49,10 @@ export const apiKey = z
 
 export const newApiKey = apiKey
   .extend({
-    key: z.string().nullable().openapi({
-      description: 'The whole key. It is shown this once and cannot be had again: null in a repeat of the request.',
-    }),
+    key: z
+      .string()
+      .nullable()
+      .describe('The whole key. It is shown this once and cannot be had again: null in a repeat of the request.'),
   })
   .openapi('NewApiKey');
 
@@ -60,7 +61,7 @@ export const createApiKeyBody = z
     livemode: z
       .boolean({ error: 'expected true (live) or false (test)' })
       .optional()
-      .openapi({ description: 'As the key that asks, when left out. A test key can only make test keys.' }),
+      .describe('As the key that asks, when left out. A test key can only make test keys.'),
     scopes: z
       .array(z.enum(accountScopes, { error: `expected one of ${accountScopes.join(', ')}` }), {
         error: 'expected a list of scopes',
@@ -92,10 +93,7 @@ export const sender = z
     name: z.string().openapi({ example: 'HELIOGRAPH' }),
     kind: z.enum(senderKinds),
     status: z.enum(['approved', 'pending', 'rejected']),
-    categories: z
-      .array(z.enum(categories))
-      .nullable()
-      .openapi({ description: 'Categories it is approved for; null: every one.' }),
+    categories: z.array(z.enum(categories)).nullable().describe('Categories it is approved for; null: every one.'),
     created_at: timeSchema,
   })
   .openapi('Sender');
