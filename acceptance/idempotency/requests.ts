@@ -56,7 +56,7 @@ export type KeyQuota = { refuse(): AcceptanceRefusal | null; use(units: number):
 
 type Running<R> = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome<R>> };
 type Held = Claim & { readonly at: Spot };
-type Claimed = { readonly kind: 'held'; readonly held: Held } | { readonly kind: 'outcome'; readonly outcome: Outcome };
+type Claimed = { readonly held: Held } | { readonly outcome: Outcome };
 
 const claimTriesMax = 4;
 
@@ -117,7 +117,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
 
   async #lead(request: KeyedRequest, work: Work<R>, found: FoundEntry | null | undefined): Promise<Outcome<R>> {
     const claimed = await this.#claim(request, found);
-    if (claimed.kind === 'outcome') return claimed.outcome;
+    if ('outcome' in claimed) return claimed.outcome;
     const { held } = claimed;
     const result = await work(held);
     // Free at once, and yet not as if nothing had been published: the next try keeps the id.
@@ -140,10 +140,10 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
       let found = looked === undefined ? await this.#store.read(request.place) : looked;
       const fresh = claimFrom(request, this.#clock.nowMs(), false);
       // A key that is stored already costs nothing, whoever asks again.
-      if (noMore !== null && found === null) return { kind: 'outcome', outcome: { ok: false, refusal: noMore } };
+      if (noMore !== null && found === null) return { outcome: { ok: false, refusal: noMore } };
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
         const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);
-        if (outcome !== null) return { kind: 'outcome', outcome };
+        if (outcome !== null) return { outcome };
         const claim = found === null ? fresh : claimFrom(request, found.entry.createdAtMs, true);
         const next = () => this.#runningEntry(request, claim);
         const written =
@@ -152,16 +152,16 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
             : await this.#store.change(request.place, found, next);
         if (written.ok) {
           if (found === null) request.quota.use(1);
-          return { kind: 'held', held: { ...claim, at: written.at } };
+          return { held: { ...claim, at: written.at } };
         }
-        if (written.failure !== 'conflict') return { kind: 'outcome', outcome: unreachableBus };
+        if (written.failure !== 'conflict') return { outcome: unreachableBus };
         found = written.found;
       }
     } catch (error) {
       ignoring(error, 'an idempotency key could not be read, the client tries again');
-      return { kind: 'outcome', outcome: unreachableBus };
+      return { outcome: unreachableBus };
     }
-    return { kind: 'outcome', outcome: inProgress };
+    return { outcome: inProgress };
   }
 
   /** What a request is answered that finds this entry; null when it goes on in its owner's place. */

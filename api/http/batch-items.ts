@@ -28,8 +28,6 @@ import { kindOf, smsRequestOf } from './sms-request.ts';
 /** What accepting one item needs. */
 export type ItemParts = AcceptParts & AskKnown & { readonly admit: Admit; readonly audit: RefusalAudit };
 
-export type BatchItem = unknown;
-
 export type ItemResult = { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' } | RefusedItem;
 
 /** `problem.retryAfterS` null: it is refused for good. `error`: what the answer shows of it, as JSON. */
@@ -50,7 +48,7 @@ const roomAgainMs = 2;
 export async function sendItems(
   parts: ItemParts,
   principal: Principal,
-  items: readonly BatchItem[],
+  items: readonly unknown[],
   identity: BatchIdentity,
   slices: Slices,
 ): Promise<readonly ItemResult[]> {
@@ -126,7 +124,7 @@ class Flight {
 function judge(
   parts: ItemParts,
   principal: Principal,
-  item: BatchItem,
+  item: unknown,
   index: number,
   identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
 ): { readonly message: Message } | { readonly problem: Problem } {
@@ -151,7 +149,7 @@ function judge(
 async function knownBefore(
   parts: ItemParts,
   principal: Principal,
-  items: readonly BatchItem[],
+  items: readonly unknown[],
   idOf: BatchIdentity['idOf'],
   claim: Claim,
   endAtMs: number,

@@ -11,7 +11,7 @@ import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal, wr
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
-import { type BatchItem, type ItemParts, type ItemResult, sendItems } from './batch-items.ts';
+import { type ItemParts, type ItemResult, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
 import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
@@ -42,7 +42,7 @@ class SendBatch extends WriteRequest {
   readonly steps = steps;
   readonly parts: SendBatchParts;
   readonly use = 'ordinary';
-  items: readonly BatchItem[] = [];
+  items: readonly unknown[] = [];
   automatic: AutomaticKey | null = null;
 
   constructor(parts: SendBatchParts, exchange: Exchange, req: HttpRequest) {
@@ -183,7 +183,7 @@ function refuseSender(principal: Principal): Problem | null {
   return missingScope(principal, 'sms:send') ?? (suspended === null ? null : problemOfRefusal(suspended));
 }
 
-function parseItems(body: Buffer): readonly BatchItem[] | Problem {
+function parseItems(body: Buffer): readonly unknown[] | Problem {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;

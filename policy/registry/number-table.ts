@@ -103,15 +103,9 @@ type Parts = {
 
 /** Throws when the buffer is not a table: other bytes, or another version's. */
 function partsOf(buffer: ArrayBufferLike): Parts {
-  const header = new DataView(buffer);
   const found = buffer.byteLength < headerBytes ? '' : String.fromCharCode(...new Uint8Array(buffer, 0, magic.length));
   if (found !== magic) throw new Error('not a table of numbers of this version');
-  const [code, count, buckets, namesLength] = [8, 12, 16, 20].map((at) => header.getUint32(at, true)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [code = 0, count = 0, buckets = 0, namesLength = 0] = new Uint32Array(buffer, 8, 4);
   const place = placesOf(count, buckets);
   if (buffer.byteLength !== place.names + namesLength) throw new Error('a table of numbers with a wrong length');
   // TextDecoder refuses shared memory: its part is copied.

@@ -14,7 +14,7 @@ import type { ContentRules } from '../../../policy/admission/content-rules.ts';
 import { contentRulesGate } from '../../../policy/admission/text-gates.ts';
 import { type Problem, problem, problemOfFields, wrongField } from '../../problem.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
-import { accountSettings, changeAccountBody } from '../schemas/gates.ts';
+import { accountSettings, changeAccountBody, rateShape } from '../schemas/gates.ts';
 import { account as accountSchema } from '../schemas/tenants.ts';
 import { locksOut } from './key-bounds.ts';
 
@@ -101,7 +101,6 @@ const noAccount = { problem: problem(404, 'not_found', 'the account does not exi
 
 function answerOf(settings: AccountSettings | null): HandlerResult {
   if (settings === null) return noAccount;
-  const { rate } = settings;
   return {
     body: {
       ip_allowlist: settings.ipAllowlist,
@@ -115,7 +114,7 @@ function answerOf(settings: AccountSettings | null): HandlerResult {
         categories.map((category) => [category, settings.resendUnknown.includes(category)]),
       ),
       inbound: { keep_text: settings.keepInboundText, help_text: settings.helpText },
-      rate_limit: rate === null ? null : { per_second: rate.perSecond, burst: rate.burst },
+      rate_limit: rateShape(settings.rate),
       idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
     },
   };

@@ -20,6 +20,7 @@ import { type Problem, problem, problemOfFields } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
 import { idParams, listOf, pageQuery } from '../schemas/common.ts';
+import { rateOf, rateShape } from '../schemas/gates.ts';
 import { apiKey, changeApiKeyBody, createApiKeyBody, newApiKey } from '../schemas/tenants.ts';
 import {
   type KeyPowers,
@@ -110,9 +111,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
         ...(description === undefined ? {} : { description }),
         ...(expires === undefined ? {} : { expiresAtMs: expires === null ? null : Date.parse(expires) }),
         ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
-        ...(rate === undefined
-          ? {}
-          : { rate: rate === null ? null : { perSecond: rate.per_second, burst: rate.burst } }),
+        ...(rate === undefined ? {} : { rate: rateOf(rate) }),
       };
       const refuse = (current: StoredApiKey) =>
         refuseKeyChange(powersOf(principal), current, change, store.clock.nowMs()) ??
@@ -156,7 +155,7 @@ function wantedOf(principal: Principal, body: z.infer<typeof createApiKeyBody>, 
     livemode: body.livemode ?? own.livemode,
     scopes: body.scopes,
     networks: networks.length === 0 ? own.networks : networks,
-    rate: rate === undefined ? own.rate : rate && { perSecond: rate.per_second, burst: rate.burst },
+    rate: rate === undefined ? own.rate : rateOf(rate),
     expiresAtMs:
       expires === undefined ? sooner(own.expiresAtMs, endsAtMs) : expires === null ? null : Date.parse(expires),
   };
@@ -191,6 +190,6 @@ function keyShape(key: StoredApiKey): object {
     revoked_at: time(key.revokedAtMs),
     last_used_on: key.lastUsedOn,
     ip_allowlist: key.ipAllowlist,
-    rate_limit: key.rate === null ? null : { per_second: key.rate.perSecond, burst: key.rate.burst },
+    rate_limit: rateShape(key.rate),
   };
 }

@@ -2,6 +2,7 @@
 // rules are read by developers: they say what was expected.
 import { z } from '@hono/zod-openapi';
 import { networkProblem } from '../../../platform/ip-address.ts';
+import type { Rate } from '../../../directory/contract.ts';
 import { categories } from '../../../model/message.ts';
 import { plainTextProblem } from '../../../model/plain-text.ts';
 import { senderKindOf, senderShape } from '../../../model/sender.ts';
@@ -41,6 +42,10 @@ export const rateLimit = z
   .strictObject({ per_second: whole(1, requestsPerSecondMax), burst: whole(1, burstMax) })
   .nullable()
   .describe('Requests a second, and how many at once after a pause. null: no limit.');
+
+export const rateShape = (rate: Rate | null) => rate && { per_second: rate.perSecond, burst: rate.burst };
+export const rateOf = (shape: z.infer<typeof rateLimit>) =>
+  shape && { perSecond: shape.per_second, burst: shape.burst };
 
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 const phrase = text(1, wordCharsMax).refine((value) => {

@@ -49,14 +49,8 @@ export function ruleOf({ name, type, size }: TemplateVariable): Rule {
     case 'text': {
       const max = size ?? textCharsDefault;
       const isChar = (code: number) => code >= 32 && code !== 127;
-      return {
-        name,
-        min: 1,
-        max,
-        isChar,
-        mayStart: anywhere,
-        expected: `a text of 1 to ${max} characters on one line`,
-      };
+      const expected = `a text of 1 to ${max} characters on one line`;
+      return { name, min: 1, max, isChar, mayStart: anywhere, expected };
     }
     case 'number':
       return {
@@ -70,14 +64,8 @@ export function ruleOf({ name, type, size }: TemplateVariable): Rule {
       };
     case 'code': {
       const digits = size ?? codeDigitsDefault;
-      return {
-        name,
-        min: digits,
-        max: digits,
-        isChar: isDigit,
-        mayStart: anywhere,
-        expected: `a code of ${digits} digits, as text`,
-      };
+      const expected = `a code of ${digits} digits, as text`;
+      return { name, min: digits, max: digits, isChar: isDigit, mayStart: anywhere, expected };
     }
     case 'url':
       return {
