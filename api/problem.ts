@@ -54,6 +54,14 @@ export function wrongField(field: string, detail: string, code: ProblemCode = 'i
   return problem(422, code, `${field}: ${detail}`, [{ field, code, detail }]);
 }
 
+export function problemHeaders({ status, retryAfterS }: Problem): readonly (readonly [name: string, value: string])[] {
+  const headers: [string, string][] = [];
+  if (retryAfterS !== null) headers.push(['retry-after', String(retryAfterS)]);
+  // RFC 9110 section 15.5.2 asks for it.
+  if (status === 401) headers.push(['www-authenticate', 'Bearer']);
+  return headers;
+}
+
 /** The body as it goes out. `type` is a relative reference to the page that explains the code. */
 export function problemBody(of: Problem, requestId: string): string {
   return JSON.stringify({

@@ -8,7 +8,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { keptOfAccepted, type AcceptedFacts } from '../api/http/sms-answer.ts';
 import { bodyPrinter, keyPlaces } from '../acceptance/idempotency/key-place.ts';
-import { type Page, doneStamp, newPage, turnedPage } from '../acceptance/idempotency/entry.ts';
+import { type Page, changedPage, doneStamp, emptyPage, turnedPage } from '../acceptance/idempotency/entry.ts';
 import { periodOf } from '../acceptance/idempotency/archived-keys.ts';
 import { IdempotentRequests, type KeyedRequest } from '../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../acceptance/idempotency/store.ts';
@@ -176,7 +176,9 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
     const owns = real.map(({ own }) => own);
     const wanted = Math.floor(perPage) + (random.unit() < perPage % 1 ? 1 : 0);
     while (owns.length < wanted) owns.push(Math.floor(random.unit() * 2 ** 48));
-    return newPage(owns.map((own, at) => [own, doneAt(nowMs - ago * periodMs, kepts[at % 2 === 0 ? 0 : 1])]));
+    return owns.reduce<Page>((page, own, at) => {
+      return changedPage(page, own, doneAt(nowMs - ago * periodMs, kepts[at % 2 === 0 ? 0 : 1]), 0);
+    }, emptyPage);
   }
 
   async function write(name: string, page: Page, revision: number, done: (revision: number) => void): Promise<void> {
@@ -197,7 +199,7 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
     }
   }
   // As a page is that turned in each of the periods.
-  let head = turnedPage(newPage([]), period - periods + 1, false);
+  let head = turnedPage(emptyPage, period - periods + 1, false);
   for (let ago = periods - 2; ago >= 0; ago -= 1) head = turnedPage(head, period - ago, true);
   const revisions = new Int32Array(pages);
   const isOnItsWay = new Uint8Array(pages);

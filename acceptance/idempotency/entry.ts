@@ -132,16 +132,6 @@ export function printOfKey(own: number): string {
   return octets.toString('latin1', 3);
 }
 
-/** A page with these entries, which are of different keys. */
-export function newPage(entries: Iterable<readonly [own: number, StampedEntry]>): Page {
-  const all = [...entries];
-  const length = all.reduce((sum, [, { entry }]) => sum + headOctets + tailOctetsOf(entry), pageHeadOctets);
-  const page = Buffer.allocUnsafe(length);
-  let at = emptyPage.copy(page);
-  for (const [own, stamped] of all) at = writeEntry(page, at, own, stamped);
-  return page as Page;
-}
-
 /** Every entry of a page, by its key's KeyPlace.own. */
 export function* entriesOf(page: Page): Generator<readonly [own: number, StampedEntry]> {
   for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))

@@ -6,7 +6,7 @@ import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
-import { type Problem, problemBody, problemContentType, problem } from '../problem.ts';
+import { type Problem, problem, problemBody, problemContentType, problemHeaders } from '../problem.ts';
 import { requestIdOf } from '../request-headers.ts';
 import { countAborted, countAnswered } from './exchange-metrics.ts';
 import { refuseTaken } from './places.ts';
@@ -191,13 +191,6 @@ export class Exchange {
 export function endHead(res: HttpResponse, length: string | undefined): void {
   if (length !== undefined) res.writeHeader('content-length', length);
   res.endWithoutBody();
-}
-
-function problemHeaders(problem: Problem): Headers {
-  const headers: [string, string][] = [];
-  if (problem.retryAfterS !== null) headers.push(['retry-after', String(problem.retryAfterS)]);
-  if (problem.status === 401) headers.push(['www-authenticate', 'Bearer']);
-  return headers;
 }
 
 /**

@@ -7,14 +7,15 @@ import { bodyPrinter, keyPlaces } from '../../../acceptance/idempotency/key-plac
 import { decideIdempotent } from '../../../acceptance/idempotency/requests.ts';
 import {
   type IdempotencyEntry,
+  type Page,
   type StampedEntry,
   archivedPeriods,
   changedPage,
+  emptyPage,
   doneStamp,
   entriesOf,
   findEntry,
   hasEntries,
-  newPage,
   periodOfPage,
   printOctets,
   readPage,
@@ -24,6 +25,9 @@ import {
 import type { MessageId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
+
+const newPage = (entries: readonly (readonly [own: number, StampedEntry])[]) =>
+  entries.reduce<Page>((page, [own, entry]) => changedPage(page, own, entry, 0), emptyPage);
 
 const leaseMs = 10_000;
 const bodyPrint = Buffer.alloc(printOctets, 1);
