@@ -1,6 +1,6 @@
-// Asks the event store: with any of its queries, and about one message, for code that must not repeat what was already
-// done. The answer covers every event up to the time of asking. Every failure is `unavailable` or `unclear`, never `none`
-// or `no`: the caller asks again, or leaves the message where it is.
+// Queries the event store, for code that must not repeat what was already done. The answer covers every event up to the
+// time of the query. Every failure is `unavailable` or `unclear`, never `none` or `no`: the caller asks again, or
+// leaves the message where it is.
 import {
   type GetMessageReply,
   type MessageView,
@@ -15,7 +15,7 @@ import { unreachable } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 
-/** Never rejects: a store that is away is `unavailable`. */
+/** Never rejects: an event store that cannot be reached is `unavailable`. */
 export async function queryEventStore<Reply>(
   { connection }: Pick<Bus, 'connection'>,
   subject: string,
@@ -32,7 +32,7 @@ export async function queryEventStore<Reply>(
 
 export type EventStoreAnswer = 'yes' | 'no' | 'unclear';
 
-/** `yes` when `isSo`, and for a message that has ended. */
+/** `yes` when `isSo` holds, and for a message that has ended. */
 export async function askEventStore(
   bus: Pick<Bus, 'connection'>,
   { accountId, messageId }: Message,

@@ -1,6 +1,6 @@
-// Counts what became of messages: each final event of a carrier, once, when it is durable. What nobody submits and
-// nobody delivers shows here and in no latency. It counts events, not messages: the parts of a long message end one by
-// one, and what is `unknown` may end a second time.
+// Counts each terminal event of a carrier once, when it is durable: outcomes without submit or delivery show in no
+// latency metric. It counts events, not messages: the segments of a long message end one by one, and an `unknown` one
+// may end a second time.
 import type { DeliveryEvent } from '../model/delivery-event.ts';
 import { categories } from '../model/message.ts';
 import { type MessageStatus, endsOfSending } from '../model/status.ts';

@@ -1,6 +1,6 @@
-// Puts the parts of one carrier together, here and nowhere else. The parts know nothing of each other but what they
-// are handed, and each is made of those above it; to follow a message read intake → lanes → sender → binds → bind-events →
-// carry-out → settlement, and for its receipt binds → bind-events → receipts. Nothing runs yet when this returns, except that the binds begin to connect.
+// Builds the parts of one carrier, each from those above it. To follow a message read intake → lanes → sender → binds →
+// bind-events → carry-out → settlement; for its receipt, binds → bind-events → receipts. When this returns only the
+// binds are active: they begin to connect.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -57,7 +57,6 @@ import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
 import { wasBegun, wasSubmitted } from './deduplication/was-submitted.ts';
 
-/** What a carrier actor is given. */
 export type CarrierActorParts = {
   readonly carrier: CarrierConfig;
   readonly simulated: SimulatedPorts;
@@ -65,45 +64,43 @@ export type CarrierActorParts = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly reconnectBudget: ReconnectBudget;
-  /** How all carriers do: for the choice of another one. */
+  /** The health of all carriers, for the choice of another one. */
   readonly carriers?: CarrierHealthView;
   readonly moves?: FailoverPolicy;
-  /** Whether a carrier that a message's plan names is still there. Without it: all are. */
+  /** Whether a carrier that a message's plan names is still configured. Without it: all are. */
   readonly isConfigured?: (carrier: string) => boolean;
-  /** The carrier itself is configured no more: where its messages can go by today's routes. */
+  /** Set when this carrier is no longer configured: where today's routes would send its messages. */
   readonly candidatesOfRemoved?: (message: Message) => readonly string[];
-  /** Without them: validity alone. */
+  /** Without them only the validity is checked. */
   readonly lateGates?: LateGates;
-  /** What the carriers' receipts call a recipient. Without it: only what is written internationally. */
+  /** What the carriers' receipts call a recipient. Without it: only numbers in international format. */
   readonly recipientOf?: RecipientOf;
-  /** Without it: what is unknown is never sent again. */
+  /** Without it no unknown submit is sent again. */
   readonly resendUnknown?: ResendPolicy;
-  /** What operators ordered of it before it began. */
+  /** Operator commands given before the actor started. */
   readonly commands?: CarrierCommands;
-  /** Where lost sessions leave what was recorded of them. Without it: nowhere. */
+  /** Where the flight records of lost sessions are written. Without it: nowhere. */
   readonly flightDumps?: DumpSettings | null;
-  /** What one account may have waiting in a lane. */
+  /** How much one account may have waiting in a lane. */
   readonly accountQueueMax?: AccountQueueMax;
-  /** What may wait in one lane at most; without it all that its consumers may give. */
+  /** How much may wait in one lane; without it, all that its consumers may deliver. */
   readonly laneMax?: number;
-  /** An account's share of a lane beside others; 1 without it. */
+  /** An account's weight in a lane; 1 without it. */
   readonly weightOf?: (accountId: string) => number;
-  /** Without them: there are no other nodes. */
+  /** Absent on a single node. */
   readonly leases?: BindLeases;
   readonly clock?: Clock;
 };
 
-/** What it is made of. */
 export type AssembledCarrier = {
-  /** What is in effect; the parts hold on to this one object, so that a change of its live fields reaches them all. */
+  /** The configuration in effect; the parts share this object, so that a change of its live fields reaches all. */
   readonly carrier: CarrierConfig;
   readonly clock: Clock;
   readonly lanes: Lanes<InFlightMessage>;
   readonly messages: MessagesInFlight;
-  /** Null where the carrier is not asked about submits that were answered late. */
+  /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
   readonly replayIndex: ReplayIndex;
-  /** From where a restart must read. */
   readonly floor: ReplayFloor;
   readonly events: EventWriter;
   readonly outstanding: Outstanding;
@@ -115,7 +112,7 @@ export type AssembledCarrier = {
   readonly failover: Failover;
   readonly flight: CarrierFlight;
   readonly pacing: Pacing;
-  /** Null where there are no other nodes. */
+  /** Null on a single node. */
   readonly shared: ClusterClaims | null;
 };
 
@@ -214,7 +211,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     inFlight: () => messages.all(),
     isHeard: () => intake.isHeard,
     republish(inFlight) {
-      // What another node has begun meanwhile is not closed by it.
+      // A claim of another node made meanwhile is not closed by this event.
       if (inFlight.epoch === 0) inFlight.epoch = claims.epoch();
       onNotWritten(inFlight);
     },
@@ -248,6 +245,6 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
 
 function pacingOf(carrier: CarrierConfig): Pacing {
   const paced = pacingFor(contractOf(carrier));
-  // The sandbox plays a throttled carrier for one number, not for everybody's tests.
+  // The sandbox simulates throttling for one number; it must not slow the tests of others.
   return carrier.name === sandboxCarrierName ? { ...paced, slowDown() {} } : paced;
 }

@@ -1,5 +1,5 @@
-// What comes back over a carrier's binds, and who gets it: answers are carried out, receipts find their message, messages
-// of subscribers go to the inbound actor, and all of it goes to health, which judges the carrier by nothing else.
+// Dispatches what arrives over a carrier's binds: answers to carry-out, receipts to their message, subscribers'
+// messages to the inbound actor. Each event is also reported to health, which judges the carrier by nothing else.
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
@@ -39,7 +39,7 @@ export type BindEventsParts = {
   readonly sender: Pick<Sender, 'wake'>;
   readonly settlement: Pick<Settlement, 'onLateRefusal'>;
   readonly recipientOf: RecipientOf;
-  /** Null where the carrier is not asked about submits that were answered late. */
+  /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
 };
 
@@ -67,13 +67,13 @@ export class BindEvents implements BindHandlers {
 
   onNoAnswer(token: SubmitToken, why: string): void {
     const { clock, pacing, health, carryOut } = this.#parts;
-    // A session that ends is reported by its binds; only silence on an open session is a fault of the carrier.
+    // The binds report a session that ends; only silence on an open session counts against the carrier.
     if (why === 'no_response') health.onNoAnswer();
     pacing.unanswered(token, clock.monotonicMs());
     carryOut.onNoAnswer(token, why);
   }
 
-  /** The message is `unknown` already, or about to be sent again; with its id its receipt can settle it. */
+  /** The message is `unknown` already, or about to be sent again; the carrier's id lets its receipt settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
     const { clock, resend, events, receipts } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
@@ -91,7 +91,7 @@ export class BindEvents implements BindHandlers {
     this.#askLater(token, answer.carrierMessageId);
   }
 
-  /** A deliver_sm or data_sm. `source`: the session it came over. */
+  /** A deliver_sm or data_sm (SMPP 3.4, 4.6 and 4.7). `source`: the session it arrived over. */
   onDeliver(pdu: ShortMessagePdu, respond: Respond, source: Source): void {
     const reading = parseReceipt(pdu);
     if (reading.kind === 'receipt') {
@@ -102,7 +102,7 @@ export class BindEvents implements BindHandlers {
     this.#refuseUnreadable(pdu, respond, source);
   }
 
-  /** More can be submitted than a moment ago. */
+  /** Capacity to submit has grown. */
   onRoom(): void {
     this.#parts.sender.wake();
   }
@@ -110,14 +110,14 @@ export class BindEvents implements BindHandlers {
   #refusedLate(token: SubmitToken, status: number): void {
     const { settlement, receipts, events } = this.#parts;
     const rejected = settlement.onLateRefusal(token, status);
-    // No receipt that still comes is this submit's.
+    // No later receipt can belong to this submit.
     receipts.learn(rejected);
     const { message, category } = token.inFlight;
-    // Not durable means that we stop: then it stays `unknown`, which is true as well.
+    // Not durable means that we stop: the message then stays `unknown`, which is also true.
     if (message.resends === 0) events.write(rejected, () => {}, category === 'otp');
   }
 
-  /** Its receipt may be lost: the carrier is asked what became of it. */
+  /** Its receipt may be lost: queries the carrier for the message's state. */
   #askLater({ inFlight, segment }: SubmitToken, carrierMessageId: string): void {
     const { queryUnknown, carrier, clock } = this.#parts;
     const { message, pdus } = inFlight;
@@ -126,7 +126,7 @@ export class BindEvents implements BindHandlers {
     queryUnknown.watch(carrierMessageId, submitPdu(message, carried, carrier, clock.nowMs()), message.recipient);
   }
 
-  /** It claims to be a receipt and names no message: refused for good, so that the carrier does not repeat it. */
+  /** It claims to be a receipt and names no message: refused permanently, so that the carrier does not repeat it. */
   #refuseUnreadable(pdu: ShortMessagePdu, respond: Respond, source: Source): void {
     const carrier = this.#parts.carrier.name;
     metrics.receipts.inc({ carrier, ended: 'unreadable' });

@@ -1,5 +1,5 @@
-// One carrier: everything between its three streams and its binds, in one thread. This page is its life: replay, work,
-// a change of configuration, drain. What it is made of, and how a message goes through it, is in assemble.ts.
+// The life of one carrier's actor, in one thread: replay, work, configuration changes, drain. assemble.ts shows its
+// parts and the way of a message through them.
 import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
@@ -21,16 +21,16 @@ import { replayEvents } from './deduplication/replay.ts';
 import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
 import { contractNow, reportOf, standDown, followCommands } from './follow-commands.ts';
 
-/** Gauges, and messages whose validity ends while nothing else happens. */
+/** For gauges, and for validities that end while nothing else happens. */
 const tickMs = 1_000;
 
 export class CarrierActor {
   readonly #given: CarrierActorParts;
   readonly #made: AssembledCarrier;
-  /** Null where there are no other nodes. */
+  /** Null on a single node. */
   readonly #shared: SharedCarrier | null;
   readonly #throttlingEpisode: ThrottlingEpisode;
-  /** Ends a start that is still reading. */
+  /** Aborts a start that is still reading. */
   readonly #stopped = new AbortController();
   #parked: Consumption | null = null;
   #stopTick: Cancel = () => {};
@@ -45,7 +45,7 @@ export class CarrierActor {
     if (given.commands !== undefined) followCommands(this.#made, given.commands);
   }
 
-  /** Replays, then takes work. The binds connect meanwhile: a carrier that is down does not stop the start. */
+  /** Replays, then accepts work. The binds connect meanwhile: a carrier that is down does not stop the start. */
   async start(): Promise<void> {
     const { bus } = this.#given;
     const { carrier, clock, receipts, flight } = this.#made;
@@ -61,12 +61,12 @@ export class CarrierActor {
     this.#stopLooks = clock.every(limits.carrierHealth.lookEveryMs, () => this.#look());
   }
 
-  /** A start that still reads ends with an error; one that is over is left alone. */
+  /** Ends a start that still reads with an error; a completed start is not affected. */
   endStart(): void {
     this.#stopped.abort(new Error(`${this.#made.carrier.name} stops`));
   }
 
-  /** Takes nothing new, lets what is written be answered, makes every outcome durable, unbinds. */
+  /** Accepts nothing new, waits for outstanding answers, makes every outcome durable, unbinds. */
   async drain(deadlineMs: number): Promise<void> {
     const { carrier, clock, sender, intake, binds, receipts, events, floor } = this.#made;
     this.endStart();
@@ -81,7 +81,7 @@ export class CarrierActor {
       limitMs: Math.min(writeMs, leftMs() / 4),
       clock,
     }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'));
-    // As long as the carrier may take to answer. With less time than that, what it told must still become durable.
+    // As long as the carrier may take to answer, but no longer than leaves time to make its answers durable.
     const answersMs = Math.max(leftMs() / 2, leftMs() - eventsMs);
     this.#made.queryUnknown?.close();
     await binds.close('the carrier actor drains', Math.min(carrier.responseTimerMs + answerMarginMs, answersMs));
@@ -101,12 +101,12 @@ export class CarrierActor {
     log.info({ carrier: carrier.name }, 'carrier drained');
   }
 
-  /** Events that are not durable yet, also after the drain: whoever comes next must find them. */
+  /** Events that are not durable yet, also after the drain: the next incarnation needs them. */
   get eventsHeld(): number {
     return this.#made.events.inFlight;
   }
 
-  /** Takes over what may change while it runs (reload.ts says what that is); the binds stay as they are. */
+  /** Applies what may change while it runs (see reload.ts); the binds stay as they are. */
   configure(next: CarrierConfig, moves: FailoverPolicy): void {
     const { carrier, health, pacing, sender } = this.#made;
     const before = contractOf(carrier);
@@ -119,7 +119,7 @@ export class CarrierActor {
     sender.wake();
   }
 
-  /** What operators order of it from now on. */
+  /** Operator commands from now on. */
   command(commands: CarrierCommands): void {
     followCommands(this.#made, commands);
   }
@@ -170,7 +170,7 @@ export class CarrierActor {
   #look(): void {
     const { health, binds, failover, sender } = this.#made;
     this.#shared?.look();
-    // Those who have its binds speak for it.
+    // The nodes that hold its binds report its health.
     if (this.#shared?.isStandby === true) return health.forget();
     health.look(binds.boundSubmitters);
     const { state, why } = health;
@@ -180,7 +180,7 @@ export class CarrierActor {
     sender.wake();
   }
 
-  /** Some of the contract is ours. */
+  /** A part of the contract is this node's. */
   get #paces(): boolean {
     return this.#shared === null || this.#shared.mayPace;
   }

@@ -1,5 +1,5 @@
-// The gauges of one carrier, set once a second: what an operator sees of it between two messages. One pass over what is
-// held, and nothing on the way of a message.
+// Sets the gauges of one carrier once a second, in one pass over its messages in flight and outside the path of a
+// message.
 import { bindStates, carrierStates, desiredStates } from '../../model/carrier-state.ts';
 import { type Category, categories } from '../../model/message.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -8,7 +8,7 @@ import { contractOf } from './pacing/pacing.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { bindStateOf } from './follow-commands.ts';
 
-/** `paces`: some of the contract is this node's. */
+/** `paces`: a part of the contract is this node's. */
 export function setGauges(made: AssembledCarrier, paces: boolean): void {
   const { carrier: config, clock, health, pacing, binds, outstanding, lanes, messages } = made;
   const carrier = config.name;
@@ -40,7 +40,7 @@ export function setGauges(made: AssembledCarrier, paces: boolean): void {
   }
 }
 
-/** By category: since when the oldest message waits that nothing was sent of. */
+/** By category: since when the oldest message waits of which nothing was sent. */
 function oldestWaiting(inFlight: Iterable<InFlightMessage>): Map<Category, number> {
   const oldest = new Map<Category, number>();
   for (const { category, message, isOut, state } of inFlight) {

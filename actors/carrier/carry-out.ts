@@ -1,6 +1,6 @@
-// Carries out what was decided about a message in flight: the one place from which a message is settled, put back into its
-// lane, deferred into LATER or given to another carrier. settlement.ts decides about answers, and the replay index knows what
-// an earlier incarnation or another node has begun.
+// Carries out what was decided about a message in flight: only here is a message settled, returned to its lane,
+// deferred into LATER or rerouted. settlement.ts decides about answers; the replay index knows what an earlier
+// incarnation or another node has begun.
 import { commandStatus } from '../../smpp/command-status.ts';
 import type { ClaimStatus } from './deduplication/intent-claims.ts';
 import type { ReplayIndex, ReplayStatus } from './deduplication/replay-index.ts';
@@ -22,7 +22,7 @@ export type CarryOutParts = {
   readonly deferrals: Deferrals;
   readonly reroute: Reroute;
   readonly receipts: Pick<Receipts, 'onSubmitted'>;
-  /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
+  /** Whether the writer of an intent is alive: then only that node may decide about the message. */
   readonly isLiving: (epoch: number) => boolean;
 };
 
@@ -33,7 +33,6 @@ export class CarryOut {
     this.#parts = parts;
   }
 
-  /** submit_sm_resp. */
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
     const { settlement, receipts, completion } = this.#parts;
     const { inFlight } = token;
@@ -54,38 +53,38 @@ export class CarryOut {
   readonly onRefused = (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void =>
     this.#perform(inFlight, this.#parts.settlement.onRefused(inFlight, status, code));
 
-  /** It waits in LATER until it may go out. */
+  /** It waits in LATER until it may be sent. */
   readonly onDeferred = (inFlight: InFlightMessage, code: string, untilMs: number): void =>
     this.#perform(inFlight, this.#parts.settlement.onDeferred(code, untilMs));
 
   /** Its intent is durable, and nothing of it is written now. */
   readonly onNotWritten = (inFlight: InFlightMessage): void => this.#parts.settlement.onNotWritten(inFlight);
 
-  /** The same of one whose intent has become old: it begins with a new one. */
+  /** The same when its intent is too old: it gets a new one. */
   readonly onIntentOld = (inFlight: InFlightMessage): void => {
     this.#parts.settlement.onNotWritten(inFlight);
     this.#parts.messages.tryAgain(inFlight);
   };
 
-  /** In EVENTS another node's event about this message comes before ours: that one counts. */
+  /** Another node's event about this message precedes ours in EVENTS: that one counts. */
   readonly onClaimLost = (inFlight: InFlightMessage, status: ClaimStatus): void => {
     const { settlement, replayIndex, messages, isLiving } = this.#parts;
-    // Published for whoever comes next: its intent is open, and nothing was written.
+    // Published for the next owner: the intent is open, and nothing was written.
     if (status === 'lost') settlement.onNotWritten(inFlight);
     inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));
     const isOtherNodes = status !== 'rerouted' && isLiving(replayIndex.ownerOf(inFlight.key));
     if (status !== 'lost' && !isOtherNodes && this.goOnWith(inFlight, status)) return;
     messages.release(inFlight);
-    // Whoever began with it settles it; when that fails the record comes again, to us or to another.
+    // The node that began it settles it; if that fails, the record is redelivered.
     if (status === 'settled') inFlight.record.ack();
   };
 
-  /** A record whose ack deadline had passed came back. */
+  /** A record whose ack deadline had passed was redelivered. */
   onRegained(inFlight: InFlightMessage): void {
     this.#perform(inFlight, this.#parts.settlement.onRegained(inFlight));
   }
 
-  /** Goes on with what an earlier incarnation, or another node, has begun. False when nobody has, or when it has ended. */
+  /** Continues what an earlier incarnation or another node has begun. False when it is new, or has ended. */
   goOnWith(inFlight: InFlightMessage, status: ReplayStatus): boolean {
     const { replayIndex, reroute, deferrals, settlement } = this.#parts;
     const rerouted = status === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
@@ -97,7 +96,7 @@ export class CarryOut {
     return true;
   }
 
-  /** `mayComeBack`: the message was not refused here, the carrier was only out of reach. */
+  /** `mayComeBack`: the carrier was unavailable and did not refuse the message. */
   reroute(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean): void {
     this.#parts.reroute.go(inFlight, to, why, mayComeBack, this.onClaimLost);
   }

@@ -1,5 +1,5 @@
-// What an operator's order does to a carrier as a whole: binds first, so that nothing is submitted any more, then the
-// word to everybody who plans, then what was about to go out goes back. And the carrier as an operator sees it.
+// Applies an operator command to a whole carrier: first the binds, so that nothing more is submitted, then the
+// published health, then chosen messages return to their lanes. Also makes the carrier's report for operators.
 import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
 import { commandIds } from '../../cluster/operator-commands/watch-commands.ts';
 import type { BindState } from '../../model/carrier-state.ts';
@@ -13,7 +13,7 @@ export function followCommands(made: AssembledCarrier, commands: CarrierCommands
   const { carrier, binds, health, sender, pacing, shared, flight } = made;
   publishNew(binds.commands.commands, commands, flight.decided);
   binds.commands.take(commands);
-  // Among other nodes the carrier's share is reckoned again at every look.
+  // With several nodes the carrier's share is computed again at every check.
   if (shared === null && carrier.tpsScope === 'bind') pacing.setContract(contractNow(made));
   health.command(binds.commands.desiredState);
   standDown(made);
@@ -31,19 +31,21 @@ function publishNew(before: CarrierCommands, commands: CarrierCommands, decided:
   }
 }
 
-/** The whole contract; of one that counts for each bind, that of the binds that may submit. */
+/** The whole contract; of a contract per bind, that of the binds that may submit. */
 export function contractNow({ carrier, binds }: Pick<AssembledCarrier, 'carrier' | 'binds'>): number {
   if (carrier.tpsScope !== 'bind') return contractOf(carrier);
   return carrier.tps * Math.max(1, binds.submitters.filter(({ desiredState }) => desiredState === 'running').length);
 }
 
-/** While nothing may be submitted: what has its intent and no PDU waits in its lane, where it can still move or end. */
+/**
+ * While nothing may be submitted: a message with an intent and no PDU returns to its lane, and can still move or end.
+ */
 export function standDown({ binds, sender, messages }: Pick<AssembledCarrier, 'binds' | 'sender' | 'messages'>): void {
   if (binds.commands.desiredState === 'running') return;
   for (const inFlight of sender.standDown()) messages.tryAgain(inFlight);
 }
 
-/** `paces`: some of the contract is this node's. */
+/** `paces`: a part of the contract is this node's. */
 export function reportOf(made: AssembledCarrier, paces: boolean): Omit<CarrierReport, 'standby'> {
   const { carrier, binds, health, messages, pacing, clock } = made;
   return {
@@ -66,7 +68,7 @@ export function reportOf(made: AssembledCarrier, paces: boolean): Omit<CarrierRe
 /** States that need no reason. */
 const sayItself: ReadonlySet<BindState> = new Set(['bound', 'resting', 'elsewhere']);
 
-/** A bind that rests and was not drained is another node's. */
+/** Another node has a bind that rests and was not drained. */
 export function bindStateOf({ state, desiredState }: Pick<BindStatus, 'state' | 'desiredState'>): BindState {
   return state === 'resting' && desiredState !== 'drained' ? 'elsewhere' : state;
 }

@@ -19,11 +19,11 @@ import type { ClusterClaims } from './multi-node/cluster-claims.ts';
 import { type Following, followEvents } from './multi-node/follow.ts';
 
 type Work = {
-  /** Takes work. */
+  /** Starts the intake. */
   readonly begin: () => Promise<void>;
-  /** Takes none any more. */
+  /** Stops the intake. */
   readonly rest: () => Promise<void>;
-  /** It is to stop, perhaps before it has begun. */
+  /** Aborted when it is to stop, perhaps before it has begun. */
   readonly signal: AbortSignal;
 };
 
@@ -44,10 +44,10 @@ export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, 
   return new SharedCarrier({ bus, simulated, leases, carriers, made, claims, ...work });
 }
 
-/** One of our binds. Its share of the contract counts from `countsAtMs` on. */
+/** A bind leased by this node. Its share of the contract counts from `countsAtMs` on. */
 type Own = { readonly countsAtMs: number; leaving: boolean };
 
-/** An event that is durable is read a few milliseconds later; after this long its reader is broken. */
+/** A durable event is read a few milliseconds later; after this long the reader is broken. */
 const behindMsMax = 2_000;
 
 export class SharedCarrier {
@@ -61,7 +61,7 @@ export class SharedCarrier {
   #working = false;
   #change: Promise<void> = Promise.resolve();
   #closed = false;
-  /** Since then no bind may be written to, and nothing can be given back either. */
+  /** The leases are lost: nothing may be written to a bind, and nothing can be given back. */
   #fenced = false;
   #mendedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -70,7 +70,7 @@ export class SharedCarrier {
     this.#keys = leasedBindsOf(parts);
   }
 
-  /** Resolves when it knows what it must know; binds come when it is its turn to have them. */
+  /** Resolves when the events are read; the binds open when their leases arrive. */
   async start(): Promise<void> {
     const { bus, made, claims, leases, signal } = this.#parts;
     const following = await followEvents({
@@ -90,12 +90,12 @@ export class SharedCarrier {
     claims.sweep();
   }
 
-  /** No bind of the carrier is ours: others speak for it. */
+  /** This node has none of the carrier's binds: others report its health. */
   get isStandby(): boolean {
     return this.#own.size === 0;
   }
 
-  /** Some of the contract is ours. */
+  /** A part of the contract is this node's. */
   get mayPace(): boolean {
     return this.#share > 0;
   }
@@ -105,7 +105,7 @@ export class SharedCarrier {
     return this.#served?.heldElsewhere ?? new Map();
   }
 
-  /** A few times a second: shares that count by now, and whether there is work for us. */
+  /** A few times a second: recounts the shares, and decides whether to accept work. */
   look(): void {
     const { claims, made } = this.#parts;
     const nowMs = made.clock.monotonicMs();
@@ -122,19 +122,18 @@ export class SharedCarrier {
     metrics.leasesHeld.set({ carrier: this.#parts.made.carrier.name }, this.#own.size);
   }
 
-  /** The contract has changed. */
   configured(): void {
     this.#share = -1;
     this.#recount();
   }
 
-  /** Before the binds are closed: work is neither begun nor ended by itself any more. */
+  /** Before the binds are closed: it neither starts nor stops the intake any more. */
   async stop(): Promise<void> {
     this.#closed = true;
     await this.#change;
   }
 
-  /** The sessions have ended: what we held is free at once. */
+  /** The sessions have ended: releases our leases at once. */
   async close(): Promise<void> {
     await this.#served?.close();
     await this.#following?.stop();
@@ -151,7 +150,7 @@ export class SharedCarrier {
       const own = this.#own.get(key);
       if (own === undefined) return;
       own.leaving = true;
-      // Ours is less before anybody's is more.
+      // Our share shrinks before another node's grows.
       this.#recount();
       await this.#gateOf(key)?.giveUp('given to another node', limits.leases.handOverMs);
       if (this.#own.get(key) === own) this.#own.delete(key);
@@ -175,7 +174,7 @@ export class SharedCarrier {
       }
       this.#recount();
       const { sender, messages } = this.#parts.made;
-      // Others have it all by now.
+      // Other nodes have all binds by now.
       if (this.#own.size === 0) {
         for (const held of sender.standDown()) messages.tryAgain(held);
         messages.letGo();
@@ -198,9 +197,9 @@ export class SharedCarrier {
         ? [index]
         : [];
     });
-    // A bind that an operator stopped keeps its share of the carrier's contract: others may not know of it yet.
+    // A bind that an operator stopped keeps its share of the contract: other nodes may not know of it yet.
     const carrying = counted.filter((index) => made.binds.submitters[index]?.desiredState === 'running').length;
-    // The bundled simulator of each node is a carrier of its own: nobody shares its contract.
+    // Each node has its own bundled simulator: its contract is not shared.
     const share =
       carrier.tpsScope === 'bind'
         ? carrier.tps * Math.max(carrying, Math.min(1, counted.length))
@@ -219,7 +218,7 @@ export class SharedCarrier {
     if (!this.#fenced && leases.mayWrite()) this.#work(share > 0 && !this.#othersAreBetter());
   }
 
-  /** We have binds and none of them is up, or may be used, while another node's are: what waits here would only wait. */
+  /** None of our binds is up or may be used, while another node's are: messages would only wait here. */
   #othersAreBetter(): boolean {
     const { made, carriers } = this.#parts;
     const { carrier, health, binds } = made;
@@ -248,11 +247,11 @@ export class SharedCarrier {
       });
   }
 
-  /** Others can send what is still here. What had its intent goes when they can know that it was not written. */
+  /** Other nodes can send what is here. A message with an intent follows when they can know that it was not written. */
   #giveBack(): void {
     const { sender, messages } = this.#parts.made;
     if (messages.size === 0) return;
-    // Into its lane, from where it is given back at the next look, or sent when there is work for us again by then.
+    // Into its lane: the next check gives it back, or it is sent if we have work again by then.
     for (const held of sender.standDown()) messages.tryAgain(held);
     messages.handBack();
   }
@@ -260,7 +259,7 @@ export class SharedCarrier {
   #learn(event: DeliveryEvent, isOwn: boolean, place: EventPosition): void {
     const { claims, made } = this.#parts;
     claims.learn(event, isOwn, place);
-    // What we wrote ourselves is known where it belongs since then.
+    // Our own events were applied when they were written.
     if (isOwn) return;
     const { receipts } = made;
     if (event.kind === 'submitted') receipts.onSubmitted(event);
@@ -284,7 +283,7 @@ function leasedBindsOf({ made, simulated, leases }: SharedCarrierParts): LeasedB
   });
 }
 
-/** Each node has a simulator of its own: what it plays is no other node's. */
+/** Each node has its own simulator. */
 function identityOf(bind: BindConfig, simulatedOn: string): (string | number)[] {
   return [bind.host, bind.port, bind.systemId, bind.systemType, bind.type, simulatedOn];
 }

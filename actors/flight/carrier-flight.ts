@@ -1,6 +1,5 @@
-// The flight recorder of one carrier: the PDUs of each bind and the decisions of the actor, as long as the actor
-// runs. It records and answers queries; it decides nothing. When a session is lost unexpectedly, the recording is
-// written to a file.
+// The flight recorder of one carrier: the PDUs of each bind and the decisions of the actor, while the actor runs. It
+// records and answers queries. When a session is lost unexpectedly, it writes the recording to a file.
 import { type FlightSource, answerFlight } from './flight.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -22,7 +21,7 @@ export type CarrierFlightParts = {
   readonly dumps: DumpSettings | null;
 };
 
-/** What binds.ts tells of each bind. */
+/** What binds.ts reports of each bind. */
 export type BindWatch = Pick<CarrierFlight, 'tap' | 'bound' | 'unbound'>;
 
 type Watched = { readonly flight: BindFlight; state: string };
@@ -40,7 +39,7 @@ export class CarrierFlight implements FlightSource {
     this.#dumps = parts.dumps === null ? null : new FlightDumps(parts.dumps, parts.carrier, parts.clock);
   }
 
-  /** What the sessions of this bind are watched with, one after the other. */
+  /** The tap that all sessions of this bind use, one after the other. */
   tap(bind: string): PduTap {
     return this.#bind(bind).flight;
   }
@@ -60,13 +59,13 @@ export class CarrierFlight implements FlightSource {
     if (wasBound && !wanted) this.#dumps?.lost(bind, this);
   }
 
-  /** Answers whoever reads it, from now on until close(). */
+  /** Answers readers until close(). */
   open(bus: Bus): void {
     const node = secretBytes(6).toString('hex');
     this.#stopAnswering = answerFlight(bus, this.#parts.carrier, node, this);
   }
 
-  /** Resolves when no file is being written any more, or soon. */
+  /** Resolves when no file is being written any more, or after a short time. */
   async close(): Promise<void> {
     this.#stopAnswering();
     if (this.#dumps === null) return;

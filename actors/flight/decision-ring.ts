@@ -1,5 +1,5 @@
 // The last decisions about one carrier: why a message was chosen, delayed, refused, moved or ended, and what happened
-// to its binds and its pace. A ring of fixed size. It is written on the hot path: entries become objects only when
+// to its binds and its pacing. A ring of fixed size. It is written on the hot path: entries become objects only when
 // they are read.
 import type { Decision, DecisionsPiece } from './flight.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
@@ -9,7 +9,7 @@ import type { InFlightMessage } from '../carrier/in-flight/in-flight-message.ts'
 import type { Outcome } from '../carrier/outcome/outcome.ts';
 import type { Pacing } from '../carrier/pacing/pacing.ts';
 
-/** Published again after this long, although nothing has changed. */
+/** An unchanged state is noted again after this long. */
 const sameAgainMs = 1_000;
 
 export class DecisionRing {
@@ -52,13 +52,13 @@ export class DecisionRing {
     this.#details[at] = detail;
   }
 
-  /** What was decided about a message is what its events say. */
+  /** Notes the decision that an event contains. */
   event(event: DeliveryEvent): void {
     const { kind, messageId, attempt, segment, error, carrierMessageId } = event;
     this.note(kind === 'intent' ? 'chosen' : kind, error ?? carrierMessageId ?? '', messageId, attempt, segment);
   }
 
-  /** What the outcome table made of a refusal. */
+  /** The outcome of a refusal. */
   verdict(
     { message }: Pick<InFlightMessage, 'message'>,
     { statusName, attempt, segment }: Refusal,
@@ -67,22 +67,22 @@ export class DecisionRing {
     this.note('verdict', `${statusName}: ${wordsOf(outcome)}`, message.messageId, attempt, segment);
   }
 
-  /** A state that is reported again and again: noted when it is another one. */
+  /** Notes a state that is reported repeatedly when it changes. */
   changed(kind: string, state: string): void {
     if (this.#states.get(kind) === state) return;
     this.#states.set(kind, state);
     this.note(kind, state);
   }
 
-  /** An operator's order that is followed from now on. */
+  /** An operator command that takes effect. */
   command(what: string): void {
     this.note('order', what);
     this.#delayed.why = '';
   }
 
   /**
-   * The next message had to wait: told when the reason changes, and once a second while it does not. An order is
-   * reason enough until the next one: a night of it must not push out what was decided before.
+   * The next message had to wait: noted when the reason changes, and once a second while it does not. A wait because of
+   * an operator command is noted once: a night of it must not overwrite earlier decisions.
    */
   delayed(why: string): void {
     const nowMs = this.#clock.monotonicMs();
@@ -93,7 +93,7 @@ export class DecisionRing {
     this.#delayed = { why, atMs: nowMs, times: 0 };
   }
 
-  /** From the nth entry on, counted since the start, or of the last when below 0; what is overwritten is left out. */
+  /** From the nth entry since the start on, or the last -n when below 0, without overwritten ones. */
   read(from: number, entriesMax: number): DecisionsPiece {
     const entries: Decision[] = [];
     const wallAtZeroMs = this.#clock.nowMs() - this.#clock.monotonicMs();

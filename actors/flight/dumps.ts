@@ -1,5 +1,5 @@
 // Files of lost sessions: the PDUs as a capture and the last decisions. They are written in slices, so that the
-// thread's traffic goes on, one at a time, at most one a minute per bind, and only a number of them is kept. A full
+// thread's traffic continues, one at a time, at most one a minute per bind, and only a number of them is kept. A full
 // disk costs a log line and nothing else.
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { readRecords } from '../../smpp/flight/records.ts';
 
 export type DumpSettings = {
   readonly folder: string;
-  /** Lost sessions whose files are kept. */
+  /** How many lost sessions' files are kept. */
   readonly kept: number;
 };
 
@@ -22,7 +22,7 @@ export class FlightDumps {
   readonly #carrier: string;
   readonly #clock: Clock;
   readonly #lastAtMs = new Map<string, number>();
-  /** One after the other. */
+  /** Dumps are written one after the other. */
   #work: Promise<void> = Promise.resolve();
 
   constructor(settings: DumpSettings, carrier: string, clock: Clock) {
@@ -31,7 +31,7 @@ export class FlightDumps {
     this.#clock = clock;
   }
 
-  /** Takes what is recorded at this moment; the files follow. */
+  /** Copies what is recorded at this moment, and then writes the files. */
   lost(bind: string, source: FlightSource): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - (this.#lastAtMs.get(bind) ?? Number.NEGATIVE_INFINITY) < limits.flight.dumpEveryMs) return;
@@ -104,7 +104,7 @@ export class FlightDumps {
 
 const noOctets = Buffer.alloc(0);
 
-/** `20261120-093105.123`: sorts by time, and is in a file name everywhere. */
+/** `20261120-093105.123`: sorts by time, and is valid in a file name everywhere. */
 function fileTime(atMs: number): string {
   return new Date(atMs).toISOString().replaceAll(/[-:Z]/g, '').replace('T', '-');
 }

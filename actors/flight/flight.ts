@@ -1,6 +1,5 @@
-// Reads flight recorders over core NATS: every actor thread lists its recordings and then serves them piece by piece,
-// so that no answer delays the carrier's own publishes. Nothing is durable: a thread that does not answer has nothing
-// to show.
+// Reads flight recorders over core NATS: every actor thread lists its recordings and serves them piece by piece, so
+// that no answer delays the carrier's own publishes. Nothing is durable: a thread that does not answer is left out.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -13,13 +12,13 @@ export type FlightBind = FlightSummary & {
   readonly state: string;
 };
 
-/** What one thread has recorded of one carrier. */
+/** One thread's recording of one carrier. */
 export type FlightListing = {
   readonly v: 1;
   readonly carrier: string;
-  /** Names this recording, not only the machine: a carrier's actor that was restarted begins another. */
+  /** Identifies this recording: a restarted actor begins another. */
   readonly node: string;
-  /** What is to be added to a record's time to get milliseconds since the epoch. */
+  /** Added to a record's time it gives milliseconds since the epoch. */
   readonly wallAtZeroMs: number;
   readonly decisions: number;
   readonly binds: readonly FlightBind[];
@@ -33,7 +32,7 @@ export type Decision = {
   readonly segment: number;
   readonly attempt: number;
   readonly detail: string;
-  /** How often it was decided the same way since the last entry of its kind. */
+  /** How often the same was decided since the last entry of its kind. */
   readonly times: number;
 };
 export type DecisionsPiece = { readonly entries: readonly Decision[]; readonly next: number };
@@ -54,7 +53,7 @@ type Question =
   | { readonly want: 'pdus'; readonly bind: string; readonly from: number }
   | { readonly want: 'decisions'; readonly from: number };
 
-/** Answers for one carrier in one thread, until the function it returns is called. */
+/** Answers for one carrier in one thread, until the returned function is called. */
 export function answerFlight(bus: Bus, carrier: string, node: string, source: FlightSource): () => void {
   const listen = (subject: string, answer: (question: Msg) => string | Buffer) =>
     bus.connection.subscribe(subject, {
@@ -83,7 +82,7 @@ function answerPiece(source: FlightSource, question: Msg): string | Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), records]);
 }
 
-/** Who records this carrier (null: any). Empty when nobody serves it. */
+/** The recordings of this carrier (null: of any). Empty when no thread serves it. */
 export async function listFlights(bus: Bus, carrier: string | null): Promise<FlightListing[]> {
   const { answerMs, gatherMs, answersMax } = limits.flight;
   const listings: FlightListing[] = [];
@@ -106,7 +105,7 @@ export async function listFlights(bus: Bus, carrier: string | null): Promise<Fli
 
 export type PdusRead = {
   readonly records: Buffer;
-  /** The session the first record belongs to, when its opening is not among them. */
+  /** The session of the first record, when its opening is not among them. */
   readonly session: string | null;
 };
 
@@ -120,11 +119,11 @@ export async function readPdus(bus: Bus, node: string, bind: string): Promise<Pd
     const stop = answer.indexOf(lineEnd);
     const head = stop < 0 ? null : readJson<Omit<FlightPiece, 'records'>>(answer.subarray(0, stop));
     if (head === null || typeof head.next !== 'number' || head.next <= from) break;
-    // Overwritten while it was read: what came before the gap would look as if it had come right before what follows.
+    // Overwritten while it was read: records before the gap would seem to precede those after it directly.
     if (head.lost > 0) parts = [];
     if (parts.length === 0) session = head.session;
     parts.push(answer.subarray(stop + 1));
-    // What is recorded from now on is not waited for.
+    // Later records are not waited for.
     if (end === Number.POSITIVE_INFINITY) end = head.head;
     from = head.next;
   }
@@ -160,7 +159,7 @@ function readJson<T>(octets: Uint8Array): T | null {
   }
 }
 
-/** A decision as one JSON line: the output of the command with --json, and a line in the file of a lost session. */
+/** A decision as one JSON line: for the command with --json, and for the file of a lost session. */
 export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {
   return {
     at: new Date(atMs).toISOString(),

@@ -1,7 +1,7 @@
-// Takes the messages of subscribers from the carrier: each deliver_sm becomes a record in INBOUND, and is answered with
-// ESME_ROK only when that is durable. Nothing is read or decided here. Carriers repeat what they believe unanswered,
-// on any bind and with another sequence number; a person may also send the same word twice. The rule: the same octets
-// again are a repeat when our answer is owed, was "not now", or may not have arrived because its session has ended.
+// Stores subscribers' messages: each deliver_sm becomes a record in INBOUND, and is answered with ESME_ROK only when
+// that is durable. Carriers repeat what they believe unanswered, on any bind and with another sequence number; a person
+// may also send the same word twice. The rule: the same octets again are a repeat when our answer is outstanding, was
+// ESME_RX_T_APPN, or may not have arrived because its session has ended.
 import { createHash } from 'node:crypto';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { encodeInbound } from '../../model/records/inbound-record.ts';
@@ -17,14 +17,14 @@ import { type AlphabetRules, inboundPartOf } from '../../smpp/inbound-part.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import type { Respond } from '../../smpp/session-contract.ts';
 
-/** The session a PDU came over, as far as it matters here. */
+/** What matters here of the session of a PDU. */
 export type Source = { readonly isOpen: boolean; readonly bind?: string };
 
 export type DeliverSmHandlerParts = {
   readonly carrier: string;
   /** False on the sandbox carrier. */
   readonly livemode: boolean;
-  /** What the carrier means by its data_coding; asked again, because it may change while it runs. */
+  /** The carrier's meaning of data_coding (SMPP 3.4, 5.2.19); a function, because it may change at run time. */
   readonly alphabets: () => AlphabetRules;
   readonly publish: (subject: string, payload: Uint8Array, id: string, done: (result: PublishResult) => void) => void;
   readonly cipher: BodyCipher;
@@ -37,17 +37,17 @@ type Delivered = {
   readonly source: Source;
   readonly atMs: number;
   readonly occurrence: number;
-  /** Null: the stream has not said yet. */
+  /** Null: the stream has not answered yet. */
   durable: boolean | null;
-  /** How often the carrier was told "not now" about it: so often it comes again. */
+  /** How often it was answered ESME_RX_T_APPN: so many repeats are expected. */
   owed: number;
-  /** Who waits for that: the delivery itself and its repeats meanwhile. */
+  /** The delivery and its repeats that wait for that. */
   readonly waiting: Set<Waiting>;
 };
 type Waiting = { readonly respond: Respond; readonly giveUp: Cancel };
 type Ended = 'durable' | 'repeat' | 'not_durable' | 'late' | 'no_room';
 
-/** Of one delivery; a carrier that repeats faster than we answer is told to wait. */
+/** Per delivery; a carrier that repeats faster than we answer gets ESME_RX_T_APPN. */
 const waitingMax = 16;
 
 export class DeliverSmHandler {
@@ -65,7 +65,7 @@ export class DeliverSmHandler {
     const identity = identityOf(this.#parts.carrier, part);
     const before = this.#rememberedOf(identity);
     if (before !== null && isRepeat(before, pdu.sequence, source, part)) return this.#repeat(before, respond);
-    // The carrier keeps it better than our memory would.
+    // The carrier keeps it more safely than our memory.
     if (this.#unanswered >= limits.inbound.unansweredMax) return this.#answer(respond, 'no_room');
     const delivered: Delivered = {
       identity,
@@ -116,7 +116,7 @@ export class DeliverSmHandler {
     this.#answer(respond, 'no_room');
   }
 
-  /** It may still become durable after the carrier was told "not now": then its repeat is answered at once. */
+  /** It may still become durable after ESME_RX_T_APPN: then its repeat is answered at once. */
   #wait(delivered: Delivered, respond: Respond): void {
     const giveUp = this.#parts.clock.after(limits.inbound.answerMs, () => {
       delivered.waiting.delete(waiting);
@@ -129,11 +129,11 @@ export class DeliverSmHandler {
 
   #answer(respond: Respond, ended: Ended): void {
     metrics.inboundParts.inc({ carrier: this.#parts.carrier, ended });
-    // ESME_RX_T_APPN asks the carrier to keep it and to try again.
+    // ESME_RX_T_APPN (SMPP 3.4, 5.1.3) asks the carrier to keep it and to retry.
     respond(ended === 'durable' || ended === 'repeat' ? commandStatus.ESME_ROK : commandStatus.ESME_RX_T_APPN);
   }
 
-  /** Null when there was none, or it was not taken: then this one is the first. */
+  /** Null when there was none, or it was not stored: then this one is the first. */
   #rememberedOf(identity: string): Delivered | null {
     const before = this.#remembered.get(identity);
     if (before === undefined || before.durable === false) return null;
@@ -151,13 +151,13 @@ export class DeliverSmHandler {
 }
 
 function isRepeat(before: Delivered, sequence: number, source: Source, part: InboundPart): boolean {
-  // A part is named by its reference: nobody sends the same one twice.
+  // A part is identified by its reference: nobody sends the same one twice.
   if (part.tie !== null || before.durable === null) return true;
   if (before.owed > 0 || !before.source.isOpen) return true;
   return before.source === source && before.sequence === sequence;
 }
 
-/** 132 bits over everything that makes a part this part, but for when and over which bind it came. */
+/** 132 bits of a hash over all that identifies a part, which excludes when and over which bind it came. */
 function identityOf(carrier: string, part: InboundPart): string {
   const { source, destination, dataCoding, shift, tie, octets } = part;
   const facts = JSON.stringify([carrier, source, destination, dataCoding, shift, tie]);

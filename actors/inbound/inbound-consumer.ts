@@ -1,4 +1,4 @@
-// Takes subscribers' messages from INBOUND, assembles multipart texts and hands whole messages on; a record is acked
+// Takes subscribers' messages from INBOUND, assembles multipart texts and publishes whole messages; a record is acked
 // when its message is published. Every step may happen twice: ids are derived from the content, entries change by
 // compare-and-set. All threads and nodes share one durable consumer and keep no state of their own.
 import type { JsMsg } from '@nats-io/jetstream';
@@ -42,7 +42,7 @@ export type InboundConsumerParts = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly texts: TextBucket;
-  /** Resolves when the message is published and what it asks for is in effect. `deliveries` counts tries. */
+  /** Resolves when the message is published and its decision is in effect. `deliveries` counts tries. */
   readonly publish: (message: InboundMessage, deliveries: number) => Promise<void>;
   readonly clock: Clock;
   readonly partsWaitMs?: number;
@@ -73,8 +73,8 @@ export class InboundConsumer {
   }
 
   /**
-   * Takes nothing new and finishes what it holds; what the bus does not answer for is delivered again to another
-   * inbound consumer.
+   * Takes nothing new and finishes what is in flight; what the bus does not ack is redelivered to another inbound
+   * consumer.
    */
   async stop(): Promise<void> {
     await this.#consumption?.stop();
@@ -102,7 +102,7 @@ export class InboundConsumer {
       from.ack();
     } catch (error) {
       const { carrier } = record;
-      // A failed assertion, or a text that is too large: a repeat would fail in the same way.
+      // A failed assertion, or a text that is too large: a retry would fail in the same way.
       if (error instanceof AssertionFailed || error instanceof RejectMessage) {
         return moveToDead(this.#parts.publisher, from, streamNames.inbound, messageOf(error));
       }
@@ -114,7 +114,7 @@ export class InboundConsumer {
     }
   }
 
-  /** Comes again as it is. Left in INBOUND, a few hundred such would keep all other messages there. */
+  /** Redelivered later as it is. Left in INBOUND, a few hundred such would block all other messages. */
   #defer(record: InboundRecord, from: JsMsg, { afterMs, message }: RetryLater): void {
     const { publisher, cipher, clock } = this.#parts;
     const nowMs = clock.nowMs();
@@ -138,14 +138,14 @@ export class InboundConsumer {
       const merged = mergePart(held, part);
       if (merged.kind === 'repeat') return null;
       if (merged.kind === 'displaced') await this.#publish(key, merged.before, deliveries);
-      // Published before it is marked: what dies in between is published again, under the same id.
+      // Published before it is marked: after a crash in between it is published again, under the same id.
       if (merged.kind === 'whole') await this.#publish(key, merged.text, deliveries);
       return merged.kind === 'whole' ? publishedTextOf(merged.text) : merged.text;
     });
     if (text !== null) await this.#remind(key, text, part);
   }
 
-  /** The part a text began with orders the look at what is missing; its redelivery orders it again. */
+  /** The first part of a text schedules the check for missing parts; its redelivery schedules it again. */
   async #remind(key: string, text: MultipartText, part: TiedPart): Promise<void> {
     const { publisher, cipher, clock } = this.#parts;
     if (text.isPublished || text.begunBy !== part.identity) return;

@@ -1,6 +1,6 @@
-// Publishes a whole message from a subscriber as `sms.received` to the account whose number it was sent to. When its
-// text is a keyword, the opt-out or opt-in takes effect for every account that sends from that number, is published,
-// and is answered. Resolves when all of it is durable.
+// Publishes a whole message from a subscriber as `sms.received` to the account that owns the destination number. When
+// its text is a keyword, the opt-out or opt-in takes effect for every account that sends from that number, is
+// published, and is answered. Resolves when all of it is durable.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import type { DecisionRecord } from '../../model/records/inbound-record.ts';
@@ -30,7 +30,7 @@ import { contentRulesGate } from '../../policy/admission/text-gates.ts';
 import { type AskWriter, type Owner, type Owners, ownersOf } from './owners.ts';
 import type { Reply } from './reply.ts';
 
-/** A message from a subscriber as it came, `parts` in their order and null where one is missing. */
+/** A message from a subscriber: `parts` in their order, null where one is missing. */
 export type InboundMessage = InboundEnvelope & {
   readonly messageId: MessageId;
   readonly receivedAtMs: number;
@@ -43,7 +43,7 @@ export type InboundPublisherParts = {
   readonly events: EventWriter;
   readonly clock: Clock;
   readonly cipher: BodyCipher;
-  /** Puts a decision in effect and on its way to the database. */
+  /** Puts a decision into effect and queues it for the database. */
   readonly decide: (decision: DecisionRecord, carrier: string) => Promise<void>;
   readonly reply: (reply: Reply, deliveries: number) => Promise<void>;
 };
@@ -62,7 +62,6 @@ export class InboundPublisher {
     this.configure(country, content);
   }
 
-  /** The configuration changed. */
   configure(country: CountryRules, content?: ContentRules): void {
     this.#blocked = contentRulesGate(content);
     this.#forms = addressForms(country);
@@ -120,7 +119,7 @@ export class InboundPublisher {
     this.#count(origin, deliveries);
   }
 
-  /** A store that is only a moment behind is asked again soon; for one that is away the message waits in LATER. */
+  /** An event store that is a moment behind is queried again soon; while it is down the message waits in LATER. */
   #mustWait({ carrier, receivedAtMs }: InboundMessage): Error {
     const { writerSoonMs, writerWaitMs, writerWaitMaxMs } = limits.inbound;
     const ageMs = this.#parts.clock.nowMs() - receivedAtMs;
@@ -184,7 +183,7 @@ export class InboundPublisher {
     );
   }
 
-  /** A help text of the account that today's content rules refuse is not sent; the country's is. */
+  /** A help text that today's content rules refuse is not sent; the country's is. */
   #answering(account: Account): ReplyAccount {
     const { name, helpText = null, requireTemplate = [] } = account;
     const isAllowed =

@@ -42,7 +42,7 @@ export async function openInboundConsumer(parts: OpenInboundConsumerParts): Prom
   const events = new EventWriter(publisher, { clock });
   const turns = new ReplyTurns(texts);
 
-  /** First in effect, then on its way to the database: both before the message that asked for it is acked. */
+  /** First in effect, then queued for the database: both before the message that asked for it is acked. */
   async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
     await putDecision(suppressed, decision);
     const { messageId, accountId, sender } = decision;

@@ -1,6 +1,6 @@
-// To which account a message from a subscriber belongs: the one that registered the number it was sent to; of
-// several, the one that wrote last to this subscriber from it. The directory in memory answers the first question;
-// the event store is asked only for the second.
+// Finds the account that a subscriber's message belongs to: the one that registered the destination number; of several,
+// the one that wrote last to this subscriber from it. The directory in memory answers the first question, the event
+// store only the second.
 import { type FindWriterReply, querySubjects } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
@@ -12,13 +12,13 @@ import { queryEventStore } from '../ask-event-store.ts';
 export type Owner = { readonly accountId: AccountId; readonly sender: string };
 
 export type Owners = {
-  /** The owner of the message; null: none, `unavailable`: only the event store knows, and it does not answer. */
+  /** The owner of the message; null: none, `unavailable`: the event store decides, and does not answer. */
   readonly owner: Owner | null | 'unavailable';
   /** All accounts that send from this number: a decision of the subscriber applies to each of them. */
   readonly all: readonly Owner[];
 };
 
-/** Null when nobody wrote within the time that is looked at. */
+/** Null when no account wrote within the time that is searched. */
 export type AskWriter = (
   subscriber: string,
   senders: readonly string[],
@@ -33,7 +33,7 @@ export async function ownersOf(
 ): Promise<Owners> {
   const all = forms.flatMap((form) => directory.ownersOf(form));
   const [first] = all;
-  // A test key may send from any number, registered or not: then only the messages themselves tell whose it is.
+  // A test key may send from any number, registered or not: only the messages themselves show whose it is.
   const isTest = !livemode && first === undefined;
   const accounts = new Set(all.map(({ accountId }) => accountId));
   if (subscriber === null || (accounts.size < 2 && !isTest)) return { owner: first ?? null, all };

@@ -1,32 +1,32 @@
-// Assembles multipart texts, in whatever order and over whatever bind, node and incarnation the parts come. The state
-// of a text is a value that text-bucket.ts keeps in JetStream, so no process owns it and a restart forgets nothing.
-// Pure: it stores and publishes nothing.
+// Assembles multipart texts (3GPP TS 23.040, 9.2.3.24.1) from parts that may come in any order, over any bind, node and
+// incarnation. Pure: the state of a text is a value that text-bucket.ts stores in JetStream, so no process owns it and
+// a restart loses nothing.
 import type { PartRecord } from '../../model/records/inbound-record.ts';
 import { type BodyPart, bodyPartOf } from '../../model/inbound-body.ts';
 import { type InboundEnvelope, type Tie, envelopeOf } from '../../model/inbound-part.ts';
 
-/** A part with its place in a text. */
+/** A part with its reference and place in a text. */
 export type TiedPart = PartRecord & { readonly tie: Tie };
 
-/** After the text was published only the identities are kept: they are what a repeat is known by. */
+/** After the text was published only the identities are kept, to recognise repeats. */
 export type HeldPart = { readonly identity: string; readonly body: BodyPart | null };
 
 export type MultipartText = InboundEnvelope & {
-  /** When its first part came; with the name of the text it says which text this is. */
+  /** When its first part came; with the name of the text it identifies this text. */
   readonly begunAtMs: number;
   /** The identity of that part. */
   readonly begunBy: string;
-  /** By place, null for one that has not come. */
+  /** By place, null for a missing one. */
   readonly parts: readonly (HeldPart | null)[];
   readonly isPublished: boolean;
 };
 
 export type Merged =
-  /** Known already; nothing changes. `open` when the text still waits for others. */
+  /** Known already; nothing changes. `open` when the text still waits for other parts. */
   | { readonly kind: 'repeat'; readonly text: MultipartText }
   | { readonly kind: 'open'; readonly text: MultipartText }
   | { readonly kind: 'whole'; readonly text: MultipartText }
-  /** The reference came again with other words: what was there is published with its gaps, then this takes its place. */
+  /** The reference is used again with other words: the old text is published with its gaps and replaced. */
   | { readonly kind: 'displaced'; readonly before: MultipartText; readonly text: MultipartText };
 
 export function mergePart(held: MultipartText | null, part: TiedPart): Merged {
@@ -41,7 +41,7 @@ export function mergePart(held: MultipartText | null, part: TiedPart): Merged {
   return ended({ ...held, parts: held.parts.with(part.tie.part - 1, heldOf(part)) });
 }
 
-/** Whether the text is to be published with its gaps now: it still waits, and it is the one that was meant. */
+/** Whether this very text still waits, so that it is published with its gaps now. */
 export function isOverdue(held: MultipartText | null, begunAtMs: number): held is MultipartText {
   return held !== null && !held.isPublished && held.begunAtMs === begunAtMs;
 }
@@ -58,7 +58,7 @@ export function isWhole(text: MultipartText): boolean {
   return text.parts.every((part) => part !== null);
 }
 
-/** What distinguishes a text from all others that are under way. */
+/** Distinguishes a text from all others being assembled. */
 export function nameOfText({ carrier, source, destination, tie }: TiedPart): string {
   return JSON.stringify([carrier, source, destination, tie.form, tie.reference, tie.total]);
 }

@@ -32,11 +32,11 @@ export type Reply = {
 };
 
 export type ReplyParts = PublishParts & {
-  /** Which moment a turn belongs to: the first that was said of it, for all nodes and for ever after. */
+  /** The first time of a turn, the same for all nodes. */
   readonly turns: Pick<ReplyTurns, 'firstOf'>;
 };
 
-/** Resolves when it is accepted, or given up because there has been no room for it for a while. */
+/** Resolves when it is accepted, or given up because there was no capacity for a while. */
 export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: number): Promise<void> {
   const { keyword, carrier } = reply;
   const failure = await publishReply(parts, reply);
@@ -57,7 +57,7 @@ async function publishReply(parts: ReplyParts, reply: Reply): Promise<string | n
     return messageOf(error);
   }
   const message = messageOfReply({ ...reply, receivedAtMs: askedAtMs });
-  // Behind whatever waits there: an answer is in the queue of its account like any other message.
+  // An answer is queued behind the other messages of its account.
   const subject = messageSubject(message.category, message.carrier, message.accountId);
   return new Promise((resolve) => {
     publishNow(parts, subject, message, (refused, isRepeat) => {
@@ -74,7 +74,7 @@ function turnOf({ accountId, keyword, to, sender, receivedAtMs }: Reply): string
   return `${accountId} ${keyword} ${to} ${sender} ${Math.floor(receivedAtMs / limits.inbound.replyEveryMs)}`;
 }
 
-/** No client asked for it, so no gate is asked. `receivedAtMs`: of the message that asked first. */
+/** No client sends it, so no gate is checked. `receivedAtMs`: of the first message of the turn. */
 export function messageOfReply(reply: Reply): Message {
   const { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId } = reply;
   const segmented = segmentText(text);

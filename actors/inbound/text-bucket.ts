@@ -1,5 +1,5 @@
-// Stores multipart texts that are not complete yet in the bucket `inbound`: sealed, one entry per text, changed by
-// compare-and-set only, so that any thread of any node may add its part.
+// Stores incomplete multipart texts in the bucket `inbound`: encrypted, one entry per text, changed by compare-and-set
+// only, so that any thread of any node may add its part.
 import { createHash } from 'node:crypto';
 import type { KV, KvEntry } from '@nats-io/kv';
 import { Packr } from 'msgpackr';
@@ -22,7 +22,7 @@ export class TextBucket {
   }
 
   /**
-   * Makes of a text what `change` says; null leaves it as it is. `change` is asked again when another process was
+   * Stores what `change` returns; null leaves the text as it is. `change` is called again when another process was
    * faster, a few times: then it throws RetryLater. Throws RejectMessage for a text that is too large. Resolves with
    * the text as it is now.
    */

@@ -1,5 +1,5 @@
-// Which seconds of a waiting stream have records, asked of the server by hour, because the server goes through all
-// subjects for an answer.
+// Which seconds of a waiting stream have records, asked of the server by hour, because the server scans all subjects
+// for an answer.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { secondOfWaitSubject, type WaitKind, waitHourFilter, waitSecondFilter } from '../../cluster/bus/subjects.ts';
@@ -13,7 +13,7 @@ export class DueSeconds {
     this.#kind = kind;
   }
 
-  /** In their order. */
+  /** In ascending order. */
   async ofHours(hours: Iterable<number>): Promise<readonly number[]> {
     const seconds = new Set<number>();
     for (const hour of new Set(hours)) {

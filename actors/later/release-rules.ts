@@ -1,7 +1,7 @@
 // Where a scheduled message goes when it is due: always to the carrier it was accepted for, so that a second release
-// long after the first meets the same actor, which recognises it. That actor moves it, also when the carrier is no
-// longer configured (actors/removed). Added here is its plan by today's routes, without carriers that lack the
-// national tables it was counted with. It publishes nothing.
+// long after the first meets the same actor, which recognises it. That actor reroutes it, also when the carrier is no
+// longer configured (actors/removed). The plan by today's routes is added, without carriers that lack the national
+// tables of its segment count.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../model/records/message-record.ts';
 import { carrierOfSubject } from '../../cluster/bus/subjects.ts';
@@ -38,14 +38,14 @@ export class ReleaseRules {
     this.#router = router(rules, numberPlan(rules.country), { health: this.#health, portedTo: this.#portedTo });
   }
 
-  /** What is published to its subject. Most messages go as they are, undecoded: a million may be due in one minute. */
+  /** What is published to its subject. Most messages are passed on undecoded: a million may be due in one minute. */
   payloadOf(subject: string, payload: Uint8Array): Uint8Array {
     const carrier = carrierOfSubject(subject);
     if (carrier === null || this.#health.stateOf(carrier) !== 'down' || this.isRemoved(subject)) return payload;
     const message = decodeMessage(payload, this.#cipher);
     const { candidates, trace: routed } = this.candidatesOf(message);
     const plan = candidates.filter((candidate) => candidate !== carrier);
-    // Nobody else takes it now: what was planned at its acceptance may be back sooner.
+    // No carrier accepts it now: those of its acceptance may be back sooner.
     if (plan.length === 0) return payload;
     const trace = [...message.trace, `at its time: ${plan.join(', ')}`, ...routed];
     return encodeMessage({ ...message, plan, trace }, this.#cipher);
@@ -57,7 +57,7 @@ export class ReleaseRules {
     return carrier !== null && !this.#carriers.has(carrier);
   }
 
-  /** Carriers that take it as it was counted, by today's routes: the best first. Empty: nobody does. */
+  /** Carriers that accept its segment count, by today's routes: the best first. Empty: none does. */
   candidatesOf(message: Message): { readonly candidates: readonly string[]; readonly trace: readonly string[] } {
     const { recipient: to, category, sender: from, livemode } = message;
     const routed = this.#router.route({ to, category, from, livemode });
@@ -71,7 +71,7 @@ export class ReleaseRules {
     return this.#carriers.has(carrier);
   }
 
-  /** Published by the ingress already, unless it died between the cancel and the publish: the id is the same. */
+  /** Published by the ingress already, unless it crashed between the cancel and the publish: the id is the same. */
   canceled(payload: Uint8Array, nowMs: number): DeliveryEvent {
     return canceledEvent(decodeMessage(payload, this.#cipher), nowMs);
   }

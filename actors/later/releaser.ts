@@ -1,7 +1,7 @@
 // Publishes the records of one waiting stream (SCHEDULED, HOLDS or LATER) when they are due. One consumer per due
 // second, opened shortly before it and only when it has records; any number of releasers share the work. A record is
-// acked after its release is durable, and the release has a fixed id, so a repeat is dropped. For a scheduled message
-// it also waits until the cancels of its second are closed (cancellations.ts); a canceled one is never released.
+// acked after its release is durable, and the release has a fixed id, so a repeat is dropped. A scheduled message also
+// waits until the cancels of its second are closed (cancellations.ts); a canceled one is never released.
 import type { JsMsg } from '@nats-io/jetstream';
 import { asRepublished, isAgain } from '../../cluster/bus/republished.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -25,19 +25,19 @@ import type { ReleaseRules } from './release-rules.ts';
 type OpenSecond = { consumption: Consumption | null; openedAtMs: number; held: number };
 
 const lookEveryMs = 250;
-/** A second is looked at until this long after it ended: its last records may have been published just now. */
+/** A second is checked until this long after it ended: its last records may have been published just now. */
 const lookBackSeconds = 3;
-/** Opened before it begins, a second's first record need not wait for its consumer. */
+/** Opened this early, the consumer is ready for a second's first record. */
 const lookAheadSeconds = 2;
-/** A look that took this long is followed by a rest of so many times as long. */
+/** A check is followed by a pause of this many times its duration. */
 const restFactor = 8;
-/** Stragglers (a releaser died, a second was closed too soon) are looked for this often. */
+/** Interval of the search for stragglers (a releaser crashed, a second was closed too soon). */
 const sweepEveryMs = 30_000;
 const overdueLookMs = 100;
 const secondsOpenMax = 64;
 const drainEveryMs = 5;
 const closeAgainMs = 200;
-/** Cancels of an hour are kept this long behind it: longer than any two clocks differ. */
+/** Cancels of an hour are kept this many hours longer: more than any two clocks differ. */
 const hoursKept = 2;
 
 type Due = { readonly later: ReadLater; readonly record: JsMsg; readonly open: OpenSecond };
@@ -51,7 +51,7 @@ export type ScheduledParts = {
 };
 
 export type ReleaserOptions = {
-  /** Which stream it serves. */
+  /** The stream it serves. */
   readonly kind?: WaitKind;
   readonly scheduled?: ScheduledParts | null;
   readonly clock?: Clock;
@@ -71,9 +71,9 @@ export class LaterReleaser {
   readonly #scheduled: ScheduledParts | null;
   readonly #cancellations: Cancellations;
   readonly #endPublisher: Publisher;
-  /** What was canceled of a second, asked when its first scheduled message is taken. */
+  /** The cancels of a second, read when its first scheduled message is taken. */
   readonly #canceled = new Map<number, Promise<ReadonlySet<string>>>();
-  /** What is due and waits for room in the stream it goes to, in the order it became so, by that stream. */
+  /** What is due and waits for capacity in its target stream, by that stream, in order. */
   readonly #due = new Map<string, RingQueue<Due>>();
   #hourForgotten = 0;
   #restUntilMs = 0;
@@ -89,7 +89,7 @@ export class LaterReleaser {
     this.#stream = streamNames.waiting[kind];
     this.#seconds = new DueSeconds(bus, kind);
     this.#scheduled = scheduled;
-    // The ends of cancels must not wait in the queue of what waits for them.
+    // The ends of cancels must not queue behind the releases that wait for them.
     this.#endPublisher = new Publisher(bus, { clock });
     this.#cancellations = cancellations(bus, this.#endPublisher, clock);
     this.#bus = bus;
@@ -97,15 +97,15 @@ export class LaterReleaser {
     this.#clock = clock;
   }
 
-  /** Begins with everything that became due while nobody was there. */
+  /** Begins with everything that became due while no releaser ran. */
   async start(): Promise<void> {
     const hour = hourOf(Math.floor(this.#clock.nowMs() / 1_000));
-    // What is overdue since an hour matters more than what is since a week.
+    // What became due an hour ago matters more than what became due a week ago.
     for (let back = 0; back <= limits.bus.laterDaysMax * 24; back += 1) this.#overdueHours.add(hour - back);
     this.#timers.push(this.#clock.every(lookEveryMs, () => void this.#look()));
     this.#timers.push(this.#clock.every(drainEveryMs, () => this.#drain()));
     this.#timers.push(this.#clock.every(sweepEveryMs, () => this.#sweep()));
-    // A bus that is away at the start is no reason never to release: the looks go on.
+    // With the bus down at the start the periodic checks continue.
     await this.#look();
   }
 
@@ -123,14 +123,14 @@ export class LaterReleaser {
     try {
       const second = Math.floor(this.#clock.nowMs() / 1_000);
       const beganAtMs = this.#clock.monotonicMs();
-      // This hour's, and those of the hour a look may reach into.
+      // This hour's, and those of the neighbouring hour within reach.
       const hours = [second - lookBackSeconds, second + lookAheadSeconds].map(hourOf);
       const waiting = await this.#seconds.ofHours(hours);
-      // The server goes through all subjects for an answer: with a million of them it is not asked four times a second.
+      // The server scans all subjects for an answer: with a million of them it is not asked four times a second.
       this.#restUntilMs = this.#clock.monotonicMs() + (this.#clock.monotonicMs() - beganAtMs) * restFactor;
       for (const due of waiting) {
         if (due > second + lookAheadSeconds || this.#open.has(due)) continue;
-        // One place is kept for the present second, whatever is overdue.
+        // One place is reserved for the present second, whatever is overdue.
         if (due < second - lookBackSeconds && this.#open.size >= secondsOpenMax) continue;
         await this.#openSecond(due);
       }
@@ -152,7 +152,7 @@ export class LaterReleaser {
     );
   }
 
-  /** Their ends must stay as long as some clock may take the hour for open, or a message of it still waits. */
+  /** The ends of cancels must stay while any clock may consider the hour open, or a message of it still waits. */
   async #forgetCancels(hour: number): Promise<void> {
     if (this.#kind !== 'scheduled') return;
     if (this.#hourForgotten >= hour || (await this.#seconds.ofHours([hour])).length > 0) return;
@@ -161,8 +161,8 @@ export class LaterReleaser {
   }
 
   /**
-   * Opens overdue seconds, hour by hour; an hour stays on the list until none of its seconds is left out. Only for a
-   * while: with a million subjects the hours of a month take a minute, and the present second must not wait for them.
+   * Opens overdue seconds, hour by hour; an hour stays listed until all its seconds are open. Bounded in time: with a
+   * million subjects the hours of a month take a minute, and the present second must not wait.
    */
   async #openOverdue(): Promise<void> {
     const now = Math.floor(this.#clock.nowMs() / 1_000);
@@ -197,7 +197,7 @@ export class LaterReleaser {
       const oldEnough = this.#clock.monotonicMs() - open.openedAtMs > lookBackSeconds * 1_000;
       if (second >= now - lookBackSeconds || !oldEnough || open.held > 0) continue;
       if (waiting.has(second)) continue;
-      // One of an earlier hour was not looked at now.
+      // A second of an earlier hour was not checked now.
       if (hourOf(second) < hourOf(now) && !(await this.#seconds.isEmpty(second))) continue;
       this.#open.delete(second);
       this.#canceled.delete(second);
@@ -235,7 +235,7 @@ export class LaterReleaser {
     );
   }
 
-  /** Not before it must: until then clients may cancel. Tried until it is certain, because nothing goes out before. */
+  /** As late as possible: until then clients may cancel. Retried until certain: nothing is released before. */
   async #endCancels(second: number): Promise<ReadonlySet<string>> {
     await this.#clock.sleep(Math.max(0, second * 1_000 - limits.bus.cancelsEndAheadMs - this.#clock.nowMs()));
     while (!this.#stopped) {
@@ -253,7 +253,7 @@ export class LaterReleaser {
     // A record waits here for two seconds at the most, far less than ack_wait.
     const waitMs = later.dueAtMs - this.#clock.nowMs();
     if (waitMs <= 0) return this.#release(later, record, open);
-    // Looked at again: a timer may come a moment before the wall clock does.
+    // Checked again: a timer may fire a moment before the wall clock says so.
     this.#clock.after(waitMs, () => this.#releaseWhenDue(later, record, open));
   }
 
@@ -266,7 +266,7 @@ export class LaterReleaser {
     record.nak(limits.bus.nakDelayMsMax);
   }
 
-  /** Whenever a release has landed, and now and then, because others publish too. */
+  /** Called when a release is acknowledged, and periodically, because others publish too. */
   #drain(): void {
     // What is left when it stops was not acked: the next releaser gets it.
     for (const due of this.#due.values()) {
@@ -309,7 +309,7 @@ export class LaterReleaser {
     );
   }
 
-  /** It was released before, as far as anybody knows, and so long ago that MT would take it for a new record. */
+  /** It may have been released before, so long ago that MT would accept it as a new record. */
   #mayBeForgotten({ dueAtMs }: ReadLater, record: JsMsg): boolean {
     if (isAgain(record)) return true;
     return record.redelivered && this.#clock.nowMs() - dueAtMs > limits.bus.duplicateWindowMs / 2;

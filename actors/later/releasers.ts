@@ -23,12 +23,12 @@ export class Releasers {
     });
   }
 
-  /** Rejects when one of them cannot begin; the others go on. */
+  /** Rejects when one of them cannot begin; the others continue. */
   async start(): Promise<void> {
     await Promise.all(this.#all.map(({ releaser }) => releaser.start()));
   }
 
-  /** Takes nothing more, and lets releases that are on their way land. */
+  /** Takes nothing more, and waits for publishes in flight. */
   async stop(): Promise<void> {
     await Promise.all(
       this.#all.map(async ({ releaser, publisher }) => {

@@ -1,6 +1,6 @@
-// Which node is to hold which bind of one carrier: pure, the same result on every node with the same input. Free
-// binds go one by one to the node with the fewest; a held bind moves only while one node has two more than another.
-// Nodes with different input cannot both get a bind, because claims are compare-and-set.
+// Which node is to hold which bind of one carrier: pure, the same result on every node with the same input. Free binds
+// go one by one to the node with the fewest; a held bind moves only while one node has two more than another. Nodes
+// with different input cannot both get a bind, because claims are compare-and-set.
 import { createHash } from 'node:crypto';
 
 export type AssignableBind = {

@@ -3,7 +3,7 @@
 export type LeasedBind = {
   /** Of the lease; see bindKey. */
   readonly key: string;
-  /** For people: `alpha/2`. */
+  /** For operators: `alpha/2`. */
   readonly name: string;
   /** Binds that submit and binds that only receive are assigned separately. */
   readonly submits: boolean;
@@ -11,13 +11,13 @@ export type LeasedBind = {
   readonly local: boolean;
 };
 
-/** Called synchronously from the owner of leases; a release is waited for. */
+/** Called synchronously by the lease keeper, which waits for a release. */
 export type LeaseHandlers = {
-  /** This node holds the bind from now on. Nothing was written over it for at least so long; 0: perhaps just now. */
+  /** This node holds the bind from now on. Nothing was written over it for `quietForMs`; 0: perhaps just now. */
   onGranted(key: string, quietForMs: number): void;
-  /** Another node has too few: end the session in good order; when this resolves the bind is free for others. */
+  /** Another node has too few: unbind in good order; when this resolves the bind is free for others. */
   onHandOver(key: string): Promise<void>;
-  /** We may not write any more, for now: every session must end at once. What we hold may still be ours. */
+  /** Nothing may be written for now: every session must end at once. The leases may still be ours. */
   onFenced(): void;
   /** This node still holds its binds: no other had declared it dead. */
   onUnfenced(): void;
@@ -27,22 +27,22 @@ export type LeaseHandlers = {
 
 /** One carrier's leases on this node. */
 export type ServedCarrier = {
-  /** From now on this node asks for its share of the binds. */
+  /** From now on this node claims its share of the binds. */
   ready(): void;
-  /** How many of its binds another living node holds, and which node that is for each. */
+  /** The binds that other living nodes hold, with the node of each. */
   readonly heldElsewhere: ReadonlyMap<string, string>;
-  /** Asks for no more, and frees what is left: call it when the sessions have ended. */
+  /** Claims no more, and frees what is left: call it when the sessions have ended. */
   close(): Promise<void>;
 };
 
 export type BindLeases = {
-  /** False: there are no other nodes; nothing is leased, and nobody needs to look at what others do. */
+  /** False on a single node: nothing is leased, and other nodes' events need not be read. */
   readonly shared: boolean;
-  /** This node's name; empty where there is only one. */
+  /** This node's name; empty on a single node. */
   readonly node: string;
-  /** Identifies this incarnation of the owner, here and anywhere; 0 while there is none. */
+  /** Identifies this incarnation of the owner, on all nodes; 0 while there is none. */
   epoch(): number;
-  /** Whether a PDU may be written at this very moment. Cheap: asked at every write. */
+  /** Whether a PDU may be written at this very moment. Cheap: called at every write. */
   mayWrite(): boolean;
   /** Whether an actor that writes intents under this epoch is alive. */
   isLiving(epoch: number): boolean;

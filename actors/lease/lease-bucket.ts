@@ -1,6 +1,6 @@
 // The bucket `leases`: every change in order, and writes by compare-and-set only. A write ends in a revision, in
-// `conflict`, or in `unclear` when no answer came: then it may have been stored, and only another compare-and-set
-// shows it. It interprets no value and decides nothing.
+// `conflict`, or in `unclear` when no answer came: then it may have been stored, and only another compare-and-set shows
+// it.
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -15,7 +15,7 @@ import { bucketOperation, streamOfBucket, subjectInBucket } from '../../cluster/
 export type LeaseEntry = {
   readonly key: string;
   readonly revision: number;
-  /** Null: it was given up or taken away. */
+  /** Null: it was released or deleted. */
   readonly value: Uint8Array | null;
 };
 
@@ -39,14 +39,14 @@ export class LeaseBucket {
   }
 
   /**
-   * Delivers the present state of every key, then every change in the bucket's order. Resolves when all that was there is
-   * delivered. Makes the bucket when it is missing; a second watch takes the place of the first.
+   * Delivers the present state of every key, then every change in the bucket's order. Resolves when the present state
+   * is delivered. Creates a missing bucket; a second watch replaces the first.
    */
   async watch(onEntry: (entry: LeaseEntry) => void): Promise<void> {
     this.#messages?.stop();
     await openBucket(this.#bus, 'leases', this.#replicas);
-    // Taken first: once the watch is there, all that was in the bucket is delivered. What a server counts as still to
-    // come may be more than comes, while others overwrite it.
+    // Read first: the watch then delivers at least this much. The server's count of what is still to come may be too
+    // high while entries are overwritten.
     const { state } = await this.#bus.manager.streams.info(stream);
     const consumer = await this.#bus.jetstream.consumers.get(stream, {
       filter_subjects: `${prefix}>`,

@@ -1,6 +1,6 @@
 // The bucket `leases` as one thread has seen it: which nodes are alive, which holds what, and when each entry last
 // changed. It may be behind the bucket, which is safe: every action on it is a compare-and-set with the revision that
-// was read. It reads no clock and writes nothing.
+// was read. The caller passes the time.
 import type { LeaseEntry } from './lease-bucket.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Heartbeat, type Lease, heartbeatKey, isHeartbeatKey, readHeartbeat, readLease } from './lease-records.ts';
@@ -24,7 +24,7 @@ export class LeaseCache {
   readonly #deadSinceMs = new Map<string, number>();
   /** When a lease that never had a holder was first asked about. */
   readonly #firstAskedMs = new Map<string, number>();
-  /** Epochs that have lived as far as we know, and when others were first asked about. */
+  /** Epochs known to have lived, and when others were first asked about. */
   readonly #knownEpochs = new Set<number>();
   readonly #epochAskedMs = new Map<number, number>();
   #lastRevision = 0;
@@ -60,7 +60,7 @@ export class LeaseCache {
     this.#loadedUpTo = 0;
   }
 
-  /** Also of what was deleted; 0 when there never was anything. */
+  /** Also of a deleted key; 0 when it never existed. */
   revisionOf(key: string): number {
     return (isHeartbeatKey(key) ? this.#heartbeats : this.#leases).get(key)?.revision ?? 0;
   }
@@ -84,9 +84,7 @@ export class LeaseCache {
     return this.heartbeatOf(heartbeatKey({ node, thread }))?.incarnation === incarnation;
   }
 
-  /**
-   * What has not reached this cache yet counts as living for a while: a node that has just begun, while we are behind.
-   */
+  /** An epoch not read yet counts as living for a while: a node may have just begun while we are behind. */
   isLivingEpoch(epoch: number, nowMs: number): boolean {
     for (const { heartbeat, revision } of this.living()) if ((heartbeat.epoch || revision) === epoch) return true;
     if (epoch <= this.#loadedUpTo || this.#knownEpochs.has(epoch)) return false;
@@ -103,7 +101,7 @@ export class LeaseCache {
     const unknown = { holder: null, quietSinceMs: Number.POSITIVE_INFINITY };
     if (seen === undefined) return { ...unknown, revision: 0, freeSinceMs: firstAsked(this.#firstAskedMs, key, nowMs) };
     const { revision, value, seenAtMs } = seen;
-    // Its session had ended before it was given up.
+    // Its session had ended before it was released.
     if (value === null) return { revision, holder: null, freeSinceMs: seenAtMs, quietSinceMs: seenAtMs };
     if (this.isLiving(value) || this.#mayLive(value, revision, nowMs - seenAtMs)) {
       this.#deadSinceMs.delete(value.incarnation);
@@ -117,8 +115,8 @@ export class LeaseCache {
 
   /**
    * The bucket keeps one heartbeat per node: a cache that is behind may read a lease before any heartbeat of its
-   * holder. Only what came after the claim shows that it is dead: its end, or another incarnation under its name. A
-   * claim that landed after its holder's end is followed by neither.
+   * holder. Only what comes after the claim shows that the holder is dead: its end, or another incarnation under its
+   * name. A claim stored after its holder's end is followed by neither.
    */
   #mayLive(holder: Lease, revision: number, seenForMs: number): boolean {
     return this.revisionOf(heartbeatKey(holder)) < revision && seenForMs < 2 * limits.leases.expireAfterMs;
@@ -127,7 +125,7 @@ export class LeaseCache {
 
 const rememberedMax = 1_024;
 
-/** Forgotten all at once when there are too many: then what is asked about counts as new, which only takes longer. */
+/** All are forgotten when there are too many: then a lease counts as new, which only takes longer. */
 function firstAsked<K>(askedMs: Map<K, number>, key: K, nowMs: number): number {
   const sinceMs = askedMs.get(key);
   if (sinceMs !== undefined) return sinceMs;

@@ -29,7 +29,7 @@ export class LeaseFailureDetector {
     await Promise.all(this.#previousIncarnations().map(({ key, revision }) => this.#end(key, revision)));
   }
 
-  /** `foreignOnly`: only another process under our own name. `sinceMs`: the bucket takes heartbeats since then. */
+  /** `foreignOnly`: only another process under our own name. `sinceMs`: since when the bucket accepts heartbeats. */
   expireSilent(foreignOnly: boolean, sinceMs: number): void {
     const { cache, clock } = this.#parts;
     const beforeMs = clock.monotonicMs() - limits.leases.expireAfterMs;

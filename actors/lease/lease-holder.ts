@@ -1,6 +1,6 @@
 // This thread's heartbeat: twice a second, by compare-and-set on its own last one. While a heartbeat that was begun
 // less than 2.6 seconds ago is acknowledged, this node may write to its carriers; no other node can have declared it
-// dead before the bucket refuses the next one. It holds no bind; lease-keeper.ts does.
+// dead before the bucket refuses the next one. lease-keeper.ts holds the binds.
 import type { LeaseStore } from './lease-bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -40,7 +40,7 @@ export class LeaseHolder {
   #ackedAtMs = Number.NEGATIVE_INFINITY;
   #heartbeatPending = false;
   #isFirst = true;
-  /** The other process's heartbeat under our name as it was first seen; 0: none. */
+  /** The revision of another process's heartbeat under our name when first seen; 0: none. */
   #foreignAt = 0;
   #sharedNameLogged = false;
   #leaving = false;
@@ -64,12 +64,12 @@ export class LeaseHolder {
     return this.#epoch === 0 ? null : this.#holder();
   }
 
-  /** The revision of our last acknowledged heartbeat, and when that was: what must come back through the watch. */
+  /** The revision of our last acknowledged heartbeat, and when that was: it must come back through the watch. */
   get lastHeartbeat(): { readonly revision: number; readonly ackedAtMs: number } {
     return { revision: this.#revision, ackedAtMs: this.#ackedAtMs };
   }
 
-  /** Called a few times a second; begins a heartbeat when one is due. */
+  /** Called a few times a second; sends a heartbeat when one is due. */
   look(atOnce = false): void {
     const { clock, cache } = this.#parts;
     if (this.#heartbeatPending || this.#leaving) return;
@@ -91,15 +91,14 @@ export class LeaseHolder {
   }
 
   /**
-   * Another process may use our name. Our own previous incarnation has ended before this one began, because the
-   * supervisor saw to that, so at the start it is replaced when its last second is over; anybody else must have been
-   * silent, like every other node.
+   * Another process may use our name. Our own previous incarnation has ended, which the supervisor ensures, and is
+   * replaced when its last second is over; any other must have been silent as long as any dead node.
    */
   #mayBegin(): boolean {
     const { cache, identity, clock } = this.#parts;
     const before = cache.heartbeatOf(this.key);
     if (before === null) return true;
-    // A heartbeat of our previous incarnation may have come behind what was there when we looked.
+    // A heartbeat of our previous incarnation may have been stored after the first read.
     if (this.#isFirst && before.place === identity.place)
       return clock.monotonicMs() - this.#startedAtMs >= limits.leases.shareWaitMs;
     const revision = cache.revisionOf(this.key);
@@ -142,11 +141,11 @@ export class LeaseHolder {
     this.#isFirst = false;
     if (this.#epoch !== 0) return;
     this.#epoch = revision;
-    // The second heartbeat tells the epoch to those who come later.
+    // The second heartbeat contains the epoch, for nodes that start later.
     this.#beganAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** The last heartbeat was another one than we thought: one of ours whose answer was lost, or not ours at all. */
+  /** The last heartbeat was not the expected one: one of ours whose answer was lost, or another process's. */
   async #askWhy(incarnation: string): Promise<void> {
     const { bucket, cache, clock } = this.#parts;
     const last = await bucket.last(this.key);

@@ -24,7 +24,7 @@ type Carrier = {
   readonly binds: readonly LeasedBind[];
   readonly on: LeaseHandlers;
   readonly held: Map<string, Held>;
-  /** Claims on their way. */
+  /** Claims in progress. */
   readonly claiming: Set<string>;
   elsewhere: ReadonlyMap<string, string>;
   ready: boolean;
@@ -55,7 +55,7 @@ export class LeaseKeeper implements BindLeases {
   readonly #carriers = new Map<string, Carrier>();
   readonly #failureDetector: LeaseFailureDetector;
   #fenced = false;
-  /** Since when the bucket takes our heartbeats again. */
+  /** Since when the bucket accepts our heartbeats again. */
   #backAtMs = Number.NEGATIVE_INFINITY;
   #lookAsked = false;
   #stopLooks: Cancel = () => {};
@@ -156,9 +156,8 @@ export class LeaseKeeper implements BindLeases {
   #look(): void {
     this.#holder.look();
     this.#fence();
-    // Only while the bucket takes our own heartbeats: when it takes none, no node is dead. Another process may use our
-    // name
-    //; then we have no heartbeat to judge the bucket by.
+    // Only while the bucket accepts our own heartbeats: when it accepts none, no node is dead. While another process
+    // uses our name we have no heartbeat to judge the bucket by.
     const isForeign = this.#holder.epoch === 0;
     if (this.mayWrite() || isForeign) this.#failureDetector.expireSilent(isForeign, this.#backAtMs);
     this.#watch.look();
@@ -224,7 +223,7 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  /** What the bucket says against what we hold: an answer may have been lost, in either way. */
+  /** Compares the bucket with what we hold: the answer to a write may have been lost. */
   #compare(carrier: Carrier): void {
     const own = this.#holder.holder?.incarnation ?? null;
     for (const { key } of carrier.binds) {
@@ -232,11 +231,11 @@ export class LeaseKeeper implements BindLeases {
       const held = carrier.held.get(key);
       const isOurs = own !== null && holder?.incarnation === own;
       if (held === undefined) {
-        // Claimed again: a deletion of ours that is still on its way must not take it from us later.
+        // Claimed again: a pending deletion of ours must not remove it later.
         if (isOurs && carrier.ready && this.mayWrite()) void this.#claim(carrier, key);
       } else if (revision > held.revision && !isOurs) {
         carrier.held.delete(key);
-        // What we gave up may come back through the watch before the answer to it.
+        // A release may come back through the watch before its answer.
         if (held.leaving) continue;
         metrics.leaseLosses.inc({ carrier: carrier.name, why: 'taken' });
         carrier.on.onLost([key], 'taken away');

@@ -1,5 +1,5 @@
-// The records of the bucket `leases`, as text: one heartbeat per living actor thread, one lease per bind with an
-// owner. Encoded and decoded only here. A value of another form is decoded as null and never guessed at.
+// The records of the bucket `leases`, as text: one heartbeat per living actor thread, one lease per bind with an owner.
+// Encoded and decoded only here. A value of another form is decoded as null.
 import { createHash } from 'node:crypto';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -20,12 +20,12 @@ export type Holder = {
 export type Heartbeat = Holder & {
   /** The revision of this incarnation's first heartbeat; 0 in that heartbeat itself. */
   readonly epoch: number;
-  /** Carriers whose actor here has read what it must know and can take a bind. */
+  /** Carriers whose actor here has replayed and can take a bind. */
   readonly carriers: readonly string[];
 };
 
 export type Lease = Holder & {
-  /** For people: `alpha/2`. */
+  /** For operators: `alpha/2`. */
   readonly bind: string;
 };
 
@@ -40,8 +40,8 @@ export function isHeartbeatKey(key: string): boolean {
 }
 
 /**
- * The key of one bind's lease. It follows from what makes it that session and no other, so that two nodes in the middle
- * of a change of configuration never mean two sessions by one key. `ordinal` counts equals.
+ * The key of one bind's lease, derived from all that identifies the session, so that two nodes in the middle of a
+ * configuration change never mean two sessions by one key. `ordinal` counts equals.
  */
 export function bindKey(carrier: string, identity: readonly (string | number)[], ordinal: number): string {
   const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);

@@ -29,7 +29,7 @@ export class LeaseWatch {
     try {
       await bucket.watch((entry) => {
         if (!cache.apply(entry, clock.monotonicMs())) return;
-        // Heartbeats come all the time and change nothing but which nodes are alive.
+        // Heartbeats are frequent and change only which nodes are alive.
         if (!isHeartbeatKey(entry.key) || entry.value === null) onChange();
       });
       cache.loaded();
@@ -39,8 +39,8 @@ export class LeaseWatch {
   }
 
   /**
-   * Our own heartbeat comes back through the watch; when it does not, others' news do not either. When no heartbeat is
-   * taken at all, the bucket itself may be gone: a new watch makes it again.
+   * When our own heartbeat does not come back through the watch, other changes do not either. When no heartbeat is
+   * accepted at all, the bucket may be gone: a new watch creates it again.
    */
   look(): void {
     const { cache, holder, clock } = this.#parts;

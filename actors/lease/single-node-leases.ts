@@ -1,7 +1,7 @@
 // Leases of an installation with one node: it holds everything, writes nothing and waits for nothing.
 import type { BindLeases } from './contract.ts';
 
-/** One machine with a nats-server of its own: this process holds every bind as long as it runs. */
+/** One machine with its own nats-server: this process holds every bind while it runs. */
 export const singleNodeLeases: BindLeases = {
   shared: false,
   node: '',

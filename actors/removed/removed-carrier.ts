@@ -1,6 +1,6 @@
 // Serves a carrier that is no longer configured with an ordinary actor without binds. It reads what earlier
-// incarnations wrote, so that what may have reached the carrier ends as `unknown` and is not sent again; the rest
-// goes to a carrier of today's routes with the next hop, or ends as `failed`, `no_route`.
+// incarnations wrote, so that what may have reached the carrier ends as `unknown` and is not sent again; the rest goes
+// to a carrier of today's routes with the next hop, or ends as `failed`, `no_route`.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
@@ -19,16 +19,16 @@ export type RemovedCarrierParts = {
   readonly bus: Bus;
   readonly cipher: BodyCipher;
   readonly carriers: CarrierHealthView;
-  /** Carriers that take the message by today's routes, the best first. */
+  /** Carriers that accept the message by today's routes, the best first. */
   readonly candidatesOf: (message: Message) => readonly string[];
-  /** Any configured carrier: what is not said of the removed one is taken from it and not used. */
+  /** Any configured carrier: supplies the settings that a removed one lacks and does not use. */
   readonly like: CarrierConfig;
   readonly clock?: Clock;
 };
 
 export async function serveRemoved(name: string, parts: RemovedCarrierParts): Promise<ServingRemoved> {
   const { like, candidatesOf, clock = systemClock, ...rest } = parts;
-  // Its own: closed when another node may serve the carrier, so that nothing of ours comes behind what that one does.
+  // Its own: closed when another node may serve the carrier, so that none of our publishes follows that node's.
   const publisher = new Publisher(rest.bus, { deadlineMs: Number.POSITIVE_INFINITY, clock });
   const actor = new CarrierActor({
     ...rest,

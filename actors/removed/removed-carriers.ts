@@ -1,6 +1,6 @@
-// Finds carriers that are in the streams and not in the configuration. An actor without binds moves or ends what
-// waits for them (removed-carrier.ts); then their consumers are deleted, because one with unacked records keeps
-// EVENTS from being purged. A carrier that any node still serves is left alone.
+// Finds carriers that are in the streams and not in the configuration. An actor without binds moves or ends what waits
+// for them (removed-carrier.ts); then their consumers are deleted, because one with unacked records keeps EVENTS from
+// being purged. A carrier that any node still serves is left alone.
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
@@ -21,7 +21,7 @@ export type RemovedCarriersOptions = {
   /** As it is configured now. */
   readonly isConfigured: (carrier: string) => boolean;
   readonly serve: (carrier: string) => Promise<RemovedCarrier>;
-  /** How long nobody must have served it: 0 where there are no other nodes. */
+  /** For how long no node may have served it: 0 on a single node. */
   readonly unservedMs: number;
   readonly clock?: Clock;
 };
@@ -35,7 +35,7 @@ export class RemovedCarriers {
   readonly #options: RemovedCarriersOptions;
   readonly #clock: Clock;
   readonly #serving = new Map<string, RemovedCarrier>();
-  /** When a node was last heard that serves it. */
+  /** When a node that serves it last sent a heartbeat. */
   readonly #heardAtMs = new Map<string, number>();
   readonly #beganAtMs: number;
   readonly #cancels: Cancel[] = [];
@@ -60,7 +60,7 @@ export class RemovedCarriers {
     this.#cancels.push(this.#clock.every(lookEveryMs, () => void this.look()));
   }
 
-  /** Something came for a carrier that is not configured: it need not wait for the next look. */
+  /** A record arrived for a carrier that is not configured: checks without waiting for the timer. */
   lookSoon(): void {
     if (this.#soon !== null || this.#stopped) return;
     this.#soon = this.#clock.after(lookSoonMs, () => {
@@ -69,7 +69,7 @@ export class RemovedCarriers {
     });
   }
 
-  /** Resolves when it has been acted upon. */
+  /** Resolves when what it found is handled. */
   look(): Promise<void> {
     this.#looking = this.#looking
       .then(() => this.#look())
@@ -99,7 +99,7 @@ export class RemovedCarriers {
     }
   }
 
-  /** By carrier that is not configured: what waits for it, delivered or not, and its consumers. */
+  /** By carrier that is not configured: its waiting records, delivered or not, and its consumers. */
   async #find(): Promise<ReadonlyMap<string, Found>> {
     const found = new Map<string, Found>();
     const of = (carrier: string): Found => {

@@ -1,6 +1,6 @@
-// Chooses the one node that serves a removed carrier: the holder of its lease, like the lease of a bind
-// (actors/lease). Two nodes would act on what each read at its start: a message that one had moved and could not ack,
-// the other would move again when the stream has forgotten the first.
+// Chooses the one node that serves a removed carrier: the holder of its lease, like the lease of a bind (actors/lease).
+// Two nodes would act on what each read at its start: a message that one had moved and could not ack, the other would
+// move again when the stream has forgotten the first.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -20,7 +20,7 @@ export class ServedByOne implements RemovedCarrier {
   readonly #clock: Clock;
   readonly #served: ServedCarrier;
   #isOurs = false;
-  /** Counts what was cut: what began before that must not go on. */
+  /** Counts calls of cut(): what began before one must not continue. */
   #cuts = 0;
   #running: ServingRemoved | null = null;
   #settling: Promise<void> | null = null;
@@ -29,14 +29,14 @@ export class ServedByOne implements RemovedCarrier {
     this.#begin = begin;
     this.#carrier = carrier;
     this.#clock = clock;
-    // No carrier's name begins with an underscore: a node that still has it configured asks for other leases.
+    // No carrier's name begins with an underscore: a node that still has it configured uses other leases.
     const name = `_removed-${carrier}`;
     const bind = { key: bindKey(name, [], 1), name: `${carrier} (removed)`, submits: true, local: false };
     this.#served = leases.serve(name, [bind], this.#handlers);
     this.#served.ready();
   }
 
-  /** What is in its hands gets its time, then the lease is free. */
+  /** Waits for what is in progress, then frees the lease. */
   async stop(): Promise<void> {
     this.#isOurs = false;
     await this.#settle();
@@ -87,7 +87,7 @@ export class ServedByOne implements RemovedCarrier {
         const begun = await this.#begin();
         if (cuts !== this.#cuts) begun.cut();
         this.#running = begun;
-        // Lost and had again meanwhile: what began under the former lease knows nothing of the time between.
+        // Lost and regained meanwhile: what began under the previous lease has missed the time between.
         if (cuts !== this.#cuts) {
           this.#running = null;
           await begun.stop();
@@ -100,7 +100,7 @@ export class ServedByOne implements RemovedCarrier {
   }
 }
 
-/** A node without removed carriers needs no leases of them, and says nothing in the bucket. */
+/** A node without removed carriers needs no such leases, and writes nothing to the bucket. */
 export function leasesWhenNeeded(open: () => Promise<BindLeases>): {
   open(): Promise<BindLeases>;
   close(): Promise<void>;

@@ -10,7 +10,7 @@ import type { FailoverPolicy } from '../carrier/failover/health-decision.ts';
 import type { CarrierStatus } from '../contract.ts';
 import type { DumpSettings } from '../flight/dumps.ts';
 
-/** What a change of the configuration may change in a running thread. */
+/** What a configuration change may change in a running thread. */
 export type HostCarriers = {
   readonly carriers: readonly CarrierConfig[];
   readonly moves: FailoverPolicy;
@@ -19,11 +19,11 @@ export type HostCarriers = {
   readonly content: ContentRules;
 };
 
-/** What stays as it is as long as the process lives, and is the same for all its threads. */
+/** Constant while the process lives, and the same for all its threads. */
 export type HostSettings = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;
-  /** The first one seals, all of them open. */
+  /** The first one encrypts, all of them decrypt. */
   readonly bodyKeys: readonly Uint8Array[];
   /** Who this process is among the nodes that share the bus; null: there are no others. */
   readonly shared: SharedBus | null;
@@ -32,7 +32,7 @@ export type HostSettings = {
   readonly flightDumps: DumpSettings | null;
 };
 
-/** What a host thread is given when it starts; plain data, it crosses a thread boundary. */
+/** What a host thread gets when it starts; plain data, it crosses a thread boundary. */
 export type HostTask = HostCarriers &
   HostSettings & {
     readonly name: string;
@@ -46,9 +46,9 @@ export type HostTask = HostCarriers &
 export type SharedBus = {
   readonly node: string;
   readonly place: string;
-  /** One life of the process; threads that start again in it are other incarnations of the same. */
+  /** One incarnation of the process; its restarted threads are other incarnations of the same owner. */
   readonly process: string;
-  /** Copies of the bucket of leases. */
+  /** Replicas of the bucket of leases. */
   readonly replicas: number;
 };
 

@@ -1,6 +1,6 @@
-// The threads of the actors: one Piscina pool, one endless task per thread, the carriers spread over them. A thread
-// that dies (a bug, out of memory) takes only its own carriers with it; they restart in a new thread, when the restart
-// policy says. Drain is a message; abort is the hard kill.
+// The threads of the actors: one Piscina pool, one endless task per thread, the carriers distributed over them. A
+// thread that dies (a bug, out of memory) takes only its own carriers with it; the restart policy says when they
+// restart in a new thread. Drain is a message; abort is the hard kill.
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { CarrierConfig } from '../../config/configuration.ts';
@@ -19,11 +19,11 @@ import type { FromHost, HostCarriers, HostSettings, HostTask, ToHost } from './h
 
 export type HostPoolOptions = HostCarriers &
   HostSettings & {
-    /** What a new thread is given; asked at each start of one. */
+    /** What a new thread gets; called at each start of one. */
     readonly registries: () => readonly RegistryVersionEvent[];
-    /** Threads at the most; never more than there are carriers. */
+    /** The maximum of threads; never more than there are carriers. */
     readonly threads: number;
-    /** Heap of one thread before it is ended and started again. */
+    /** Heap limit of one thread, MB; a thread that reaches it is ended and restarted. */
     readonly threadMemoryMb?: number;
   };
 
@@ -38,7 +38,7 @@ type Host = {
 };
 
 const threadMemoryMbDefault = 1_024;
-/** A thread that dies at once each time is tried more often than a role: no other one serves its carriers. */
+/** A thread that fails at each start is restarted more often than a role: no other one serves its carriers. */
 const restartFailedEveryMs = 10_000;
 const askTimeoutMs = 1_000;
 
@@ -63,7 +63,7 @@ export class HostPool {
       idleTimeout: 0,
       // A task waits only while a dead thread is being replaced.
       maxQueue: shares.length,
-      // The default blocks an idle worker with Atomics.wait; a host is never idle, but it must never block.
+      // The default blocks an idle worker with Atomics.wait; a host must never block.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: options.threadMemoryMb ?? threadMemoryMbDefault },
     });
@@ -78,7 +78,7 @@ export class HostPool {
     }));
   }
 
-  /** Resolves when every host has replayed and takes work. */
+  /** Resolves when every host has replayed and accepts work. */
   async start(): Promise<void> {
     await Promise.all(
       this.#hosts.map(
@@ -127,7 +127,7 @@ export class HostPool {
     return this.#hosts.flatMap((host) => host.carriers.map(({ name }) => name));
   }
 
-  /** A registry version is complete: every thread asks it from now on. */
+  /** A registry version is complete: every thread uses it from now on. */
   registry(registryUpdate: RegistryVersionEvent): void {
     for (const host of this.#hosts) host.port?.postMessage({ type: 'registry', registryUpdate } satisfies ToHost);
   }
@@ -194,7 +194,7 @@ export class HostPool {
   }
 }
 
-/** The carriers over the threads, the fastest first, each to the thread with the least contracted rate. */
+/** Distributes the carriers, the fastest first, each to the thread with the least contracted rate. */
 export function assignHosts(carriers: readonly CarrierConfig[], threads: number): CarrierConfig[][] {
   const shares: CarrierConfig[][] = Array.from({ length: Math.min(threads, carriers.length) }, () => []);
   for (const carrier of [...carriers].sort((one, other) => other.tps - one.tps)) {

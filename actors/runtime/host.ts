@@ -1,5 +1,5 @@
-// One Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends with the thread's
-// work. It owns the thread's bus connection, publisher and binds.
+// One Piscina worker thread: it hosts whole carriers from start to drain, so its one task ends with the thread's work.
+// It owns the thread's bus connection, publisher and binds.
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
@@ -32,7 +32,7 @@ export default async function host(task: HostTask): Promise<void> {
   const { port, simulated, natsUrl } = task;
   const send = (message: FromHost) => port.postMessage(message);
   const bus = await connectBus(natsUrl, task.name);
-  // Outcomes must become durable as long as this process lives; the events' writer bounds how many wait.
+  // Outcomes must become durable while this process lives; the event writer bounds how many wait.
   const publisher = new Publisher(bus, {
     deadlineMs: Number.POSITIVE_INFINITY,
     inFlightMax: limits.bus.publishesInFlightMax,
@@ -46,7 +46,7 @@ export default async function host(task: HostTask): Promise<void> {
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
   let numbers = addressForms(task.country);
-  // Before any carrier begins: one that is paused must not send a single message first.
+  // Read before any carrier starts: a paused one must not send a single message.
   const commands = await watchCommands(bus);
   const clock = await clockOf(task, bus);
   const leases = await leasesOf(task, bus, clock);
@@ -78,9 +78,9 @@ export default async function host(task: HostTask): Promise<void> {
   commands.onChange((carrier) => hosted.command(carrier, commands.of(carrier)));
   const reports = answerForCarriers(bus, task.name, () => hosted.reports);
 
-  // Messages from subscribers: whichever thread of whichever node is free takes the next.
+  // Messages from subscribers: any free thread of any node takes the next.
   let inboundConsumer: OpenInboundConsumer | null = null;
-  // And what found DEAD full.
+  // Dead letters that found DEAD full.
   let beside: Awaited<ReturnType<typeof takeFromFallback>> | null = null;
 
   const drained = new Promise<void>((resolve) => {
@@ -126,14 +126,14 @@ export default async function host(task: HostTask): Promise<void> {
   port.close();
 }
 
-/** Who may open which bind, where there are other nodes. */
+/** The leases of binds, where there are other nodes. */
 async function leasesOf({ name: thread, shared }: HostTask, bus: Bus, clock: ClusterClock): Promise<BindLeases> {
   if (shared === null) return singleNodeLeases;
   const { node, place, process, replicas } = shared;
   return openLeases(bus, { node, thread, place, process }, replicas, systemClock, () => clock.agrees);
 }
 
-/** The time that the nodes agree on; this machine's own where there are no others. */
+/** The cluster's agreed time; this machine's own clock on a single node. */
 async function clockOf({ shared }: HostTask, bus: Bus): Promise<ClusterClock> {
   if (shared === null) return ownClock();
   return clusterClock(bus, { node: shared.node, replicas: shared.replicas });

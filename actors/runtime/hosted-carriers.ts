@@ -1,6 +1,6 @@
 // The carriers of one host thread: started together, reconfigured one after the other. A change that a running actor
-// can apply is handed to it; any other drains and restarts that actor while the others run. It never removes a
-// carrier: reload.ts refuses that before.
+// can apply is given to it; any other drains and restarts that actor while the others run. It never removes a carrier:
+// reload.ts refuses that.
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { carrierDrainMs } from '../../config/drain-times.ts';
 import { isLiveChange } from '../../config/reload.ts';
@@ -37,7 +37,7 @@ export class HostedCarriers {
     this.#failed.promise.catch((error: unknown) => ignoring(error, 'whoever waits for it is told'));
   }
 
-  /** Rejects when a carrier that was given time cannot start after all: then the thread cannot do its work. */
+  /** Rejects when a carrier that was still reading cannot start after all: then the thread cannot do its work. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
@@ -50,7 +50,7 @@ export class HostedCarriers {
     return [...this.#hosted.values()].map(({ actor }) => actor.report);
   }
 
-  /** What operators order of a carrier from now on; one that is not here belongs to another thread. */
+  /** Operator commands of a carrier from now on; one that is not here belongs to another thread. */
   command(carrier: string, commands: CarrierCommands): void {
     this.#hosted.get(carrier)?.actor.command(commands);
   }
@@ -61,7 +61,7 @@ export class HostedCarriers {
     return this.#work;
   }
 
-  /** Resolves when all of it is in effect. A carrier that cannot restart takes the thread with it, to be restarted. */
+  /** Resolves when all of it is in effect. A carrier that cannot restart ends the thread, which is restarted. */
   configure(carriers: readonly CarrierConfig[], moves: FailoverPolicy): Promise<void> {
     this.#work = this.#work.then(async () => {
       for (const carrier of carriers) {
@@ -77,7 +77,7 @@ export class HostedCarriers {
     const changed = this.#work.catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, 'drained in the middle of a change'),
     );
-    // One that is drained for a change is not started over.
+    // One that is drained for a change is not restarted here.
     const others = [...this.#hosted.values()].filter((each) => !this.#leaving.has(each));
     const each = others.map(async ({ actor, started }) => {
       actor.endStart();
@@ -99,7 +99,7 @@ export class HostedCarriers {
     hosted.actor.endStart();
     await hosted.started.catch((error: unknown) => ignoring(error, 'it is restarted'));
     await hosted.actor.drain(carrierDrainMs(hosted.carrier));
-    // With the bus away some may come later. The next incarnation reads EVENTS at its start, and must not miss them.
+    // With the bus down some may come later. The next incarnation reads EVENTS at its start, and must not miss them.
     while (hosted.actor.eventsHeld > 0 && !this.#draining) await this.#clock.sleep(eventsLookMs);
     this.#leaving.delete(hosted);
     if (this.#draining) this.#hosted.delete(carrier.name);
@@ -118,7 +118,7 @@ export class HostedCarriers {
     );
     const isLate = await Promise.race([started.then(() => false), waiting]).finally(() => late.abort());
     if (!isLate) return;
-    // Its siblings have work: the thread is ready without it.
+    // The other carriers have work: the thread is ready without it.
     log.warn({ carrier: carrier.name }, 'the carrier still reads its events: it takes work when it has read them');
     started.catch((error: unknown) => {
       if (!this.#draining && this.#hosted.get(carrier.name) === hosted) this.#failed.reject(error);

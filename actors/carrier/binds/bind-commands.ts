@@ -1,6 +1,6 @@
-// What operators ordered of a carrier's binds, brought about: a paused bind takes no submit and keeps its session, a
-// drained one lets what is out be answered and unbinds, one that runs again is woken. Receivers go last, so that the
-// receipts of what was answered meanwhile still come in. It gives no order and sends nothing.
+// Applies operator commands to a carrier's binds: a paused bind accepts no submit and keeps its session, a drained one
+// waits for outstanding answers and unbinds, a resumed one reconnects. Receivers drain last, so that receipts still
+// arrive.
 import type { CarrierCommands, OperatorCommand, DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import { issuedBy, desiredStateOfBind } from '../../../cluster/operator-commands/commands.ts';
 import type { BindGate } from './bind-gate.ts';
@@ -11,7 +11,7 @@ export type BindDesiredState<T> = {
   desiredState: DesiredState;
 };
 
-/** Longer than any answer is waited for: a submit ends with its answer or as unknown, never with the session. */
+/** Longer than any response timer: a submit ends with its answer or as unknown, never with the session. */
 const marginMs = 1_000;
 
 export class BindCommands<T> {
@@ -28,7 +28,7 @@ export class BindCommands<T> {
     return this.#commands;
   }
 
-  /** Of the carrier as a whole: it submits nothing when none of its binds may. */
+  /** Of the whole carrier: it submits nothing when none of its binds may. */
   get desiredState(): DesiredState {
     const whole = issuedBy(this.#commands.carrier);
     if (whole !== 'running') return whole;

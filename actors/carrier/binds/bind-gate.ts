@@ -1,15 +1,15 @@
-// Whether a bind's session is wanted: an operator may have drained it, and it may be another node's. Only when neither
-// speaks against it is the keeper awake. It knows no lease and no order, only what they come to.
+// Decides whether a bind should have a session: the bind keeper runs only while no operator has drained the bind and
+// this node holds its lease.
 import type { BindKeeper } from '../../../smpp/bind-keeper.ts';
 
 export class BindGate<T> {
   readonly #keeper: BindKeeper<T>;
   #leased: boolean;
   #drained = false;
-  /** Whether submits may go over it; not yet when its share of the contract does not count yet. */
+  /** Whether submits may use it; false until its share of the contract counts. */
   mayCarry: boolean;
 
-  /** `leased`: it is ours from the beginning, because there is nobody else. */
+  /** `leased`: held from the start, because there is no other node. */
   constructor(keeper: BindKeeper<T>, leased: boolean) {
     this.#keeper = keeper;
     this.#leased = leased;
@@ -20,37 +20,37 @@ export class BindGate<T> {
     return this.#leased;
   }
 
-  /** An operator's order: lets what is out be answered, then unbinds. */
+  /** An operator drains it: waits for outstanding answers, then unbinds. */
   rest(why: string, drainMs: number): Promise<void> {
     this.#drained = true;
     return this.#keeper.rest(why, drainMs);
   }
 
-  /** The order stands no more. */
+  /** The operator's command has ended. */
   wake(): void {
     this.#drained = false;
     if (this.#leased) this.#keeper.wake();
   }
 
-  /** An operator has changed something: try at once. */
+  /** An operator has changed something: reconnect at once. */
   retry(): void {
     if (this.#leased) this.#keeper.retry();
   }
 
-  /** It is ours. */
+  /** This node has got the lease. */
   lease(): void {
     this.#leased = true;
     if (!this.#drained) this.#keeper.wake();
   }
 
-  /** It is to be another node's: in good order, because it still is ours. */
+  /** Another node is to get the lease: an orderly unbind, because it is still ours. */
   async giveUp(why: string, drainMs: number): Promise<void> {
     this.mayCarry = false;
     await this.#keeper.rest(why, drainMs);
     this.#leased = false;
   }
 
-  /** We may not write any more, not even an unbind. */
+  /** The lease is lost: nothing more may be written, not even an unbind. */
   cut(why: string): void {
     this.#leased = false;
     this.mayCarry = false;

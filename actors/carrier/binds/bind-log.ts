@@ -1,5 +1,5 @@
-// What the log says of one bind. Whatever a warning began is ended at the same level, so that an operator who reads
-// warnings alone sees both; a start that goes well says nothing there. It decides nothing about the bind.
+// Logs one bind's life. The end of a fault is logged at the same level as its beginning, so that warnings alone show
+// both; a normal start logs no warning.
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
@@ -8,11 +8,10 @@ import type { CloseCause } from '../../../smpp/session-contract.ts';
 export class BindLog {
   readonly #bind: string;
   #isBound = false;
-  /** It has came before. */
   #wasBound = false;
-  /** Since then a warning waits for its end. */
+  /** A warning was logged and its end was not. */
   #warned = false;
-  /** Refusals in a row because the carrier has enough sessions of ours. */
+  /** Consecutive refusals because the carrier has enough of our sessions. */
   #tooMany = 0;
 
   constructor(bind: string) {
@@ -39,7 +38,7 @@ export class BindLog {
     log.warn(facts, wasBound ? 'bind lost' : 'not bound');
     const isTooMany = cause.kind === 'bind_refused' && cause.status === commandStatus.ESME_RALYBND;
     this.#tooMany = isTooMany ? this.#tooMany + 1 : 0;
-    // The first ones may be a cut session of ours that the carrier has not forgotten yet: that passes.
+    // The first ones may come from a broken session that the carrier has not dropped yet.
     if (this.#tooMany === limits.smpp.tooManyBindsAlarmAt) {
       log.error(
         {

@@ -1,5 +1,5 @@
-// The binds of one carrier: each is kept open by smpp/bind-keeper, takes submits for the sender and brings
-// answers and receipts back. All of a carrier's binds live in one thread, so nothing here needs a lock.
+// The binds of one carrier. smpp/bind-keeper keeps each open; they write submits and deliver answers and receipts. All
+// binds of a carrier live in one thread, so nothing here needs a lock.
 import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
 import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -24,11 +24,11 @@ import type { SubmitPort } from '../submit/submit-ports.ts';
 export type BindHandlers = {
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void;
   onNoAnswer(token: SubmitToken, why: string): void;
-  /** An answer after its response timer: the message is `unknown`, but now its carrier id, or its refusal, is known. */
+  /** An answer after its response timer: the message is `unknown`, but its carrier id, or its refusal, is now known. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void;
-  /** `source`: the session it came over. */
+  /** `source`: the session it arrived over. */
   onDeliver(pdu: ShortMessagePdu, respond: Respond, source: Source): void;
-  /** More can be submitted than a moment ago. */
+  /** Capacity to submit has grown. */
   onRoom(): void;
 };
 
@@ -37,9 +37,9 @@ export type CarrierBindsParts = {
   readonly simulated: SimulatedPorts;
   readonly budget: ReconnectBudget;
   readonly clock: Clock;
-  /** Without them: there are no other nodes. */
+  /** Absent on a single node. */
   readonly leases?: Pick<BindLeases, 'shared' | 'mayWrite'>;
-  /** Whoever records what the binds do. */
+  /** Records what the binds do, for the flight recorder. */
   readonly flight?: BindWatch;
 };
 
@@ -51,7 +51,7 @@ export type BindStatus = {
   readonly desiredState: DesiredState;
   readonly windowUsed: number;
   readonly window: number;
-  /** Null when it does not wait for one. */
+  /** Null when no retry is scheduled. */
   readonly nextTryInMs: number | null;
 };
 
@@ -63,14 +63,13 @@ type Bind = BindDesiredState<SubmitToken> & {
   reason: string;
 };
 
-/** No order speaks against it, and it is ours to submit over. */
+/** No operator command prevents it, and this node may submit over it. */
 const mayCarry = ({ desiredState, gate }: Bind) => desiredState === 'running' && gate.mayCarry;
 
 export class CarrierBinds {
   readonly #parts: CarrierBindsParts;
   readonly #keepers: Bind[] = [];
   readonly #ports: SubmitPort[] = [];
-  /** What operators ordered of them. */
   readonly commands: BindCommands<SubmitToken>;
   /** Those that submit; none before `open`. */
   readonly ports: readonly SubmitPort[] = this.#ports;
@@ -85,7 +84,7 @@ export class CarrierBinds {
     this.windowPdus = submitting.reduce((sum, bind) => sum + bind.window, 0);
   }
 
-  /** They begin to connect; what they bring goes to `on`. */
+  /** Begins to connect; `on` gets what arrives. */
   open(on: BindHandlers): void {
     const { carrier, simulated } = this.#parts;
     for (const bind of bindsOf(carrier, simulated)) this.#open(bind, on);
@@ -105,7 +104,7 @@ export class CarrierBinds {
     }));
   }
 
-  /** In the order of bindsOf: who may open which. */
+  /** In the order of bindsOf. */
   get gates(): readonly BindGate<SubmitToken>[] {
     return this.#keepers.map(({ gate }) => gate);
   }
@@ -119,7 +118,7 @@ export class CarrierBinds {
     return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
   }
 
-  /** Bound ones that can submit, and may. */
+  /** Bound binds that can and may submit. */
   get boundSubmitters(): number {
     return this.#keepers.filter(
       ({ keeper, type, desiredState }) => type !== 'receiver' && desiredState === 'running' && keeper.state === 'bound',
@@ -130,12 +129,12 @@ export class CarrierBinds {
     return this.#keepers.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
   }
 
-  /** Unbinds everywhere, giving outstanding submits `drainMs` to be answered. */
+  /** Unbinds all, allowing outstanding submits `drainMs` to be answered. */
   async close(why: string, drainMs: number): Promise<void> {
     await Promise.all(this.#keepers.map(({ keeper }) => keeper.close(why, drainMs)));
   }
 
-  /** Asks about one submit, over any bind that can. False when none can now. */
+  /** Sends a query_sm over any bind that can. False when none can now. */
   query(fields: QueryFields, done: QueryDone): boolean {
     return this.#keepers.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
   }
@@ -200,7 +199,7 @@ export class CarrierBinds {
         on.onLateAnswer(token, response);
       },
       onDeliver: (pdu, respond) => {
-        // The rest of the system knows a subscriber by one name only, whatever the carrier calls it.
+        // The rest of the system knows a subscriber by the E.164 number only, whatever the carrier writes.
         if (destination.format !== 'national') on.onDeliver(pdu, respond, source);
         else on.onDeliver({ ...pdu, source: subscriberDigits(pdu.source, destination) }, respond, source);
       },

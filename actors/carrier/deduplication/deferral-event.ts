@@ -1,6 +1,6 @@
-// What a deferral says of itself: in the message that waits in LATER why, and in the error field of its `deferred` event,
-// when it is about to be published there, until when and why. Written and read here only. The event is durable before the publish, so that whoever finds it repeats the publish
-// with the same id and the same due time, and neither submits the message nor takes it for `unknown`.
+// Writes and reads what a deferral records: its reason, in the trace of the message in LATER; due time and reason in
+// the error field of a `deferred` event that precedes the publish. After that durable event a later incarnation repeats
+// the publish with the same id and due time, and neither submits the message nor takes it for `unknown`.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 
@@ -20,12 +20,12 @@ export function readDeferral({ error }: Pick<DeliveryEvent, 'error'>): LaterDefe
 
 const refusedMark = 'put off: ';
 
-/** The reason travels with the message into LATER: when it expires there, somebody wants to know why. */
+/** The reason travels with the message into LATER, to explain an expiry there. */
 export function traceWith(trace: readonly string[], error: string): readonly string[] {
   return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
 }
 
-/** What a message that was in LATER was put off for; null when it never was. */
+/** Why a message was last deferred into LATER; null when it never was. */
 export function deferralFor({ trace }: Pick<Message, 'trace'>): string | null {
   const line = trace.at(-1);
   return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;

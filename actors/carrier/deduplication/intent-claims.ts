@@ -1,17 +1,17 @@
-// Whether an intent that is durable counts: with several nodes on one carrier another's may come before it in EVENTS
-// (multi-node/cluster-claims.ts finds that out). Alone there is nobody to wait for.
+// Whether a durable intent counts: with several nodes on one carrier, another node's may precede it in EVENTS
+// (multi-node/cluster-claims.ts checks). On a single node every intent counts.
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { ReplayStatus } from './replay-index.ts';
 
-/** `new`: ours counts, go on · `lost`: that is not known us any more · otherwise what came before it. */
+/** `new`: ours counts, continue · `lost`: it was written by an earlier incarnation · otherwise what precedes it. */
 export type ClaimStatus = ReplayStatus | 'lost';
 
 export type ClaimKind = 'intent' | 'rerouted';
 
 export type IntentClaims = {
-  /** What our events are told apart by; 0 where there are no other nodes. */
+  /** Identifies this incarnation's events; 0 on a single node. */
   epoch(): number;
-  /** The event is durable. `then` is called once: at once, or as soon as everything before the event is known. */
+  /** The event is durable. Calls `then` once: at once, or when everything before the event was read. */
   confirm(kind: ClaimKind, inFlight: InFlightMessage, then: (status: ClaimStatus) => void): void;
 };
 

@@ -1,6 +1,6 @@
-// Records that come back although our own intent for them is open and we hold them no more: nobody but us can tell what
-// became of them, so they must not be waited for as another node's are. They are taken as left when none of their events
-// is on its way to EVENTS any more, and what is durable had its time to be read there.
+// Redelivered records whose open intent is our own although they are no longer in flight here: only this actor can
+// decide about them, so it must not wait as it does for another node's. A record counts as left when none of its events
+// is being published any more and the durable ones had time to be read.
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
@@ -8,9 +8,9 @@ import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 
 export class OwnUnfinished {
   readonly #clock: Clock;
-  /** Released with events on their way. */
+  /** Released while events were being published. */
   readonly #publishing = new Map<string, InFlightMessage>();
-  /** Since when each came back in vain. */
+  /** Since when each was redelivered without result. */
   readonly #sinceMs: RotatingMap<string, number>;
 
   constructor(clock: Clock) {
@@ -18,12 +18,12 @@ export class OwnUnfinished {
     this.#sinceMs = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.shardHeldMax, clock);
   }
 
-  /** We hold it no more. */
+  /** It is no longer in flight here. */
   released(inFlight: InFlightMessage): void {
     if (inFlight.pendingWrites > 0) this.#publishing.set(inFlight.key, inFlight);
   }
 
-  /** Its record came again. True when we shall never tell more about it. */
+  /** Its record was redelivered. True when this actor will publish no more about it. */
   isLeft(key: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const isPublishing = (this.#publishing.get(key)?.pendingWrites ?? 0) > 0;
@@ -32,7 +32,7 @@ export class OwnUnfinished {
     return nowMs - sinceMs >= limits.carrier.ownOpenWaitMs;
   }
 
-  /** Now and then: what has told everything. */
+  /** Called now and then: drops those whose events are all published. */
   forget(): void {
     for (const [key, inFlight] of this.#publishing) if (inFlight.pendingWrites === 0) this.#publishing.delete(key);
   }

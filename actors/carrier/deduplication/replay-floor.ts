@@ -1,7 +1,7 @@
-// From where a restart of this carrier must read EVENTS, kept up to date in the bus while the carrier lives. It is the
-// lowest of two: the first event of whatever was begun and has no outcome yet, however long that takes, and where
-// EVENTS ended a window ago, because an ack can be lost and its record then comes again. All of it is sequences: no
-// clock is compared with another, and no time passes while nobody is there.
+// The replay floor: the EVENTS sequence from which a restart of this carrier must read, kept up to date in the bus. It
+// is the lower of two: the first event of what has no outcome yet, however old, and where EVENTS ended one replay
+// window ago, because an ack can be lost and its record redelivered. Sequences only: no clocks are compared, and
+// downtime does not count.
 import { type FloorRecord, ReplayFloors, replayStart } from '../../../cluster/bus/replay-floors.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { oldestStoredAtMs } from '../../../cluster/bus/waiting-messages.ts';
@@ -21,13 +21,13 @@ export type ReplayFloorParts = {
   readonly inFlight: () => Iterable<InFlightMessage>;
   readonly replayIndex: Pick<ReplayIndex, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
   readonly heard: ConsumerUptime;
-  /** Whether the lanes' consumers are heard now. */
+  /** Whether the lanes' consumers are reachable now. */
   readonly isHeard: () => boolean;
-  /** Published once more in EVENTS, so that what came long before need not be kept. */
+  /** Publishes its state again in EVENTS, so that its old events need not be kept. */
   readonly republish: (inFlight: InFlightMessage) => void;
 };
 
-/** Where EVENTS ended at a moment, in the time in which the consumers were heard. */
+/** The last sequence of EVENTS at a moment, in consumer uptime. */
 type Sample = { readonly atMs: number; readonly lastSeq: number };
 
 const { replayWindowMs, floorEveryMs, floorAgainMs } = limits.carrier;
@@ -41,7 +41,7 @@ export class ReplayFloor {
   #looking = false;
   #isOpen = false;
   #cancel: Cancel = () => {};
-  /** Where nodes share the carrier: up to where this one has read what the others wrote. */
+  /** Where nodes share the carrier: up to where this one has read the others' events. */
   readTo: () => Promise<number> = async () => Number.POSITIVE_INFINITY;
 
   constructor(parts: ReplayFloorParts) {
@@ -49,7 +49,7 @@ export class ReplayFloor {
     this.#floors = new ReplayFloors(parts.bus);
   }
 
-  /** The first sequence to read. From then on the bus keeps what is needed, as from before any work is taken. */
+  /** The first sequence to read. From then on the bus keeps what a restart needs. */
   async open(): Promise<number> {
     const { carrier, clock } = this.#parts;
     const [floor, ends] = [await this.#floors.read(carrier), await this.#floors.ends()];
@@ -80,7 +80,7 @@ export class ReplayFloor {
     }
   }
 
-  /** After a drain. `isAtRest`: nothing was left without an outcome, and nobody else serves the carrier. */
+  /** After a drain. `isAtRest`: everything has its outcome, and no other node serves the carrier. */
   async close(isAtRest: boolean): Promise<void> {
     this.#cancel();
     if (!this.#isOpen) return;
@@ -115,7 +115,7 @@ export class ReplayFloor {
     return pins;
   }
 
-  /** An event whose record is in no stream any more (a person purged it) must not keep EVENTS for ever. */
+  /** An event whose record an operator purged must not keep EVENTS for ever. */
   async #forgetWhatIsGone(windowSeq: number): Promise<void> {
     const { bus, carrier, replayIndex } = this.#parts;
     if (replayIndex.needsFromSeq >= windowSeq) return;
@@ -124,7 +124,7 @@ export class ReplayFloor {
     if (forgotten > 0) log.warn({ carrier, forgotten }, 'begun messages whose records are gone are not waited for');
   }
 
-  /** What has parts at the carrier and waits must not keep minutes of everybody's events. */
+  /** A waiting message with accepted segments must not keep minutes of all carriers' events. */
   #republishOldOnes(windowSeq: number): void {
     const { inFlight, republish } = this.#parts;
     let left: number = limits.carrier.republishedAtOnce;
@@ -136,13 +136,13 @@ export class ReplayFloor {
     }
   }
 
-  /** EVENTS has given out a number for the second time: what is written now has lower ones than what was before. */
+  /** EVENTS was recreated or has lost its end: it assigns sequences a second time, lower than those known. */
   startAgain(): void {
     this.#forgetPlaces();
     void this.look();
   }
 
-  /** Nothing that is known of sequences holds any more; where something is told from now on, 1 is not too late. */
+  /** All known sequences are void; until new events are written, 1 is a safe floor. */
   #forgetPlaces(): void {
     const { inFlight, replayIndex, heard } = this.#parts;
     for (const one of inFlight()) if (one.neededFromSeq > 0) one.neededFromSeq = 1;
@@ -200,7 +200,7 @@ export function kept(samples: readonly Sample[], sinceMs: number): Sample[] {
   return samples.filter((_, at) => (samples[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) > sinceMs);
 }
 
-/** Something was written about it that a restart must know: not when all was closed again, and nothing was taken. */
+/** A restart must know something of it: an intent is open, or segments were accepted. */
 function isNeeded(inFlight: InFlightMessage): boolean {
   return inFlight.neededFromSeq > 0 && (!inFlight.isAtRest || inFlight.progress !== 0);
 }

@@ -1,7 +1,7 @@
-// What became of the records this carrier has seen: it makes a redelivery harmless. A record with an outcome is only
-// acked again; one with an intent from an earlier incarnation and no outcome is `unknown`; anything else is new. After a
-// restart it is filled by replay.ts from the carrier's own events. What has no outcome yet is kept however long that
-// takes, and says from where a restart must read (replay-floor.ts).
+// What became of the records this carrier has seen, so that a redelivery is harmless. A record with an outcome is only
+// acked again; one with an intent from an earlier incarnation and no outcome is `unknown`; any other is new. After a
+// restart replay.ts fills it from the carrier's own events. What has no outcome is kept however long that takes, and
+// pins the replay floor (replay-floor.ts).
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -14,16 +14,16 @@ import { type LaterDeferral, readDeferral } from './deferral-event.ts';
 
 export type ReplayStatus = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted' | 'deferred';
 
-/** Segments with an outcome, as bits; `open` while an intent has no outcome for every segment. */
+/** Segments with an outcome, as bits; `open` while an intent lacks the outcome of a segment. */
 type Progress = {
   open: boolean;
   bits: number;
   attempt: number;
   resent: boolean;
   epoch: number;
-  /** It is on its way into LATER. */
+  /** It is being deferred into LATER. */
   deferral?: LaterDeferral | null;
-  /** The event from which on all of this can be read again. */
+  /** The first event that must be read to know all of this again. */
   from: EventPosition;
 };
 
@@ -34,10 +34,10 @@ const nowhere: EventPosition = { seq: 0, storedAtMs: 0 };
 
 export class ReplayIndex {
   readonly #settled: RotatingMap<string, true>;
-  /** What an earlier incarnation of this actor left half done, and where nodes share the carrier what any of them has begun. */
+  /** What earlier incarnations left unfinished; where nodes share the carrier, what any of them has begun. */
   readonly #progress = new Map<string, Progress>();
 
-  /** Records on their way to another carrier whose publish is not acknowledged yet, as far as is known here. */
+  /** Records rerouted to another carrier whose publish is not known to be acknowledged. */
   readonly #rerouted: RotatingMap<string, { readonly rerouted: Rerouted; readonly from: EventPosition }>;
 
   constructor(clock: Clock = systemClock) {
@@ -55,45 +55,45 @@ export class ReplayIndex {
   }
 
   /**
-   * What is in EVENTS before an intent of this writer, when it is read next: `new` when nothing does, so that it is
-   * the one that counts. Every node reads the same order, and so comes to the same answer.
+   * What precedes an intent of this writer in EVENTS, when that intent is read next: `new` when nothing does, so that
+   * it counts. Every node reads the same order and gets the same answer.
    */
   claimStatus(key: string, epoch: number): ReplayStatus {
     const status = this.statusOf(key);
     return status === 'intent_without_outcome' && this.ownerOf(key) === epoch ? 'new' : status;
   }
 
-  /** The writer of the intent that is open, or of what puts it off; 0 when it is not known, or there were no other nodes. */
+  /** The writer of the open intent or deferral; 0 when it is not known, or on a single node. */
   ownerOf(key: string): number {
     return this.#progress.get(key)?.epoch ?? 0;
   }
 
-  /** How a record was being put off; null when it was not. */
+  /** The record's unfinished deferral; null when there is none. */
   deferralOf(key: string): LaterDeferral | null {
     return this.#progress.get(key)?.deferral ?? null;
   }
 
-  /** Segments of a record that may go again which the carrier took in an earlier incarnation: they are not sent twice. */
+  /** Segments that the carrier accepted in an earlier incarnation, as bits: they are not sent twice. */
   takenBitsOf(key: string): number {
     return this.#progress.get(key)?.bits ?? 0;
   }
 
-  /** The last attempt an earlier incarnation told of; 0 before the first. */
+  /** The last attempt that an earlier incarnation published; 0 before the first. */
   attemptOf(key: string): number {
     return this.#progress.get(key)?.attempt ?? 0;
   }
 
-  /** An earlier incarnation, or another node, decided to send it once more: whatever becomes of that, there is no further time. */
+  /** An earlier incarnation, or another node, decided to send it once more: it is not sent a third time. */
   wasResent(key: string): boolean {
     return this.#progress.get(key)?.resent === true;
   }
 
-  /** Gives a message the mark that goes with that, and that travels with it from now on. */
+  /** Marks the message as sent once more; the mark travels with it. */
   markResent(inFlight: Pick<InFlightMessage, 'key' | 'message'>): void {
     if (this.wasResent(inFlight.key)) inFlight.message = { ...inFlight.message, resends: 1 };
   }
 
-  /** Where a record was on its way to; null when it was not. */
+  /** Where the record was rerouted to; null when it was not. */
   reroutedOf(key: string): Rerouted | null {
     return this.#rerouted.get(key)?.rerouted ?? null;
   }
@@ -104,7 +104,7 @@ export class ReplayIndex {
     this.#progress.delete(key);
   }
 
-  /** Its publish is repeated: until that is durable it is not forgotten, however long that takes. */
+  /** Its publish is repeated: kept until that is durable, however long that takes. */
   keepReroute(key: string): void {
     const rerouted = this.#rerouted.get(key);
     if (rerouted !== undefined) this.#rerouted.set(key, rerouted);
@@ -116,12 +116,12 @@ export class ReplayIndex {
     this.#progress.delete(key);
   }
 
-  /** From where EVENTS must be read to know this of a record again; 0 when nothing of it is known here. */
+  /** The EVENTS sequence from which this record's state can be read again; 0 when nothing is known of it. */
   neededFromSeq(key: string): number {
     return (this.#progress.get(key) ?? this.#rerouted.get(key))?.from.seq ?? 0;
   }
 
-  /** From where it must be read for everything that has no outcome yet; Infinity when that is nothing. */
+  /** The same for everything that has no outcome yet; Infinity when there is nothing. */
   get needsFromSeq(): number {
     let seq = Number.POSITIVE_INFINITY;
     for (const progress of this.#progress.values()) if (matters(progress)) seq = Math.min(seq, progress.from.seq);
@@ -130,8 +130,8 @@ export class ReplayIndex {
   }
 
   /**
-   * No record of the carrier was stored before that moment: what was told of any before is of records that are gone.
-   * Without this, one that a person took out of its stream would keep EVENTS for ever.
+   * No record of the carrier was stored before that moment: forgets what older events say, because their records are
+   * gone. Without this, a record that an operator purged would pin EVENTS for ever.
    */
   forgetBefore(storedAtMs: number): number {
     let forgotten = 0;
@@ -143,24 +143,24 @@ export class ReplayIndex {
     return forgotten;
   }
 
-  /** EVENTS is another stream, or has lost its end: all of it must be read to know this again, as far as it can be. */
+  /** EVENTS was recreated or has lost its end: all of it must be read to know this again. */
   needAll(): void {
     for (const progress of this.#progress.values()) progress.from = { ...progress.from, seq: 1 };
   }
 
-  /** One event of an earlier incarnation, in stream order. */
+  /** Learns one event of an earlier incarnation, in stream order. */
   learn(event: DeliveryEvent, place: EventPosition = nowhere): void {
     const key = deliveryKey(event.messageId, event.hop, delaysOf(event.attempt));
     switch (event.kind) {
       case 'accepted':
       case 'scheduled':
-      // Of no record that is on its way to the carrier.
+      // An inbound message has no record on its way to the carrier.
       case 'received':
       case 'opted_out':
       case 'opted_in':
         return;
       case 'intent':
-        // One that comes after another node's counts for nothing: its writer has seen that too.
+        // An event after another node's claim does not count: its writer has read that claim too.
         if (this.claimStatus(key, event.epoch) !== 'new') return;
         this.#remember(key, {
           open: true,
@@ -185,7 +185,7 @@ export class ReplayIndex {
         this.#learnRerouted(key, event, place);
         return;
       case 'unknown':
-        // Said by a receipt, it tells of a segment that the carrier has, and of no other.
+        // From a receipt: it concerns one segment that the carrier has.
         if (event.carrierMessageId !== null) return this.#learnSegment(key, event);
         return this.settle(key);
       default:
@@ -201,7 +201,7 @@ export class ReplayIndex {
     if (before === undefined && deferral === null && (event.progress ?? 0) === 0) return;
     // A batch that was published again can come after the next intent: that one is still open.
     if (before !== undefined && before.attempt > event.attempt) return;
-    // Nobody closes what another node has begun.
+    // No node closes another node's intent.
     const isOtherNodes = before !== undefined && before.epoch !== event.epoch && event.epoch !== 0;
     if (isOtherNodes && (before.open || before.deferral)) return;
     const { attempt, epoch } = event;
@@ -209,12 +209,12 @@ export class ReplayIndex {
     this.#remember(key, { open: false, ...this.#publishedProgress(key, event), attempt, epoch, deferral, from });
   }
 
-  /** What the carrier has of it: what was read of that, and what the event itself says of what came before. */
+  /** What the carrier has of it: what was read before, and what the event itself repeats of earlier events. */
   #publishedProgress(key: string, { progress = 0 }: DeliveryEvent): Pick<Progress, 'bits' | 'resent'> {
     return { bits: this.takenBitsOf(key) | (progress & ~1), resent: this.wasResent(key) || (progress & 1) === 1 };
   }
 
-  /** It may go again, unless an intent behind this one says that it did. */
+  /** It may be sent again, unless a later intent says that it was. */
   /** From this event on, when it says all that is known from those before it. */
   #placeFor(key: string, { progress = 0 }: DeliveryEvent, place: EventPosition): EventPosition {
     const before = this.#progress.get(key);
@@ -260,7 +260,7 @@ export class ReplayIndex {
   }
 }
 
-/** Of a record that may go again as if nothing had been, nothing has to be read. */
+/** A record that may be sent as if it were new needs no earlier event. */
 function matters({ open, bits, resent, deferral }: Progress): boolean {
   return open || bits !== 0 || resent || (deferral ?? null) !== null;
 }

@@ -1,6 +1,6 @@
-// After a start a carrier reads its own events before it takes any work: which records already have an outcome, which
-// were in the middle of a submit, and which submits still wait for a receipt. Where it begins is the carrier's replay
-// floor (replay-floor.ts). It reads to the end however long that takes: without its intents a carrier must not begin.
+// Reads a carrier's own events at its start, before it accepts work: which records have an outcome, which were being
+// submitted, which submits wait for a receipt. It begins at the replay floor (replay-floor.ts) and reads to the end
+// however long that takes: without its intents a carrier must not begin.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
@@ -19,10 +19,9 @@ import type { EventPosition } from './replay-index.ts';
 export type CarrierEvents = {
   readonly bus: Bus;
   readonly carrier: string;
-  /** The first sequence to read. */
   readonly fromSeq: number;
   readonly clock?: Clock;
-  /** Ends it before everything that was there has been read: the carrier is to stop. */
+  /** Aborts the reading: the carrier is to stop. */
   readonly signal?: AbortSignal;
 };
 
@@ -32,10 +31,7 @@ export type ReplayParts = CarrierEvents & {
 
 const recordsPerPull = 500;
 
-/**
- * Calls `learn` for every event from there on in stream order; resolves with how many there were. Rejects only with
- * the signal's reason.
- */
+/** Calls `learn` for every event in stream order; resolves with their number. Rejects only with the signal's reason. */
 export async function replayEvents({ learn, ...from }: ReplayParts): Promise<number> {
   const { carrier, fromSeq, clock = systemClock } = from;
   const beganAtMs = clock.monotonicMs();
@@ -50,7 +46,7 @@ export async function replayEvents({ learn, ...from }: ReplayParts): Promise<num
   return events;
 }
 
-/** Resolves when everything that was there has been taken; then it goes on. `reader`: for the metric. */
+/** Resolves when everything that was there has been read; then it continues. `reader`: for the metric. */
 export async function readCarrierEvents(
   { bus, carrier, fromSeq, clock = systemClock, signal }: CarrierEvents,
   reader: 'replay' | 'follower',
@@ -89,7 +85,7 @@ export async function readCarrierEvents(
   return opened;
 }
 
-/** How many events the record had. */
+/** Returns how many events the record had. */
 export function learnRecord(
   record: Pick<JsMsg, 'data' | 'seq' | 'timestampNanos'>,
   learn: (event: DeliveryEvent, place: EventPosition) => void,

@@ -1,6 +1,6 @@
-// Goes through what a carrier holds and has not begun: what can no longer go out in time ends, and while the carrier
-// is avoided everything that may goes to the next carrier of its plan. It looks at messages only; how a move is made
-// repeat-safe is reroute.ts's business, and when a carrier is avoided health.ts's.
+// Goes through the messages in flight that were not begun: it ends what can no longer be sent in time and, while the
+// carrier is avoided, moves the others to the next carrier of their plan. reroute.ts makes a move safe to repeat;
+// health.ts says when a carrier is avoided.
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { categories } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -15,14 +15,14 @@ export type FailoverParts = {
   readonly messages: Pick<MessagesInFlight, 'all'>;
   readonly alternatives: Pick<Alternatives, 'best'>;
   readonly reroute: (inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean) => void;
-  /** What ends or moves waits no more, though it is held until its events are durable. */
+  /** A message that ends or moves leaves its lane, though it stays in flight until its events are durable. */
   readonly leaveLane: (inFlight: InFlightMessage) => void;
-  /** Whether its lane's stream and the events have room for one more move. */
+  /** Whether the alternative's stream and the events have capacity for one more move. */
   readonly hasCapacity: (inFlight: InFlightMessage) => boolean;
   readonly onExpired: (inFlight: InFlightMessage) => void;
-  /** Set where the carrier is configured no more: what can go nowhere else ends. */
+  /** Set when the carrier is no longer configured: ends a message without an alternative. */
   readonly onNoAlternative?: ((inFlight: InFlightMessage) => void) | null;
-  /** Its intent is durable and no PDU was written: told before it moves. */
+  /** Its intent is durable and no PDU was written: published before it moves. */
   readonly onNotWritten: (inFlight: InFlightMessage) => void;
 };
 
@@ -43,7 +43,7 @@ export class Failover {
     }
   }
 
-  /** Moves what may go another way: OTP first, a bounded number at each look. */
+  /** Moves what has an alternative: OTP first, a bounded number per call. */
   move(state: CarrierState, why: string): void {
     let left: number = limits.reroute.failoversPerCheck;
     for (const category of categories) {
@@ -51,14 +51,14 @@ export class Failover {
       for (const inFlight of this.#parts.messages.all()) {
         if (left === 0) return;
         if (inFlight.category !== category) continue;
-        // Every category has a stream of its own: one without room keeps no other from moving.
+        // Each category has its own stream: one without capacity does not block the others.
         if (!this.#parts.hasCapacity(inFlight)) break;
         if (this.moveOne(inFlight, why)) left -= 1;
       }
     }
   }
 
-  /** False when it stays: it has begun, or it has no better way. */
+  /** False when it stays: it has begun, or has no better alternative. */
   moveOne(inFlight: InFlightMessage, why: string): boolean {
     const { alternatives, onNoAlternative = null } = this.#parts;
     if (!isIdle(inFlight))
@@ -79,17 +79,17 @@ export class Failover {
   }
 }
 
-/** The carrier has parts of it and no PDU is out. */
+/** The carrier has segments of it and no PDU is out. */
 function isPartlySubmitted(inFlight: InFlightMessage): boolean {
   return inFlight.isPartAccepted && !inFlight.isOut && (inFlight.state === 'queued' || inFlight.state === 'waiting');
 }
 
-/** Idle, or on its way into LATER without an answer: when one comes after all, its copy has expired too. */
+/** Idle, or being deferred into LATER without an answer: if that answer comes, its copy has expired too. */
 function mayEnd(inFlight: InFlightMessage): boolean {
   return inFlight.state === 'deferring' ? inFlight.pendingWrites === 0 : isIdle(inFlight);
 }
 
-/** No PDU of it is out and none was taken. `sending`: its intent is durable, but no bind took a PDU. */
+/** No PDU of it is out and none was accepted. `sending`: its intent is durable, but no bind accepted a PDU. */
 function isIdle(inFlight: InFlightMessage): boolean {
   if (!inFlight.isUntouched) return false;
   return inFlight.state === 'queued' || inFlight.state === 'waiting' || inFlight.state === 'sending';

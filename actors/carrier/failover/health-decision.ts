@@ -1,37 +1,37 @@
-// From the signs of a carrier to its state: pure, with hysteresis. Trouble begins at one threshold and ends at
-// another; after it a carrier stays avoided for a hold that doubles with every relapse, so that a carrier that
-// comes and goes is not trusted again and again. Nothing here reads a clock or counts an answer.
+// Decides a carrier's state from its measurements: pure, with hysteresis. A fault begins at one threshold and ends at
+// another; afterwards the carrier stays avoided for a hold that doubles with every relapse. No clock is read and no
+// answer counted here.
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
 
 export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'no_receipts';
 
-/** What can be seen of a carrier at one moment. Shares are null when there is too little to tell. */
+/** Measurements of a carrier at one moment. Shares are null when the sample is too small. */
 export type Signs = {
   /** Binds that can submit. */
   readonly bound: number;
-  /** Answers that speak against the carrier, and submits it never answered, of all. */
+  /** Refusals that speak against the carrier, and submits without an answer, of all. */
   readonly errorShare: number | null;
   readonly answerMs: number | null;
-  /** Receipts of what is old enough to have one; null also with a carrier that never sent many. */
+  /** Receipts of the submits old enough to have one; null also for a carrier that never sent many. */
   readonly receiptShare: number | null;
 };
 
 export type FailoverPolicy = {
-  /** Trouble of this length makes a carrier weak when it is a missing bind … */
+  /** A missing bind for this long makes a carrier weak. */
   readonly otpFailoverAfterMs: number;
-  /** … and any trouble of this length makes it down. */
+  /** Any fault for this long makes it down. */
   readonly othersFailoverAfterMs: number;
 };
 
 export type HealthMemory = {
   readonly state: CarrierState;
   readonly why: HealthFault | '';
-  /** The present trouble since then; null while there is none. */
+  /** When the present fault began; null while there is none. */
   readonly faultSinceMs: number | null;
-  /** No trouble since then. */
+  /** No fault since then. */
   readonly clearSinceMs: number;
-  /** What it must be clear for before it is good again. */
+  /** How long it must be without a fault before it is good again. */
   readonly holdMs: number;
   readonly goodSinceMs: number;
 };
@@ -48,7 +48,7 @@ export function freshHealth(nowMs: number): HealthMemory {
   };
 }
 
-/** One look. Times are monotonic. */
+/** One evaluation. Times are monotonic. */
 export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, rules: FailoverPolicy): HealthMemory {
   const fault = faultIn(before, signs);
   if (fault === null) return withoutFault(before, nowMs);
@@ -68,7 +68,7 @@ export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, 
   };
 }
 
-/** A missing bind is forgiven for a moment; shares over many answers are not. */
+/** A short loss of the bind is ignored; shares over many answers are not. */
 function stateAfter(fault: HealthFault, lastedMs: number, rules: FailoverPolicy): CarrierState {
   if (lastedMs >= rules.othersFailoverAfterMs) return 'down';
   if (fault === 'no_bind' && lastedMs < rules.otpFailoverAfterMs) return 'good';
@@ -81,7 +81,7 @@ function withoutFault(before: HealthMemory, nowMs: number): HealthMemory {
   return { ...clear, state: 'good', why: '', goodSinceMs: nowMs };
 }
 
-/** What is in trouble stays so until it is clearly better; what is well until it is clearly worse. */
+/** A faulty carrier stays so until it is clearly better, a good one until it is clearly worse. */
 function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): HealthFault | null {
   const { bound, errorShare, answerMs, receiptShare } = signs;
   const limit = limits.carrierHealth;

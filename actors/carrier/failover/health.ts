@@ -1,5 +1,5 @@
-// How a carrier does: counts what its binds bring, looks a few times a second, and tells everybody who plans when
-// the picture changes. The judgement itself is pure and is in health-decision.ts. On the hot path it only adds.
+// A carrier's health: counts what its binds report, evaluates it a few times a second (health-decision.ts), and
+// publishes the state when it changes. On the hot path it only adds.
 import { sandboxCarrierName } from '../../../config/configuration.ts';
 import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
@@ -12,12 +12,12 @@ export type CarrierHealthParts = {
   readonly carrier: string;
   readonly clock: Clock;
   readonly rules: FailoverPolicy;
-  /** At every look that changes something, and every second. */
+  /** At every evaluation that changes something, and every second. */
   readonly publish: (state: CarrierState, why: string) => void;
 };
 
 const bucketMs = 10_000;
-/** A receipt is missed when its submit is this many buckets old. */
+/** A receipt is missing when its submit is this many buckets old. */
 const bucketsUntilDue = 6;
 
 export class CarrierHealth {
@@ -52,7 +52,7 @@ export class CarrierHealth {
     return this.#desiredState === 'running' ? this.#memory.why : this.#desiredState;
   }
 
-  /** All has been well for so long, and it is good again in so long if nothing comes between; null otherwise. */
+  /** How long it has been without a fault, and when it is good again if none comes; null otherwise. */
   get recovering(): { readonly forMs: number; readonly goodInMs: number } | null {
     const { state, faultSinceMs, clearSinceMs, holdMs } = this.#memory;
     if (this.#desiredState !== 'running' || state === 'good' || faultSinceMs !== null) return null;
@@ -60,7 +60,7 @@ export class CarrierHealth {
     return { forMs, goodInMs: Math.max(0, holdMs - forMs) };
   }
 
-  /** A person's word goes before every judgement, at once; after it the carrier starts with a clean sheet. */
+  /** An operator's command takes precedence, at once; after it the counts start from zero. */
   command(desiredState: DesiredState): void {
     if (desiredState === this.#desiredState) return;
     this.#desiredState = desiredState;
@@ -69,7 +69,7 @@ export class CarrierHealth {
     this.#publish();
   }
 
-  /** It is others' to judge from now on; when it is ours again it begins with a clean sheet, as at the start. */
+  /** Other nodes judge it from now on; when it is ours again the counts start from zero. */
   forget(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
@@ -119,7 +119,7 @@ export class CarrierHealth {
     if (changed) {
       const facts = { carrier: this.#parts.carrier, state, why: why || before.why };
       const isPlayed = this.#parts.carrier === sandboxCarrierName;
-      // At the level at which the trouble was told: an outage must not go on for ever in the log.
+      // Logged at the level of the fault's beginning: the log must also show the end of an outage.
       if (state === 'good') log[isPlayed ? 'info' : 'warn'](facts, 'the carrier is good again');
       else if (isPlayed) log.info(facts, 'the sandbox plays a carrier in trouble');
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
@@ -130,7 +130,7 @@ export class CarrierHealth {
     return changed;
   }
 
-  /** Trouble that was told of and will not be judged to its end. */
+  /** Ends in the log a fault that will not be evaluated further. */
   #endUnpublished(because: string): void {
     const { state } = this.#memory;
     const { carrier } = this.#parts;

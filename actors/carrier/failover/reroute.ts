@@ -1,6 +1,6 @@
-// Gives a message to another carrier of its plan: durable `rerouted` event, publish with the next hop, ack, in this
-// order. A redelivery that finds the event only repeats the publish, to the same carrier. It never takes a message
-// of which this carrier may have any part: that is asserted here, whoever asks.
+// Reroutes a message to another carrier of its plan, in this order: durable `rerouted` event, publish with the next
+// hop, ack. A redelivery that finds the event only repeats the publish, to the same carrier. An assertion refuses a
+// message of which this carrier may have a part.
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import { asRepublished } from '../../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
@@ -34,7 +34,7 @@ export type RerouteParts = {
   /** Without it this carrier is configured, and the message's own plan counts. */
   readonly candidatesOfRemoved?: ((message: Message) => readonly string[]) | undefined;
   readonly messages: Pick<MessagesInFlight, 'giveBack'>;
-  /** The other carrier has it: its record is acked when nothing else of it is on its way. */
+  /** The other carrier has it: acks its record when nothing else of it is pending. */
   readonly completion: Pick<Completion, 'settle'>;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
   readonly wasSubmitted: (message: Message) => Promise<EventStoreAnswer>;
@@ -51,8 +51,8 @@ export class Reroute {
   }
 
   /**
-   * `mayComeBack`: the message was not refused here, the carrier was only out of reach. `onClaimLost`: in EVENTS somebody
-   * else's event comes before this message's `rerouted`.
+   * `mayComeBack`: the carrier was unavailable and did not refuse the message. `onClaimLost`: another node's event
+   * precedes this message's `rerouted` in EVENTS.
    */
   go(
     inFlight: InFlightMessage,
@@ -87,12 +87,12 @@ export class Reroute {
       }
       onClaimLost(inFlight, verdict);
     };
-    // Not durable: we stop, the record comes back and is decided again.
+    // Not durable: we stop; the record is redelivered and decided again.
     const onOver = (_: InFlightMessage, durable: boolean) => durable && claims.confirm('rerouted', inFlight, publish);
     inFlight.write(events, rerouted, onOver, null);
   }
 
-  /** The record came back although its `rerouted` event is durable: whether the publish was made, nobody knows. */
+  /** The record was redelivered although its `rerouted` event is durable: it is not known whether it was published. */
   repeat(inFlight: InFlightMessage, { to, why, atMs }: Rerouted): void {
     inFlight.reroute();
     this.#parts.replayIndex.keepReroute(inFlight.key);
@@ -120,7 +120,7 @@ export class Reroute {
       messageRecordId(moved),
       (result) => {
         release();
-        // Its queue is full or the bus is away: the event stands, so the record comes back and goes there and nowhere else.
+        // Its queue is full or the bus is down: the event remains, so the redelivered record goes only there.
         if (!result.ok) return this.#parts.messages.giveBack(inFlight, limits.bus.nakDelayMsMax);
         metrics.rerouted.inc({ carrier, to, category: moved.category });
         this.#parts.completion.settle(inFlight);
@@ -130,7 +130,7 @@ export class Reroute {
   }
 }
 
-/** The message as the next carrier gets it. Every hop takes one name from its plan, so that it cannot wander for ever. */
+/** The message as the next carrier gets it. Every hop removes one carrier from its plan, which bounds the hops. */
 export function movedTo(message: Message, to: string, why: string, mayComeBack: boolean): Message {
   const left = message.plan.filter((carrier) => carrier !== to && carrier !== message.carrier);
   return {

@@ -1,5 +1,5 @@
-// The attempt number of an event tells two submits of one message apart, over waits in LATER and restarts:
-// how often LATER released it, times 16, plus how often this actor tried since.
+// The attempt number of an event distinguishes the submits of one message, across waits in LATER and restarts: 16 times
+// the number of releases from LATER, plus the number of this actor's tries since.
 import { assert } from '../../../platform/assert.ts';
 
 const triesPerDelay = 16;
@@ -19,7 +19,7 @@ export function triesOf(attempt: number): number {
   return attempt % triesPerDelay;
 }
 
-/** One record of one message: what redelivery and replay recognise it by. */
+/** Identifies one record of one message for redelivery and replay. */
 export function deliveryKey(messageId: string, hop: number, delays: number): string {
   return hop === 0 && delays === 0 ? messageId : `${messageId}.${hop}.${delays}`;
 }

@@ -1,10 +1,9 @@
-// What a message in flight is told: refusals, deferrals, what closes its intent; what is known of a submitted segment, and
-// what all its PDUs have in common. Types, and what its segments are as bits.
+// Types that describe a message in flight: refusals, deferrals, what closes its intent, what is known of a submitted
+// segment, the common fields of its PDUs; and its segments as bits.
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { DeliveryEvent, EventContext } from '../../../model/delivery-event.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
 
-/** What an event writer is to a message. */
 export type EventSink = Pick<EventWriter, 'write'>;
 
 export type Closing = {
@@ -14,34 +13,34 @@ export type Closing = {
   readonly detail: string;
 };
 
-/** What the carrier said about one segment of it. */
+/** The carrier's refusal of one segment. */
 export type Refusal = {
   readonly status: number;
   readonly statusName: string;
   readonly segment: number;
   readonly attempt: number;
-  /** It was not the message that was refused: this carrier stays in its plan. */
+  /** The carrier was unavailable and did not refuse the message: this carrier stays in its plan. */
   readonly mayComeBack: boolean;
 };
 
-/** A message on its way into LATER. */
+/** Of a message that is being deferred into LATER. */
 export type Deferral = {
   readonly dueAtMs: number;
   readonly why: string;
   readonly attempt: number;
   /** The segment whose refusal closes an intent; null when no intent is open. */
   readonly refused: number | null;
-  /** An earlier incarnation began with it, and may have come as far as the publish: then only LATER may have it. */
+  /** An earlier incarnation began the deferral and may have published it: then only LATER may have the message. */
   readonly isRepeat: boolean;
 };
 
 /**
- * What is known of a submitted segment: enough to write the event that its receipt becomes. `atMs`: when it was
- * answered, or given up as unknown.
+ * What is known of a submitted segment: enough to write the event of its receipt. `atMs`: when it was answered, or
+ * became unknown.
  */
 export type Submitted = EventContext & Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId' | 'atMs'>;
 
-/** The fields of a message's submit_sm that are the same for each of its segments, whenever it is written. */
+/** The submit_sm fields that are the same for each segment of a message (SMPP 3.4, 4.4.1). */
 export type SubmitHeader = Pick<
   ShortMessage,
   | 'serviceType'
@@ -55,7 +54,7 @@ export type SubmitHeader = Pick<
   | 'registeredDelivery'
 >;
 
-/** What waits looks again this often while something of it is out. */
+/** How often a wait checks whether outstanding segments were answered. */
 export const waitAgainMs = 100;
 
 /** Bits 1..count: all segments of a message. */

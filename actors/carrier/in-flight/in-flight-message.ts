@@ -1,7 +1,7 @@
-// One message that this carrier has taken from its stream and not acked. It owns its state (states.ts has the table), the
-// segments that are out, those the carrier has accepted, its pending writes and its one timer: they change through the
-// methods here and nowhere else. A state that may not follow is a bug, and an assertion. What an answer means is
-// settlement.ts's business, when the message goes out the sender's.
+// One message in flight: taken from its stream and not acked. It owns its state (states.ts has the table), its
+// outstanding and accepted segments, its pending writes and its one timer; only the methods here change them. An
+// illegal transition is a bug and fails an assertion. settlement.ts decides what an answer means, the sender when the
+// message is sent.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
@@ -23,40 +23,40 @@ import { type InFlightState, checkEdge } from './states.ts';
 
 export class InFlightMessage {
   readonly key: string;
-  /** Changes in one thing only: the mark of a message that is sent once more. */
+  /** Changes only to get the mark of a message that is sent once more. */
   message: Message;
   readonly category: Category;
-  /** The latest delivery of its record: acks go to that one. */
+  /** The latest delivery of its record, which an ack must name. */
   record: JsMsg;
-  /** Until then (monotonic) the server gives the record to nobody else. */
+  /** Until then (monotonic) the server redelivers the record to nobody. */
   ackDeadlineMs: number;
-  /** In its lane: from the moment it begins to wait until its turn, its move or its end. The queue's own. */
+  /** Its place in its lane while it waits; owned by the queue. */
   place: Place | null = null;
   tries = 0;
-  /** Of its last intent: the epoch it was written under (intent-claims.ts), when (monotonic), from which sequence on. */
+  /** Of its last intent: its epoch (intent-claims.ts), its time (monotonic), and a lower bound of its sequence. */
   epoch = 0;
   intentAtMs = 0;
   intentFromSeq = 0;
-  /** Window slots promised to it then. */
+  /** Window slots reserved for it then. */
   slots = 0;
-  /** A restart has to read EVENTS from this sequence on to know what became of it; 0 while nothing was written. */
+  /** The EVENTS sequence from which a restart must read to know its state; 0 while nothing was written. */
   neededFromSeq = 0;
-  /** The carrier's last word on it; null before the first. */
+  /** The carrier's last refusal; null before the first. */
   lastRefusal: string | null;
-  /** What each of its PDUs carries; empty until they are made. One may carry all segments of the contract. */
+  /** What each of its PDUs carries; empty until they are encoded. */
   pdus: readonly EncodedSegment[] = [];
-  /** What the submit_sm of all of them have in common; made with them, before the first intent. */
+  /** Encoded with them, before the first intent. */
   header: SubmitHeader | undefined = undefined;
   #state: InFlightState = 'received';
-  /** Bits 1..n of the segments that are written and not answered. */
+  /** Segments that are written and not answered, as bits 1..n. */
   #out = 0;
-  /** Bits 1..n of the segments that the carrier has accepted. */
+  /** Segments that the carrier has accepted, as bits 1..n. */
   #accepted = 0;
   #pendingWrites = 0;
   #leaving: Refusal | null = null;
   #closing: Closing | null = null;
   #deferral: Deferral | null = null;
-  /** While it is lapsed: it is to be sent once more when its record comes again. */
+  /** While it is lapsed: it is sent once more when its record is redelivered. */
   #resendsAfterLapse = false;
   #cancelTimer: Cancel | null = null;
   #waitEndsAtMs = 0;
@@ -74,7 +74,7 @@ export class InFlightMessage {
     return this.#state;
   }
 
-  /** The number of its last submit, as its events say it. */
+  /** The number of its last submit, as in its events. */
   get attempt(): number {
     return attemptNumber(this.message.delays, this.tries);
   }
@@ -92,17 +92,17 @@ export class InFlightMessage {
     return this.#accepted === allSegmentBits(Math.max(1, this.pdus.length));
   }
 
-  /** Events and publishes of it that are not over; the ack waits for them. */
+  /** Its unfinished events and publishes; the ack waits for them. */
   get pendingWrites(): number {
     return this.#pendingWrites;
   }
 
-  /** Nothing of it is at the carrier or on its way to it, and none was accepted. */
+  /** Nothing of it is at the carrier or being sent there, and none was accepted. */
   get isUntouched(): boolean {
     return this.#out === 0 && this.#accepted === 0;
   }
 
-  /** Waits for its turn or for the end of a wait, and nothing of it is out or pending. */
+  /** It waits for its turn or for a timer, and nothing of it is out or pending. */
   get isAtRest(): boolean {
     return (this.#state === 'queued' || this.#state === 'waiting') && this.#out === 0 && this.#pendingWrites === 0;
   }
@@ -112,12 +112,12 @@ export class InFlightMessage {
     return this.#state === 'settling' && this.#out === 0 && this.#pendingWrites === 0;
   }
 
-  /** It was decided here that it is sent once more, and that has not begun. */
+  /** It is to be sent once more, and that has not begun. */
   get isResendDecided(): boolean {
     return this.#state === 'resending' || this.#resendsAfterLapse;
   }
 
-  /** A refusal after which it wants to another carrier, while other segments of it still wait for their answers. */
+  /** A refusal that sends it to another carrier when its outstanding segments are answered. */
   get leaving(): Refusal | null {
     return this.#leaving;
   }
@@ -127,12 +127,12 @@ export class InFlightMessage {
     return this.#deferral;
   }
 
-  /** What the carrier has of it, as its events say it (DeliveryEvent.progress). */
+  /** What the carrier has of it, as in its events (DeliveryEvent.progress). */
   get progress(): number {
     return this.#accepted | (this.message.resends > 0 ? 1 : 0);
   }
 
-  /** A PDU may be written only while the record is surely ours. */
+  /** A PDU may be written only before the ack deadline. */
   isOursAt(nowMs: number): boolean {
     return nowMs < this.ackDeadlineMs;
   }
@@ -150,7 +150,7 @@ export class InFlightMessage {
     return this.segmentsToSend().length;
   }
 
-  /** Its record was delivered again. True when it had lapsed: then it is ours again, and goes on. */
+  /** Its record was redelivered. True when it had lapsed: it is ours again, and continues. */
   redelivered(record: JsMsg, ackDeadlineMs: number): boolean {
     this.record = record;
     this.ackDeadlineMs = ackDeadlineMs;
@@ -159,7 +159,7 @@ export class InFlightMessage {
     return true;
   }
 
-  /** Into its lane. */
+  /** Enters its lane. */
   queue(): void {
     assert(this.#out === 0, 'a message whose segments are out is not sent again');
     this.#become('queued', 'it waits for its turn');
@@ -187,19 +187,19 @@ export class InFlightMessage {
     this.#out |= bit;
   }
 
-  /** The answer of a segment, or that none comes. */
+  /** The segment was answered, or no answer will come. */
   answered(segment: number): void {
     const bit = 1 << segment;
     assert((this.#out & bit) !== 0, 'an answer belongs to a segment that is out');
     this.#out &= ~bit;
   }
 
-  /** The carrier has taken this segment; 0: all of it. */
+  /** The carrier has accepted this segment; 0: all of it. */
   accept(segment: number): void {
     this.#accepted |= segment === 0 ? allSegmentBits(Math.max(1, this.pdus.length)) : 1 << segment;
   }
 
-  /** What its events say the carrier has of it. */
+  /** The accepted segments according to its events. */
   learnAccepted(bits: number): void {
     this.#accepted |= bits;
   }
@@ -209,14 +209,14 @@ export class InFlightMessage {
     this.#become('lapsed', 'its ack deadline has passed');
   }
 
-  /** Nothing more of it is written under this intent, and no time is set for its next. */
+  /** Nothing more of it is written under this intent, and no timer is set for the next. */
   stopSending(): void {
     this.#become('waiting', 'the sender ends');
   }
 
   /**
-   * Calls `then` after the wait, and not before every segment that is out was answered and every write is over. Of two
-   * waits the one that ends later counts.
+   * Calls `then` after the wait, and when no segment is out and no write is pending. Of two waits the longer one
+   * counts.
    */
   wait(clock: Clock, afterMs: number, then: (message: InFlightMessage) => void): void {
     const nowMs = clock.monotonicMs();
@@ -226,28 +226,25 @@ export class InFlightMessage {
     this.#waitEndsAtMs = nowMs + waitMs;
     this.#cancelTimer = clock.after(waitMs, () => {
       this.#cancelTimer = null;
-      // An event that comes late must not close the next intent: attempts are counted to fifteen only.
+      // A late event must not close the next intent: attempts are counted up to fifteen only.
       if (this.#out !== 0 || this.#pendingWrites !== 0) this.wait(clock, waitAgainMs, then);
       else then(this);
     });
   }
 
-  /** Refused here: to another carrier, as soon as every segment that is out was answered. */
+  /** Refused here: it goes to another carrier when every outstanding segment is answered. */
   leave(refusal: Refusal): void {
     this.#become('waiting', 'it leaves when nothing of it is out');
     this.#leaving = refusal;
   }
 
-  /** Nothing of it is out any more: the refusal it leaves for is dealt with now. */
+  /** No segment is out any more: the refusal that `leave` kept is handled now. */
   endLeaving(): void {
     assert(this.#out === 0, 'a segment is out: the carrier may take it yet');
     this.#leaving = null;
   }
 
-  /**
-   * It is sent once more. A lapsed message stays where it is: only a redelivery brings it back, and then this is
-   * what it goes on with.
-   */
+  /** It is sent once more. A lapsed message does so only when its record is redelivered. */
   sendOnceMore(): void {
     if (this.#state === 'lapsed') this.#resendsAfterLapse = true;
     else this.#become('resending', 'its outcome is unknown');
@@ -256,20 +253,20 @@ export class InFlightMessage {
     this.#closing = null;
   }
 
-  /** Its record came again, and it was to be sent once more. */
+  /** Its record was redelivered, and it was to be sent once more. */
   goOnResending(): void {
     this.#become('resending', 'its record came again');
     this.#resendsAfterLapse = false;
   }
 
-  /** On its way into LATER. */
+  /** It is being published to LATER. */
   defer(deferral: Deferral): void {
     this.#become('deferring', 'it waits in LATER');
     this.#leaving = null;
     this.#deferral = deferral;
   }
 
-  /** Runs once more after a while, unless it has ended meanwhile. */
+  /** Calls `then` after a while, unless it has ended meanwhile. */
   deferAgain(clock: Clock, afterMs: number, then: () => void): void {
     assert(this.#state === 'deferring', 'only what is deferred is deferred again');
     this.#cancelTimer?.();
@@ -279,36 +276,36 @@ export class InFlightMessage {
     });
   }
 
-  /** On its way to another carrier. */
+  /** It is being published to another carrier. */
   reroute(): void {
     this.#become('rerouting', 'it goes to another carrier');
   }
 
-  /** Its outcome is decided: nothing but its events and its ack is left. */
+  /** Its outcome is decided: only its events and its ack are left. */
   settle(): void {
     this.#closing = null;
     this.#leaving = null;
     if (this.#state !== 'settling') this.#become('settling', 'its outcome is decided');
   }
 
-  /** We hold it no more. */
+  /** It is no longer in flight here. */
   release(): void {
     assert(this.#out === 0, 'nobody would hear the answers of what is out');
     this.#become('released', 'we hold it no more');
   }
 
-  /** We end: nothing of it happens by itself any more. */
+  /** The actor stops: cancels its timer. */
   stopTimer(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
   }
 
-  /** The deferral that closes its intent, told when no segment of it is out any more: until then the intent covers it. */
+  /** The deferral that closes its intent, published when no segment is out: until then the intent covers it. */
   closeIntent(closing: Closing): void {
     this.#closing = closing;
   }
 
-  /** What is to be told of its intent now; null when nothing is, or not yet. */
+  /** What to publish about its intent now; null when there is nothing, or not yet. */
   takeClosing(): Closing | null {
     const closing = this.#closing;
     if (closing === null || this.#out !== 0) return null;
@@ -316,7 +313,7 @@ export class InFlightMessage {
     return closing;
   }
 
-  /** Writes an event of it, and calls `then` when that is over: durable, or given up because we stop. */
+  /** Writes an event of it, and calls `then` when that is durable, or given up because the actor stops. */
   write<T>(events: EventSink, event: DeliveryEvent, then: WriteEnd<T>, context: T): void {
     this.#pendingWrites += 1;
     const onDone = (durable: boolean) => {
@@ -326,7 +323,7 @@ export class InFlightMessage {
     events.write(event, onDone, this.category === 'otp');
   }
 
-  /** Anything else that its ack waits for. What this returns ends it, and is called once at the most. */
+  /** Makes its ack wait for something else, until the returned function is called (once at most). */
   hold(): () => void {
     this.#pendingWrites += 1;
     let isOver = false;
@@ -337,7 +334,7 @@ export class InFlightMessage {
     };
   }
 
-  /** Ends whatever was set for the former state. */
+  /** Cancels what was set for the previous state. */
   #become(next: InFlightState, why: string): void {
     checkEdge(this.#state, next, why);
     if (this.#cancelTimer !== null) this.stopTimer();
@@ -346,5 +343,4 @@ export class InFlightMessage {
   }
 }
 
-/** What is called when a write of it is over. */
 export type WriteEnd<T> = (message: InFlightMessage, durable: boolean, context: T) => void;

@@ -1,10 +1,10 @@
-// Where a message waits in its lane. The queue alone (queue/fair-queue.ts) reads and writes it; a message only carries it,
-// so that what leaves without its turn is taken out at once. Types alone.
+// Where a message waits in its lane. Only the queue (queue/fair-queue.ts) reads and writes it; the message carries it
+// so that it can be removed from the queue at once. Types only.
 
 /** What may wait in a queue. */
 export type Turned = {
   readonly message: { readonly accountId: string; readonly segments: number };
-  /** Where it waits, kept by the queue; null when it is in none. */
+  /** Owned by the queue; null when it is in none. */
   place: Place | null;
 };
 
@@ -20,9 +20,9 @@ export type Entry<T> = {
 /** One account's part of the lane. */
 export type Share<T> = {
   readonly account: string;
-  /** Its place on the line: segments served, each divided by its weight. */
+  /** Its virtual time: segments served, divided by its weight. */
   at: number;
-  /** Between equal places who came first. */
+  /** Breaks ties: the earlier arrival goes first. */
   readonly arrival: number;
   first: Entry<T> | null;
   last: Entry<T> | null;

@@ -67,8 +67,8 @@ export const edges: Readonly<Record<InFlightState, readonly InFlightState[]>> = 
   released: [],
 };
 
-/** An assertion when that state may not follow: a bug of ours, whatever the carrier or the bus did. */
+/** Asserts that `next` may follow `from`. */
 export function checkEdge(from: InFlightState, next: InFlightState, why: string): void {
-  // The text is made for a bug only: this is on the way of every message.
+  // The text is built only for a failure: this runs for every message.
   if (!edges[from].includes(next)) assert(false, `a message in flight cannot go from ${from} to ${next}: ${why}`);
 }

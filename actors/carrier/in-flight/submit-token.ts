@@ -1,17 +1,17 @@
-// An answer of the carrier, and what ties it to the segment it answers. Types alone.
+// A carrier's answer, and what matches it to its segment. Types only.
 import type { InFlightMessage } from './in-flight-message.ts';
 
-/** What a response is matched with: the session gives it back with the answer. */
+/** The session returns it with the answer. */
 export type SubmitToken = {
   readonly inFlight: InFlightMessage;
   readonly segment: number;
   readonly attempt: number;
-  /** When it was written, monotonic. */
+  /** Monotonic. */
   readonly writtenAtMs: number;
-  /** The port it was written to, and the number pacing knows it by. */
+  /** The port it was written to, and its number for pacing. */
   readonly bind: number;
   number: number;
 };
 
-/** What a submit_sm_resp says. */
+/** The content of a submit_sm_resp (SMPP 3.4, 4.4.2). */
 export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };

@@ -1,7 +1,7 @@
-// Takes message records from the carrier's three streams, shard by shard, into its lanes, and keeps hold of them: a redelivery
-// of something held only refreshes the hold, a record with an outcome is acked again, and what is held longer
-// than a third of ack_wait is announced as still in work. What one account has too much of goes to overflow-writer.ts. Acks
-// of messages are the settlement's business, not ours.
+// Takes message records from the carrier's three streams, shard by shard, into its lanes. A redelivery of a message in
+// flight only extends its ack deadline, a record with an outcome is acked again, and work in progress is sent for what
+// is in flight longer than a third of ack_wait. overflow-writer.ts takes the excess of one account. Messages are acked
+// by completion.ts, not here.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -36,21 +36,21 @@ export type IntakeParts = {
   readonly replayIndex: ReplayIndex;
   readonly clock: Clock;
   readonly messages: MessagesInFlight;
-  /** A record whose ack deadline had passed came back. */
+  /** A record whose ack deadline had passed was redelivered. */
   readonly onRegained: (inFlight: InFlightMessage) => void;
-  /** Goes on with what was begun before; false when nobody has. */
+  /** Continues what was begun before; false when it is new. */
   readonly goOnWith: (inFlight: InFlightMessage, status: ReplayStatus) => boolean;
-  /** Whether the writer of an intent still lives: then only that node knows what becomes of it. */
+  /** Whether the writer of an intent is alive: then only that node may decide about the message. */
   readonly isLiving: (epoch: number) => boolean;
-  /** What our own events are told apart by; 0 where there are no other nodes. */
+  /** Identifies our own events; 0 on a single node. */
   readonly epoch: () => number;
-  /** Identifies this incarnation among the actors that serve the carrier. */
+  /** Identifies this incarnation among the carrier's actors. */
   readonly node: string;
-  /** What one account may have waiting in a lane before the entry points refuse it. */
+  /** How much one account may have waiting in a lane before the entry points refuse it. */
   readonly accountQueueMax: AccountQueueMax;
 };
 
-/** All that the consumers of one lane may give. */
+/** How much the consumers of one lane may deliver. */
 export const laneHeldMax =
   limits.bus.accountShards * limits.carrier.shardHeldMax + limits.overflow.shards * limits.overflow.heldMax;
 const holdsMax = categories.length * laneHeldMax;
@@ -58,7 +58,7 @@ const holdsMax = categories.length * laneHeldMax;
 export class Intake {
   readonly #parts: IntakeParts;
   readonly #consumptions: Consumption[] = [];
-  /** What a former start opens late is closed again. */
+  /** Consumers that an earlier start opens late are closed. */
   #opening = 0;
   readonly #cancels: Cancel[] = [];
   readonly #overflowShards: OverflowShards;
@@ -84,7 +84,7 @@ export class Intake {
     });
   }
 
-  /** Whether every consumer of its lanes was heard a moment ago; true while it takes nothing. */
+  /** Whether every consumer was reachable a moment ago; true while none is open. */
   get isHeard(): boolean {
     const { bus, clock } = this.#parts;
     if (!bus.connected()) return false;
@@ -92,7 +92,7 @@ export class Intake {
     return this.#consumptions.every(({ heardAtMs }) => heardAtMs() >= sinceMs);
   }
 
-  /** One that fails leaves nothing behind that would take records. */
+  /** A failed start leaves no consumer open. */
   async start(): Promise<void> {
     try {
       await this.#open();
@@ -106,7 +106,7 @@ export class Intake {
     const { bus, carrier, windowPdus, clock } = this.#parts;
     const opening = this.#opening;
     await this.#overflowShards.start();
-    // All of them, whatever the carrier takes now: what was accepted while it took them must not wait for nobody.
+    // All categories, whatever the carrier carries now: what was accepted for it earlier still needs a consumer.
     for (const category of categories) {
       const lane = laneOf[category];
       const stream = streamNames.messages[lane];
@@ -132,14 +132,14 @@ export class Intake {
     }
   }
 
-  /** No new records; what is held stays held. It may be started again. */
+  /** Takes no new records; messages in flight stay. It may be started again. */
   async stop(): Promise<void> {
     this.#opening += 1;
     const consumptions = this.#consumptions.splice(0);
     await Promise.all([...consumptions.map((each) => each.stop()), this.#overflowShards.stop()]);
   }
 
-  /** Gives back what was not begun, so that the next owner gets it at once, and lets go of the timers. */
+  /** Naks what was not begun, so that the next owner gets it at once, and cancels the timers. */
   close(): void {
     for (const cancel of this.#cancels) cancel();
     this.#overflow.close();
@@ -162,7 +162,7 @@ export class Intake {
     this.#hold(inFlight);
   }
 
-  /** True when nothing is left to do with the record: its message is held, or has its outcome. */
+  /** True when nothing is left to do with the record: its message is in flight, or has its outcome. */
   #isKnown({ key, record, ackDeadlineMs }: InFlightMessage): boolean {
     const before = this.#parts.messages.find(key);
     if (before === undefined) {
@@ -187,7 +187,7 @@ export class Intake {
     if (!goOnWith(inFlight, status)) messages.queue(inFlight);
   }
 
-  /** Whoever began with it tells no more: another node is dead, or it was us, and we hold it no more. */
+  /** Its writer will publish no more: another node that is dead, or this actor, which no longer has it in flight. */
   #isLeftOpen(key: string): boolean {
     const { replayIndex, isLiving, epoch, messages } = this.#parts;
     const owner = replayIndex.ownerOf(key);
@@ -198,13 +198,13 @@ export class Intake {
   #extendAckDeadline(category: Category, ackWaitMs: number): void {
     const { messages } = this.#parts;
     messages.forget();
-    // Written into a lost connection it would be believed and not heard.
+    // Written into a lost connection it would be counted and never arrive.
     if (!this.#parts.bus.connected()) return;
     const now = this.#parts.clock.monotonicMs();
     for (const inFlight of messages.all()) {
       if (inFlight.category !== category) continue;
       if (!inFlight.isOursAt(now)) {
-        // Long lapsed: another node has settled it, or it will come back as a new record.
+        // Lapsed long ago: another node has settled it, or it will be redelivered as a new record.
         const isLong = inFlight.ackDeadlineMs + limits.carrier.replayWindowMs < now;
         if (inFlight.state === 'lapsed' && isLong && !inFlight.isOut) messages.release(inFlight);
         continue;
@@ -216,14 +216,14 @@ export class Intake {
   }
 }
 
-/** Somebody has begun with it, and has not told yet what became of that. */
+/** It was begun, and its outcome is not known yet. */
 function isOpen(status: ReplayStatus): boolean {
   return status === 'intent_without_outcome' || status === 'deferred';
 }
 
 /**
- * OTP on their way to overflow leave at once: what comes after them must not wait for another round trip. Of the others
- * fewer are asked for, because those that arrive together delay an OTP of the same thread.
+ * Overflow OTP are acked at once: what follows must not wait for another round trip. Other categories prefetch less,
+ * because records that arrive together delay an OTP of the same thread.
  */
 function prefetchOf(category: Category, windowPdus: number): number {
   return category === 'otp'

@@ -1,7 +1,7 @@
-// The overflow shards of one carrier that have something in them: opens a consumer for each, counts what waits there, lets
-// it rest when nothing has waited for a while, and tells the entry points which accounts are to send there. What goes into
-// them and what happens to what comes out is overflow-writer.ts's and intake.ts's business. An overflow shard is never given up:
-// whatever an earlier incarnation or another node left in one is found by the look at all of them.
+// The overflow shards of one carrier that contain records: opens a consumer for each, counts what waits, closes it
+// after a while without records, and publishes which accounts the entry points are to send there. overflow-writer.ts
+// fills them, intake.ts takes what comes out. No overflow shard is forgotten: a check of all of them finds what an
+// earlier incarnation or another node left.
 import type { JsMsg } from '@nats-io/jetstream';
 import { overflowHeartbeats } from '../../../cluster/bus/overflow-heartbeat.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -24,10 +24,10 @@ import { reservedInLane } from '../queue/lanes.ts';
 export type OverflowShardsParts = {
   readonly bus: Bus;
   readonly carrier: string;
-  /** Identifies this incarnation among the actors that serve the carrier. */
+  /** Identifies this incarnation among the carrier's actors. */
   readonly node: string;
   readonly windowPdus: number;
-  /** What one account may have waiting in a lane before it is refused. */
+  /** How much one account may have waiting in a lane before it is refused. */
   readonly accountQueueMax: AccountQueueMax;
   readonly clock: Clock;
   readonly take: (record: JsMsg, lane: Lane) => void;
@@ -38,12 +38,12 @@ type Open = {
   readonly lane: Lane;
   readonly shard: OverflowShard;
   consumption: Consumption | null;
-  /** As last counted, held ones included. */
+  /** As last counted, including records in flight. */
   waiting: number;
   emptySinceMs: number;
   full: boolean;
 };
-/** An account seen on its way into an overflow shard, or out of one. */
+/** An account seen entering or leaving an overflow shard. */
 type Seen = { readonly open: Open; count: number };
 
 const { overflow } = limits;
@@ -53,9 +53,9 @@ export class OverflowShards {
   readonly #parts: OverflowShardsParts;
   readonly #open = new Map<string, Open>();
   readonly #accounts: Readonly<Record<Lane, Map<string, Seen>>> = { otp: new Map(), txn: new Map(), promo: new Map() };
-  /** By subject of an account shard: up to which sequence an earlier incarnation had its records, long ago. */
+  /** By subject of an account shard: the last sequence that an earlier incarnation got, long ago. */
   readonly #leftUntil = new Map<string, number>();
-  /** Hundreds of records come again at once when a node ends: they are looked for together. */
+  /** Hundreds of records are redelivered together when a node ends: one query serves all of them. */
   readonly #depths: Readonly<Record<Lane, NextRun<ReadonlyMap<OverflowShard, number>>>>;
   #cancels: Cancel[] = [];
   #counting = false;
@@ -70,12 +70,12 @@ export class OverflowShards {
     this.#depths = { otp: depths('otp'), txn: depths('txn'), promo: depths('promo') };
   }
 
-  /** Resolves when everything that waits in overflow is being taken. */
+  /** Resolves when everything in overflow is being consumed. */
   async start(): Promise<void> {
     const { clock } = this.#parts;
     this.#running = true;
     await Promise.all(lanes.map((lane) => this.#look(lane, true)));
-    // Nothing waits in overflow: no record can have a copy there.
+    // Overflow is empty: no record can have a copy there.
     if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
@@ -98,7 +98,7 @@ export class OverflowShards {
     return this.#open.has(nameOf(lane, overflowShardOf(accountId)));
   }
 
-  /** A record of the account goes into its overflow shard, or has come out of it. */
+  /** A record of the account enters its overflow shard, or has left it. */
   see(lane: Lane, accountId: string): void {
     if (!this.#running) return;
     const accounts = this.#accounts[lane];
@@ -112,19 +112,19 @@ export class OverflowShards {
     if (seen.count === this.#floodsFrom) this.#countSoon();
   }
 
-  /** Whether so much of the account went to overflow that all of it should, until nothing waits there any more. */
+  /** Whether all records of the account should go to overflow until it is empty. */
   floods(lane: Lane, accountId: string): boolean {
     return (this.#accounts[lane].get(accountId)?.count ?? 0) >= this.#floodsFrom;
   }
 
-  /** How many records wait in the overflow shard of an account, asked of the server; it throws when that does not answer. */
+  /** How many records wait in the account's overflow shard, asked of the server; throws without an answer. */
   async waitingOf(lane: Lane, accountId: string): Promise<number> {
     return (await this.#depths[lane].result()).get(overflowShardOf(accountId)) ?? 0;
   }
 
   /**
-   * Whether a record of an account shard was delivered to an earlier incarnation, and nobody has served its shard for so long
-   * since that the stream may have forgotten what that life did last.
+   * Whether a record of an account shard was delivered to an earlier incarnation, so long ago that the stream may have
+   * forgotten the ids of its last publishes.
    */
   wasLeft(lane: Lane, record: Pick<JsMsg, 'subject' | 'seq'>): boolean {
     return record.seq <= (this.#leftUntil.get(record.subject) ?? 0);
@@ -145,7 +145,7 @@ export class OverflowShards {
     }
   }
 
-  /** An account that brings no more than this into an overflow shard had a moment of bad luck, and nothing is told of it. */
+  /** An account with no more records than this in overflow is not published as flooding. */
   get #floodsFrom(): number {
     return reservedInLane(this.#parts.windowPdus, 1);
   }
@@ -178,7 +178,7 @@ export class OverflowShards {
       if (this.#open.get(nameOf(lane, shard)) === open) open.consumption = consumption;
       else await consumption.stop();
     } catch (error) {
-      // The next look finds what waits there.
+      // The next check finds what waits there.
       log.warn({ carrier, lane, shard, error: messageOf(error) }, 'an overflow shard could not be opened');
       this.#forget(open);
     }
@@ -233,7 +233,7 @@ export class OverflowShards {
     metrics.overflowWaiting.set({ carrier, lane, shard }, open.waiting);
     const nowMs = clock.monotonicMs();
     if (open.waiting > 0) open.emptySinceMs = nowMs;
-    // All of it is in its lane: what comes now comes after it there.
+    // All of it is in its lane, and later records follow it there.
     if (info.num_pending === 0) this.#forgetAccounts(open);
     if (nowMs - open.emptySinceMs < overflow.lingerMs) return;
     this.#forget(open);
@@ -253,7 +253,7 @@ export class OverflowShards {
     }
     const text = JSON.stringify(published);
     const nowMs = clock.monotonicMs();
-    // That nobody floods any more is told once: an entry point that misses it believes the last telling a little longer.
+    // Published once when no account floods: an entry point that misses it uses the old value until it expires.
     if (text === this.#published && (text === '{}' || nowMs - this.#publishedAtMs < overflow.publishEveryMs)) return;
     this.#published = text;
     this.#publishedAtMs = nowMs;

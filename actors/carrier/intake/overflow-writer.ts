@@ -1,13 +1,13 @@
-// Takes what one account has too much of out of the way of the others in its account shard: the record is published
-// unchanged to the account's overflow shard, and acked when that is durable. What comes out of an overflow shard is taken
-// like anything else and never moved to overflow again. A move may happen twice and must not become two messages:
-// * its id is the record's key, so that a repeat within the stream's memory of ids is dropped; a move is given up long
-//   before that ends, and the overflow shard follows from the account, so that a copy is always in one place;
-// * a record that was delivered before may have a copy from an earlier incarnation. When something waits where that would be,
-//   a blank is published under the copy's id: it is refused when there was a copy. Then the record is acked if the copy
-//   is still there; if not it was taken, and the replay index knows it. A blank that was not refused means there is none;
-// * when nobody served the carrier for so long that the stream may have forgotten ids, the record is moved again and
-//   marked instead: behind its copy it is asked about before it is sent.
+// Moves the excess of one account out of its account shard: the record is published unchanged to the account's overflow
+// shard and acked when that is durable. Records from an overflow shard are taken like any other, never moved again.
+// A move may happen twice and must not produce two messages:
+// * its id is the record's key: the stream drops a repeat within its duplicate window; a move is abandoned long before
+//   that ends, and the account determines the overflow shard, so that a copy is always in the same place;
+// * a redelivered record may have a copy from an earlier incarnation. When something waits where that would be, a blank
+//   is published under the copy's id; it is refused when there was a copy. Then the record is acked if the copy is
+//   still there; if not it was taken, and the replay index knows it. A blank not refused means there is no copy;
+// * when the carrier was not served for so long that the stream may have forgotten ids, the record is moved again and
+//   marked: the event store is asked about it before it is sent.
 import type { JsMsg } from '@nats-io/jetstream';
 import { asRepublished, isAgain } from '../../../cluster/bus/republished.ts';
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
@@ -33,16 +33,16 @@ export type OverflowWriterParts = {
   readonly lanes: Pick<Lanes<InFlightMessage>, 'waitingOf' | 'accounts'>;
   readonly shards: Pick<OverflowShards, 'see' | 'floods' | 'waitingOf' | 'wasLeft'>;
   readonly clock: Clock;
-  /** Nobody has begun with it, as far as the replay index reaches: it may still wait elsewhere. */
+  /** Not begun as far as the replay index reaches; a copy may still wait elsewhere. */
   readonly isUntouched: (key: string) => boolean;
-  /** It stays: into its lane, whatever waits there. */
+  /** It stays: puts it into its lane, whatever waits there. */
   readonly stay: (inFlight: InFlightMessage) => void;
   /** Whether the carrier has begun with a message, by its recorded events. */
   readonly wasBegun: (message: Message) => Promise<EventStoreAnswer>;
 };
 
 const { overflow } = limits;
-/** On what only asks whether there is a copy. */
+/** Marks a blank, which only tests whether there is a copy. */
 const blankHeader = 'Heliograph-Blank';
 const nothing = new Uint8Array(0);
 
@@ -50,14 +50,14 @@ export class OverflowWriter {
   readonly #parts: OverflowWriterParts;
   /** Records of account shards whose move has begun, by key. */
   readonly #moving = new Map<string, InFlightMessage>();
-  /** Records of overflow shards that are asked about. */
+  /** Records of overflow shards with a query in progress. */
   readonly #asked = new Map<string, InFlightMessage>();
-  /** Keys of those whose copy is durable: only their acks may have been lost. */
+  /** Keys whose copy is durable: only their acks may have been lost. */
   readonly #moved: RotatingMap<string, true>;
-  /** When a move was first given up: whether it had come to the stream, nobody knows. */
+  /** When a move was first abandoned: it is not known whether it reached the stream. */
   readonly #tried: RotatingMap<string, number>;
   #publisher: Publisher | null = null;
-  /** Moves in the lanes without hurry that may be made now, and when that was last reckoned. */
+  /** Moves that the lower lanes may make now, and when that was computed. */
   #allowance: number = overflow.lowPriorityBurst;
   #allowedAtMs = 0;
 
@@ -67,7 +67,7 @@ export class OverflowWriter {
     this.#tried = new RotatingMap(overflow.rememberedMs, overflow.rememberedMax, parts.clock);
   }
 
-  /** Whether a record of an account shard is one whose move this life has begun. Then nothing else is to be done. */
+  /** Whether this incarnation has begun to move the record. Then nothing else is to be done. */
   knows(inFlight: InFlightMessage): boolean {
     const moving = this.#moving.get(inFlight.key);
     if (moving !== undefined) {
@@ -82,7 +82,7 @@ export class OverflowWriter {
   /** A new record of an account shard. False when it stays. */
   takes(inFlight: InFlightMessage): boolean {
     const { redelivered } = inFlight.record;
-    if (isAgain(inFlight.record)) return false; // asked about instead
+    if (isAgain(inFlight.record)) return false; // the overflow shard is checked for a copy instead
     if (!redelivered && !this.#isTooMuch(inFlight)) return false;
     if (!this.#parts.isUntouched(inFlight.key)) return false;
     if (redelivered) void this.#moveOrStay(inFlight);
@@ -91,7 +91,7 @@ export class OverflowWriter {
     return true;
   }
 
-  /** A new record that is not moved. False when it may go into its lane. */
+  /** A new record that is not moved. False when it may enter its lane. */
   asks(inFlight: InFlightMessage, fromOverflow: boolean): boolean {
     if (fromOverflow) this.#parts.shards.see(laneOf[inFlight.category], inFlight.message.accountId);
     if (!isAgain(inFlight.record) || !this.#parts.isUntouched(inFlight.key)) return false;
@@ -101,7 +101,7 @@ export class OverflowWriter {
     return true;
   }
 
-  /** What was on its way is left to the next incarnation. */
+  /** Unfinished moves are left to the next incarnation. */
   close(): void {
     this.#moving.clear();
     this.#asked.clear();
@@ -111,16 +111,16 @@ export class OverflowWriter {
 
   #isTooMuch({ category, message }: InFlightMessage): boolean {
     const { lanes, shards, windowPdus } = this.#parts;
-    // While its excess waits, what comes later must not go before it.
+    // While the account's excess waits, later records must not overtake it.
     if (shards.floods(laneOf[category], message.accountId)) return true;
     const waiting = lanes.waitingOf(category, message.accountId);
-    // Most have nothing waiting.
+    // Most accounts have nothing waiting.
     return waiting >= overflow.reservedOfOneMin && waiting >= reservedInLane(windowPdus, lanes.accounts(category));
   }
 
   /**
-   * An OTP behind a flood must not wait for its end. In the other lanes a move only changes who goes first: a backlog
-   * from when nobody served the carrier must not cost twice its work at once.
+   * An OTP must not wait for the end of a flood. In the other lanes a move only changes the order: the backlog of a
+   * downtime must not cost twice its work at once.
    */
   #mayMove({ category }: InFlightMessage): boolean {
     if (this.#moving.size >= overflow.inFlightMax) return false;
@@ -149,7 +149,7 @@ export class OverflowWriter {
     else inFlight.record.nak(limits.bus.nakDelayMsMax);
   }
 
-  /** How many records wait in the overflow shard of its account; null when the server does not say. */
+  /** How many records wait in its account's overflow shard; null when the server does not answer. */
   #overflowDepth({ category, message }: InFlightMessage): Promise<number | null> {
     return this.#parts.shards.waitingOf(laneOf[category], message.accountId).catch((error: unknown) => {
       ignoring(error, 'the record comes again, and is looked for again');
@@ -157,7 +157,7 @@ export class OverflowWriter {
     });
   }
 
-  /** Whether a copy of it may be older than what the stream remembers of ids. */
+  /** Whether the stream may have forgotten the id of a copy. */
   #isForgotten({ key, category, record }: InFlightMessage): boolean {
     const { shards, clock } = this.#parts;
     const triedAtMs = this.#tried.get(key) ?? Number.POSITIVE_INFINITY;
@@ -198,7 +198,7 @@ export class OverflowWriter {
     if (result.ok && result.duplicate) return void this.#lookAtCopy(inFlight, result.seq);
     this.#moving.delete(inFlight.key);
     if (result.ok) return onStored(result.seq);
-    // Its place is full: it was accepted, and so it is sent from here.
+    // The overflow shard is full: the message was accepted, so it is sent from here.
     const isFull = result.failure === 'subject_full' || result.failure === 'full';
     if (isFull && !isAgain(inFlight.record)) return this.#parts.stay(inFlight);
     if (this.#tried.get(inFlight.key) === undefined) this.#tried.set(inFlight.key, this.#parts.clock.monotonicMs());
@@ -207,14 +207,14 @@ export class OverflowWriter {
 
   #moveIsDone(inFlight: InFlightMessage, seq: number): void {
     const { clock, carrier } = this.#parts;
-    // Somebody else may have the record by now, and have looked for a copy before there was one: then there is none.
+    // Its ack deadline has passed: the new owner may have found no copy before this one was published.
     if (!inFlight.isOursAt(clock.monotonicMs())) return void this.#takeBack(inFlight, seq);
     this.#moved.set(inFlight.key, true);
     metrics.overflowed.inc({ carrier, category: inFlight.category });
     inFlight.record.ack();
   }
 
-  /** Something was published under the id of its copy: the copy, or a blank. Gone: settled, or it was a blank. */
+  /** The id of its copy was in use: by the copy, or by a blank. If no longer there: settled, or it was a blank. */
   async #lookAtCopy(inFlight: InFlightMessage, seq: number): Promise<void> {
     const { bus, stay } = this.#parts;
     try {
@@ -242,7 +242,7 @@ export class OverflowWriter {
 
   async #askAbout(inFlight: InFlightMessage, fromOverflow: boolean): Promise<void> {
     this.#asked.set(inFlight.key, inFlight);
-    // Its first record may wait there: it goes behind that one, and is asked about when it comes out.
+    // An earlier record may wait there: this one is queued behind it, and checked when it comes out.
     const waiting = fromOverflow ? 0 : await this.#overflowDepth(inFlight);
     if (this.#asked.get(inFlight.key) !== inFlight) return;
     if (waiting !== null && waiting > 0) {
@@ -258,7 +258,7 @@ export class OverflowWriter {
   }
 }
 
-/** A record of an overflow shard that is no message. */
+/** Whether a record of an overflow shard is a blank. */
 export function isBlank(record: JsMsg): boolean {
   return record.data.length === 0 && hasHeader(record, blankHeader);
 }

@@ -1,7 +1,7 @@
-// Which of two nodes may send a message when both were given its record: the one whose intent comes first in EVENTS.
-// The order of that stream is the only thing all nodes agree on; holds lapse in silence, deliveries are counted again
-// when a server dies, clocks differ. So an intent that is durable still waits until this node has read everything that
-// comes before it. Alone there is nobody to wait for.
+// Decides which of two nodes may send a message when both got its record: the one whose intent is first in EVENTS. Only
+// the order of that stream is the same for all nodes; ack deadlines pass without notice, delivery counts restart when a
+// server dies, clocks differ. So after an intent is durable its node reads everything that precedes it. A single node
+// does not need this.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -17,7 +17,7 @@ export class ClusterClaims implements IntentClaims {
   readonly #epoch: () => number;
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Waiting>();
-  /** Those read in EVENTS before their writer was told that they are durable. */
+  /** Claims read in EVENTS before their publish was acknowledged. */
   readonly #passed = new Map<string, { readonly epoch: number; readonly status: ReplayStatus }>();
 
   constructor(replayIndex: ReplayIndex, epoch: () => number, clock: Clock) {
@@ -33,7 +33,7 @@ export class ClusterClaims implements IntentClaims {
   confirm(kind: ClaimKind, inFlight: InFlightMessage, answer: (status: ClaimStatus) => void): void {
     const { epoch } = inFlight;
     const then = (status: ClaimStatus) => {
-      // We may hold it since before another node decided to send it once more: ours is that one time.
+      // We may have had it in flight since before another node decided to send it once more: this is that one time.
       this.#replayIndex.markResent(inFlight);
       answer(status);
     };
@@ -46,7 +46,7 @@ export class ClusterClaims implements IntentClaims {
     this.#waiting.set(name, { epoch, sinceMs: this.#clock.monotonicMs(), resolve: then });
   }
 
-  /** Every event of the carrier in stream order, our own too. The replay index learns it here. */
+  /** Every event of the carrier in stream order, including our own. The replay index learns it here. */
   learn(event: DeliveryEvent, isOwn: boolean, place?: EventPosition): void {
     const { kind } = event;
     if (!isOwn || (kind !== 'intent' && kind !== 'rerouted')) return this.#replayIndex.learn(event, place);
@@ -56,7 +56,7 @@ export class ClusterClaims implements IntentClaims {
     this.#resolve(nameOf(kind, key, event.attempt), event.epoch, status);
   }
 
-  /** Something durable has not been read in EVENTS for this long: the reading is broken. */
+  /** For how long something durable was not read in EVENTS: when long, the reading is broken. */
   get behindMs(): number {
     let sinceMs = Number.POSITIVE_INFINITY;
     for (const waiting of this.#waiting.values()) {
@@ -66,7 +66,7 @@ export class ClusterClaims implements IntentClaims {
     return Math.max(0, this.#clock.monotonicMs() - sinceMs);
   }
 
-  /** What has waited for too long gets its answer: the bus is away, or EVENTS cannot be read. */
+  /** Answers claims that have waited too long: the bus is down, or EVENTS cannot be read. */
   sweep(): void {
     const beforeMs = this.#clock.monotonicMs() - limits.carrier.claimWaitMs;
     for (const [name, waiting] of this.#waiting) {
@@ -76,7 +76,7 @@ export class ClusterClaims implements IntentClaims {
     }
   }
 
-  /** We stop and read no further: what still waits is published as not written, or its intent would stay open. */
+  /** We stop reading: what still waits is published as not written, or its intent would stay open. */
   end(): void {
     for (const [name, waiting] of this.#waiting) {
       this.#waiting.delete(name);

@@ -1,6 +1,6 @@
-// Reads a carrier's events as long as its actor lives, beginning at its replay floor: what other nodes write about
-// messages they hold is known here a moment later, and the order is that of the stream, the same for everybody. Only
-// where nodes share a carrier; alone, replay.ts reads them once. It learns nothing itself.
+// Reads a carrier's events while its actor lives, from its replay floor on: it shows what other nodes write, in the
+// stream's order, which is the same for all. Used only where nodes share a carrier; on a single node replay.ts reads
+// once.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -8,21 +8,21 @@ import { type CarrierEvents, learnRecord, readCarrierEvents } from '../deduplica
 import type { EventPosition } from '../deduplication/replay-index.ts';
 
 export type FollowParts = CarrierEvents & {
-  /** The events' writer of this actor: its batches are known by their ids. */
+  /** The id of this actor's event writer, by which its own batches are recognised. */
   readonly writerId: string;
-  /** Each event once, in stream order. `isOwn`: this actor has written it itself. */
+  /** Each event once, in stream order. `isOwn`: this actor has written it. */
   readonly learn: (event: DeliveryEvent, isOwn: boolean, place: EventPosition) => void;
 };
 
 export type Following = {
-  /** Something that must be there has not come: the consumer is recreated behind what was read. */
+  /** An event that must be there has not arrived: recreates the consumer after the last one read. */
   again(): void;
-  /** Up to which sequence everything was read; Infinity when it is all there is. Rejects when nobody can say. */
+  /** Up to which sequence everything was read; Infinity at the end of the stream. Rejects when that is not known. */
   readTo(): Promise<number>;
   stop(): Promise<void>;
 };
 
-/** Resolves when everything that was there has been learnt; then it goes on. */
+/** Resolves when everything that was there has been learnt; then it continues. */
 export async function followEvents({ writerId, learn, ...from }: FollowParts): Promise<Following> {
   const { clock = systemClock } = from;
   const ownPrefix = `${writerId}.`;

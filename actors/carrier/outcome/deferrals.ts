@@ -1,8 +1,8 @@
-// Puts a message off into LATER: a durable `deferred` event that says so, the publish, a `deferred` event that ends the
-// record, the ack, in this order. The first event closes the intent of a submit that was clearly refused: whoever kills us
-// after it leaves no `unknown`, and whoever finds it repeats the publish with the same id. What LATER refuses stays here:
-// a further event takes the first one back, and the message rests in memory. What LATER does not answer is neither here
-// nor there: it stays put off until LATER answers or its validity ends, because a copy of it may be there.
+// Defers a message into LATER, in this order: a durable `deferred` event that announces it, the publish, a `deferred`
+// event that ends the record, the ack. The first event closes the intent of a submit that was clearly refused: a crash
+// after it leaves no `unknown`, and the next incarnation repeats the publish with the same id. When LATER refuses, a
+// further event revokes the first and the message waits in memory. When LATER does not answer, a copy may be there: the
+// message stays deferred until LATER answers or its validity ends.
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import { publishLater } from '../../../cluster/bus/later.ts';
@@ -35,7 +35,7 @@ export class Deferrals {
     this.#parts = parts;
   }
 
-  /** `refused`: the segment a refusal of the carrier is about; null when the message was not submitted. */
+  /** `refused`: the segment that the carrier refused; null when the message was not submitted. */
   begin(inFlight: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
     assert(inFlight.isUntouched, 'the carrier may have a part of what is put off');
     const { clock, completion } = this.#parts;
@@ -53,7 +53,7 @@ export class Deferrals {
     );
   }
 
-  /** An earlier incarnation told that it is put off, and no more: whether LATER has it, nobody knows. */
+  /** An earlier incarnation announced the deferral, and no more: it is not known whether LATER has it. */
   repeat(inFlight: InFlightMessage, { dueAtMs, why }: LaterDeferral): void {
     const { attempt } = inFlight;
     const wait: Deferral = { dueAtMs, why, attempt, refused: null, isRepeat: true };

@@ -1,12 +1,12 @@
-// What happens next to a message one of whose segments was refused: a value, from what the refusal means and from how the
-// message stands. Pure. What settlement.ts makes of it is an effect, which carry-out.ts carries out.
+// Decides what happens next to a message after a refused segment, from the outcome and the message's state. Pure:
+// settlement.ts turns the step into an effect, which carry-out.ts carries out.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Refusal } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Outcome } from './outcome.ts';
 
-/** Into LATER, where waiting costs nothing. `refused`: the segment that was refused; null when none was submitted. */
+/** Into LATER, without using memory. `refused`: the segment that was refused; null when none was submitted. */
 type Defer = {
   readonly do: 'defer';
   readonly why: string;
@@ -22,9 +22,9 @@ export type NextStep =
   | { readonly do: 'reject' }
   /** Another segment has ended it: only its ack is left. */
   | { readonly do: 'finish' }
-  /** Another segment of it goes again already, and this one with it. */
+  /** Another segment of it is sent again already, and this one with it. */
   | { readonly do: 'resend' }
-  /** To the next carrier, as soon as every segment that is out was answered. */
+  /** To the next carrier, when every outstanding segment is answered. */
   | { readonly do: 'leave'; readonly refusal: Refusal }
   | Defer
   | Retry
@@ -33,7 +33,7 @@ export type NextStep =
 
 /** After this many tries in memory a message waits in LATER. */
 export const triesInMemoryMax = 8;
-/** Longer than this and it waits in LATER at once. */
+/** A longer wait is made in LATER at once. */
 export const waitInMemoryMsMax = 1_000;
 
 export function nextStep(
@@ -53,25 +53,25 @@ export function nextStep(
   if (outcome.action === 'later' && leaving !== null) return { do: 'leave', refusal: leaving };
   const { afterMs } = outcome;
   const isShort = message.tries < triesInMemoryMax && afterMs <= waitInMemoryMsMax;
-  // What the carrier has of a message must not be forgotten: with a part there, it waits here.
+  // LATER would lose which segments were accepted: such a message waits here.
   if (message.isUntouched && !isShort)
     return { do: 'defer', why: refusal.statusName, afterMs, refused: refusal.segment };
   return { do: 'retry', afterMs: Math.min(afterMs, limits.carrier.restMsMax) };
 }
 
-/** What is to be done with a message: decided by settlement.ts, carried out by carry-out.ts. */
+/** What to do with a message: settlement.ts decides, carry-out.ts carries it out. */
 export type Effect =
-  /** Nothing before something else of it happens. */
+  /** Waits for another event of the message. */
   | { readonly do: 'nothing' }
   /** Its outcome is decided. */
   | { readonly do: 'settle' }
-  /** Its ack, when nothing of it is on its way any more. */
+  /** Its ack, when nothing of it is pending any more. */
   | { readonly do: 'finish' }
   /** Into its lane at once. */
   | { readonly do: 'queue' }
   | Retry
   | Defer
-  /** To another carrier. `mayComeBack`: it was not the message that was refused. */
+  /** To another carrier. `mayComeBack`: the carrier was unavailable and did not refuse the message. */
   | { readonly do: 'reroute'; readonly to: string; readonly why: string; readonly mayComeBack: boolean };
 
 export const nothing: Effect = { do: 'nothing' };

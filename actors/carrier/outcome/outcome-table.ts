@@ -1,6 +1,6 @@
-// What every command_status of SMPP 3.4 (section 5.1.3) in a submit_sm_resp asks for, with its reason: data for
-// outcome.ts and for docs/outcomes.md, which a test holds to it. A carrier's own meaning of a status belongs in
-// heliograph.yaml (carriers[].errors), not here.
+// The action for every command_status of SMPP 3.4 (5.1.3) in a submit_sm_resp, with its reason: data for outcome.ts and
+// for docs/outcomes.md, which a test holds to it. A carrier's own meaning of a status belongs in heliograph.yaml
+// (carriers[].errors), not here.
 import type { CarrierErrorAction } from '../../../config/configuration.ts';
 import type { CommandStatusName } from '../../../smpp/command-status.ts';
 
@@ -72,7 +72,7 @@ export const outcomeTable: Readonly<Record<Refusal, OutcomeRow>> = {
   ESME_RINVDCS: next('this carrier does not know the alphabet'),
 };
 
-/** 0x400–0x4ff are the vendors' own, everything else nobody named is reserved: a refusal, and no more is known. */
+/** 0x400–0x4ff are vendor-specific and the rest is reserved (SMPP 3.4, 5.1.3): a refusal of unknown meaning. */
 export const unnamedStatus: OutcomeRow = next(
   'a refusal nobody has explained; name it in heliograph.yaml when you know',
 );

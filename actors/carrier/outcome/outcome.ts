@@ -1,6 +1,6 @@
-// What a submit_sm_resp's command_status means for the message: one pure function over one table. A carrier's own
-// meaning for a status comes from heliograph.yaml and wins. Any status but 0 is a clear refusal: only those may
-// send a message another way; an answer that never came is none, and never gets here.
+// Maps the command_status of a submit_sm_resp to an outcome: a pure function over one table. A carrier's own meaning of
+// a status, from heliograph.yaml, takes precedence. Any status but 0 is a clear refusal: only those may send a message
+// to another carrier; a missing answer is handled elsewhere.
 import type { CarrierErrorAction } from '../../../config/configuration.ts';
 import type { Category } from '../../../model/message.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../../../platform/random.ts';
@@ -9,15 +9,12 @@ import { type OutcomeRow, outcomeTable, unnamedStatus } from './outcome-table.ts
 
 export type Outcome =
   | { readonly action: 'submitted' }
-  /**
-   * Not now: try again after `afterMs`; `pauseMs` is how long the whole carrier should be left alone, `slower` asks
-   * for less of its rate.
-   */
+  /** Try again after `afterMs`; `pauseMs`: how long the whole carrier pauses; `slower`: lower its rate. */
   | { readonly action: 'later'; readonly afterMs: number; readonly pauseMs: number; readonly slower: boolean }
   /** Another carrier of its plan, at once. */
   | { readonly action: 'next'; readonly pauseMs: number; readonly slower: boolean }
   | { readonly action: 'reject' }
-  /** The carrier refuses us, not the message: nothing more is sent on it until a person has looked. */
+  /** The carrier refuses us, not the message: nothing more is sent to it until an operator intervenes. */
   | { readonly action: 'stop'; readonly afterMs: number; readonly goesElsewhere: boolean };
 
 export type OutcomeInput = {
@@ -27,7 +24,7 @@ export type OutcomeInput = {
   /** 1 for the first submit of this message. */
   readonly attempt: number;
   readonly overrides: Readonly<Record<string, CarrierErrorAction>>;
-  /** The best of the other carriers of its plan, when it may still change: one that does well, one that is avoided, none. */
+  /** The best alternative of its plan, when it may still move: one that is good, one that is avoided, none. */
   readonly alternative: 'good' | 'avoided' | 'none';
   readonly random?: Random;
 };
@@ -46,7 +43,7 @@ export function decideOutcome(question: OutcomeInput): Outcome {
   const action = actionFor(question);
   switch (action) {
     case 'later':
-      // An OTP has no time to wait for a carrier that has too much to do.
+      // An OTP has no time to wait for a throttled carrier.
       if (slower && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
       return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
     case 'stop':
@@ -77,7 +74,7 @@ export function isCarriersDoing(status: number): boolean {
   return action === 'later' || action === 'stop';
 }
 
-/** At least half of the exponential: jitter spreads the retries, but must not make them immediate. */
+/** At least half of the exponential delay: jitter spreads the retries without making them immediate. */
 function laterMs({ category, attempt, random = systemRandom }: OutcomeInput): number {
   const { base, cap } = category === 'otp' ? waitMs.otp : waitMs.other;
   const fullMs = Math.min(cap, base * 2 ** Math.min(attempt - 1, 20));

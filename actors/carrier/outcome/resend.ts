@@ -1,7 +1,7 @@
-// Sends a message once more when nobody knows whether its carrier took it and its account's policy asks for that. The
-// decision is an event (`resent`), durable before the message goes back to its lane; the mark it leaves travels with
-// the message over waits, restarts and other carriers, so that there is never a third copy. What tells meanwhile that
-// the first did arrive, a late answer or a receipt, calls the second off. It never writes a PDU.
+// Sends a message once more when its outcome is unknown and its account's policy says so. The decision is an event
+// (`resent`), durable before the message returns to its lane; its mark travels with the message over waits, restarts
+// and other carriers, so that there is never a third copy. A late answer or a receipt that shows that the first arrived
+// cancels the second.
 import type { EventKind } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -26,7 +26,7 @@ export type ResendParts = {
   readonly policy: ResendPolicy;
   readonly messages: Pick<MessagesInFlight, 'find'>;
   readonly completion: Pick<Completion, 'write' | 'finishWhenDone'>;
-  /** A late receipt may still say what became of a segment. */
+  /** A late receipt may still settle a segment. */
   readonly unknown: Pick<UnknownSubmits, 'add'>;
 };
 
@@ -38,8 +38,8 @@ export class Resend {
   }
 
   /**
-   * A segment was submitted and its outcome is unknown: true when it is sent again. Of a long message only what the
-   * carrier has not taken goes again, under the same reference: the phone puts the parts together, or knows a copy.
+   * A segment was submitted and its outcome is unknown: true when it is sent again. Of a long message only the segments
+   * that were not accepted are sent again, under the same reference: the phone assembles them, or recognises a copy.
    */
   take(inFlight: InFlightMessage, segment: number, attempt: number, why: string): boolean {
     const { carrier, clock, policy, completion, unknown } = this.#parts;
@@ -58,20 +58,20 @@ export class Resend {
     return true;
   }
 
-  /** An answer that came after its time took the segment. What it returns is called when that is durable. */
+  /** A late answer accepted the segment. Call what it returns when that is durable. */
   onLateAccepted({ inFlight, segment }: SubmitToken): () => void {
     return this.#arrived(inFlight, segment);
   }
 
-  /** A receipt says what became of a submit. What it returns is called when that is durable. */
+  /** A receipt settles a submit. Call what it returns when that is durable. */
   onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
     const inFlight = this.#parts.messages.find(deliveryKey(messageId, hop, delaysOf(attempt)));
     return this.#arrived(inFlight, segment, kind !== 'delivered');
   }
 
   /**
-   * The carrier did take this segment (0: all of it). `ends`: it also told that the message has failed. Returns what
-   * to call when the event that says so is durable.
+   * The carrier did accept this segment (0: all of it). `ends`: it also reported that the message failed. Call what it
+   * returns when the event is durable.
    */
   #arrived(inFlight: InFlightMessage | undefined, segment: number, ends = false): () => void {
     if (inFlight === undefined || inFlight.message.resends === 0 || !waiting.has(inFlight.state)) return () => {};
@@ -89,8 +89,8 @@ export class Resend {
 const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);
 
 /**
- * How a message ends that goes out no more. When a copy of it may be at a carrier, only that copy's receipt knows: so
- * it is `unknown`, which a receipt may still settle, with what kept the second copy from going.
+ * How a message ends that is not sent any more. When a carrier may have a copy, only that copy's receipt can tell: so
+ * it ends `unknown`, which a receipt may still settle, with the reason why the second copy was not sent.
  */
 export function endOf(message: Message, kind: EventKind, error: string): { kind: EventKind; error: string } {
   return message.resends === 0 ? { kind, error } : { kind: 'unknown', error: `not_resent:${error}` };

@@ -1,5 +1,5 @@
-// What an answer (or its absence) makes of a message in flight: the events it becomes, and as a value what is to be done
-// with the message next. It moves no message itself: carry-out.ts does, and completion.ts has the rule for the ack.
+// Decides what an answer (or its absence) means for a message in flight: the events to write and, as a value, what to
+// do with the message next. carry-out.ts carries that out; completion.ts has the rule for the ack.
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -27,11 +27,11 @@ export type SettlementParts = {
   readonly completion: Completion;
   readonly resend: Resend;
   readonly alternatives: Pick<Alternatives, 'best'>;
-  /** Where a late receipt may still say what became of a submit. */
+  /** Where a late receipt can find the submit. */
   readonly unknown: Pick<UnknownSubmits, 'add'>;
-  /** Why the carrier is avoided right now; empty when it is not. */
+  /** Why the carrier is avoided now; empty when it is not. */
   readonly whyAvoided: () => string;
-  /** What a refusal is taken for. */
+  /** Reports the outcome of each refusal. */
   readonly onOutcome?: (inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome) => void;
 };
 
@@ -43,7 +43,7 @@ export class Settlement {
     this.#parts = parts;
   }
 
-  /** submit_sm_resp with status 0: the carrier took the segment. Its receipt may come from now on. */
+  /** submit_sm_resp with status 0 (SMPP 3.4, 4.4.2): the segment is accepted. Its receipt may come from now on. */
   onAccepted(token: SubmitToken, carrierMessageId: string): DeliveryEvent {
     const { inFlight, segment, attempt } = token;
     this.#answered(token, commandStatus.ESME_ROK);
@@ -73,9 +73,9 @@ export class Settlement {
   }
 
   /**
-   * A refusal after its response timer: the message is `unknown`, and now the carrier says that it did not take it. That
-   * settles the message. Nothing is sent again, here or elsewhere: the record that would bring a lost decision back is
-   * acked, and after `unknown` clients were promised no further copy (decision 61).
+   * A refusal after its response timer: the message was `unknown`, and this refusal settles it. Nothing is sent again,
+   * here or elsewhere: the record that could restore a lost decision is acked, and after `unknown` clients were
+   * promised no further copy (decision 61).
    */
   onLateRefusal({ inFlight, segment, attempt }: SubmitToken, status: number): DeliveryEvent {
     const { onOutcome, clock } = this.#parts;
@@ -83,7 +83,7 @@ export class Settlement {
     this.#countResponse(status);
     const refusal = { status, statusName: error, segment, attempt, mayComeBack: false };
     const outcome = this.#outcomeOf(inFlight, refusal, 'none');
-    // Where another copy was decided, this refusal does not know what becomes of that.
+    // When another copy was sent, this refusal says nothing about it.
     const verdict = inFlight.message.resends === 0 ? ({ action: 'reject' } as const) : outcome;
     onOutcome?.(inFlight, { ...refusal, statusName: `${error}, late` }, verdict);
     this.#coolDown(outcome, error);
@@ -115,7 +115,7 @@ export class Settlement {
   }
 
   #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {
-    // Once the carrier has a part of it, it can go nowhere else.
+    // Once the carrier has a part of it, it cannot move to another.
     const mayLeave = !inFlight.isPartAccepted && inFlight.state !== 'settling' && inFlight.state !== 'resending';
     const alternative = mayLeave ? this.#parts.alternatives.best(inFlight.message) : null;
     const outcome = this.#outcomeOf(inFlight, refusal, alternative?.how ?? 'none');
@@ -131,7 +131,9 @@ export class Settlement {
     return decideOutcome({ status, statusName, category, attempt: message.delays + tries, overrides, alternative });
   }
 
-  /** What a refusal asks for on behalf of the carrier: less of its rate, a rest, or none of our traffic until somebody has looked. */
+  /**
+   * Applies what a refusal asks for on the carrier's behalf: a lower rate, a pause, or a stop until an operator acts.
+   */
   #coolDown(outcome: Outcome, status: string): void {
     const { carrier, pacing, clock } = this.#parts;
     const nowMs = clock.monotonicMs();
@@ -175,12 +177,12 @@ export class Settlement {
     if (inFlight.isOut) return nothing;
     inFlight.endLeaving();
     const candidate = inFlight.isUntouched ? this.#parts.alternatives.best(inFlight.message) : null;
-    // Without a way the carrier has taken a part meanwhile: the rest has to stay with it.
+    // The carrier has accepted a part meanwhile: the rest has to stay with it.
     if (candidate === null) return this.#refused(inFlight, refusal);
     return { do: 'reroute', to: candidate.to, why: refusal.statusName, mayComeBack: refusal.mayComeBack };
   }
 
-  /** No answer came, or the session ended first: whether the carrier took it, nobody knows. */
+  /** No answer came, or the session ended first: it is not known whether the carrier accepted it. */
   onNoAnswer({ inFlight, segment, attempt }: SubmitToken, why: string): Effect {
     inFlight.answered(segment);
     metrics.carrierUnknown.inc({ carrier: this.#parts.carrier.name, category: inFlight.category });
@@ -190,8 +192,8 @@ export class Settlement {
   }
 
   /**
-   * The record's intent was written by an earlier incarnation that left no outcome. Each segment without one is told by
-   * itself: one segment's receipt must not speak for the others.
+   * An earlier incarnation wrote the intent and no outcome. Each segment without one gets its own event: one segment's
+   * receipt must not settle the others.
    */
   onUnresolved(inFlight: InFlightMessage): Effect {
     const { attempt } = inFlight;
@@ -213,20 +215,20 @@ export class Settlement {
   onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): Effect {
     const { completion, whyAvoided, clock } = this.#parts;
     const { attempt } = inFlight;
-    // Why it could not go out in time is what the client wants to know.
+    // Tells the client why it could not be sent in time.
     const reason = status === 'expired' ? (inFlight.lastRefusal ?? whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
     completion.write(inFlight, { ...endOf(inFlight.message, status, error), attempt, atMs: clock.nowMs() });
     return settle;
   }
 
-  /** It came into hours in which its category keeps quiet: it comes back when they end. */
+  /** Quiet hours of its category have begun: it waits until they end. */
   onDeferred(code: string, untilMs: number): Effect {
     const afterMs = Math.max(0, untilMs - this.#parts.clock.nowMs());
     return { do: 'defer', why: code, afterMs, refused: null };
   }
 
-  /** Its ack deadline had passed, and the record came back: it goes on when what is out of it was answered. */
+  /** Its record was redelivered after the ack deadline: it continues when its outstanding segments are answered. */
   onRegained(inFlight: InFlightMessage): Effect {
     if (inFlight.isResendDecided) {
       inFlight.goOnResending();
@@ -236,8 +238,8 @@ export class Settlement {
   }
 
   /**
-   * Its intent is durable but nothing more of it is written now (its ack deadline has passed, or we stop). Published, so
-   * that the next owner sends it instead of taking it for `unknown`.
+   * Its intent is durable but nothing more of it is written now (its ack deadline has passed, or we stop). Published,
+   * so that the next owner sends it instead of taking it for `unknown`.
    */
   onNotWritten(inFlight: InFlightMessage): void {
     const { attempt } = inFlight;

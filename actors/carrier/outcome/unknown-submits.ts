@@ -1,13 +1,13 @@
-// Submits whose outcome nobody knows, segment by segment, findable by what a receipt can still tell about them:
-// recipient and sender. A receipt without a known id settles one only when all that fit are of one message: its
-// segments may stand for each other, because it has ended when each has its receipt; two messages prove nothing.
+// Submits with an unknown outcome, by segment, indexed by what a receipt contains: recipient and sender. A receipt
+// without a known id settles one only when all matches are of one message: its segments are interchangeable, because
+// the message has ended when each has its receipt. Matches of two messages prove nothing.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 
-/** A carrier that has not reported after a day will not. */
+/** After a day no receipt is expected. */
 const rememberedMs = 24 * 3_600_000;
 
 export class UnknownSubmits {
@@ -23,7 +23,7 @@ export class UnknownSubmits {
     this.#byNumbers.set(key, [...others, unknown].slice(-candidatesMax));
   }
 
-  /** A segment of the only message this receipt can be about, or null. `submittedAtMs` is the receipt's submit date. */
+  /** A segment of the only message this receipt can be about, or null. `submittedAtMs`: the receipt's submit date. */
   find(recipient: string, sender: string, submittedAtMs: number | null): DeliveryEvent | null {
     const candidates = (this.#byNumbers.get(keyOf(recipient, sender)) ?? []).filter(
       (each) => submittedAtMs === null || Math.abs(each.atMs - submittedAtMs) < submitDateToleranceMs,
@@ -32,7 +32,7 @@ export class UnknownSubmits {
     return first !== undefined && candidates.every((each) => each.messageId === first.messageId) ? first : null;
   }
 
-  /** This segment is settled, by whatever way: from now on it is nobody's candidate. */
+  /** This segment is settled: no receipt may match it any more. */
   settle(unknown: Submitted): void {
     if (this.#byNumbers.size === 0) return;
     const key = keyOf(unknown.recipient, unknown.sender);
@@ -42,18 +42,18 @@ export class UnknownSubmits {
   }
 }
 
-/** Of two messages with all their segments: more prove nothing either. */
+/** Two messages with all their segments: more prove nothing either. */
 const candidatesMax = 2 * limits.message.segmentsMax;
-/** Receipts carry the submit date in minutes, in a time zone nobody agrees on: half a day covers all of them. */
+/** A receipt's submit date is in minutes without a time zone: this covers all zones. */
 const submitDateToleranceMs = 14 * 3_600_000;
 
-/** Segment 0 is all of a message. Of one that was sent again each copy has its own receipt, and so its own place. */
+/** Segment 0 is all of a message. Each copy of a message sent again has its own receipt, and so its own entry. */
 function isSame(one: Submitted, other: Submitted): boolean {
   if (one.messageId !== other.messageId || one.attempt !== other.attempt) return false;
   return one.segment === other.segment || one.segment === 0 || other.segment === 0;
 }
 
-/** On the wire a number has no plus: a receipt never shows it. */
+/** A number on the wire has no plus sign. */
 function keyOf(recipient: string, sender: string): string {
   return `${recipient}|${sender.replace(/^\+/, '').toLowerCase()}`;
 }

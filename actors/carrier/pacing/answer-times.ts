@@ -1,24 +1,23 @@
-// What one bind's answers tell about when the carrier counted a segment: no later than its answer less the least round
-// trip. Lateness beyond what is usual on this bind tells of a stall, of the peer, of the network or of our own loop, and
-// is believed; answers that always vary tell nothing, and a fixed jitter is allowed for instead. It keeps a handful of
-// numbers and knows nothing of segments.
+// Estimates from one bind's answers when the carrier counted a segment: at the latest its answer time less the least
+// round trip. Lateness beyond what is usual on this bind indicates a stall of the peer, the network or our own loop,
+// and is used; where answers always vary, a fixed jitter is assumed instead.
 
 export class AnswerTimes {
-  /** Least round trips of this stretch and of the one before, so that a path that is no more is forgotten. */
+  /** Least round trips of this period and the one before, so that an old network path is forgotten. */
   #leastNowMs = Number.POSITIVE_INFINITY;
   #leastBeforeMs = Number.POSITIVE_INFINITY;
   #stretchEndMs = Number.NEGATIVE_INFINITY;
   #stretchAnswers = 0;
   #newUntilMs = Number.POSITIVE_INFINITY;
   #firstAnswerMs = Number.POSITIVE_INFINITY;
-  /** Of each tenth of a second that had answers: the mean of its lateness, and of its worst with the mean deviation. */
+  /** Averages over tenths of a second with answers: mean lateness, and worst lateness with its mean deviation, ms. */
   #meanMs = 0;
   #meanWorstMs = 0;
   #deviationMs = 0;
   #tenths = 0;
   #tenth = { segments: 0, sumMs: 0, worstMs: 0, endMs: Number.NEGATIVE_INFINITY };
 
-  /** An answer came at `atMs` to what was written at `writtenAtMs`. */
+  /** An answer came at `atMs` to what was written at `writtenAtMs` (monotonic, ms). */
   add(writtenAtMs: number, atMs: number): void {
     if (atMs >= this.#stretchEndMs && this.#stretchAnswers >= stretchAnswersLeast) {
       this.#leastBeforeMs = this.#leastNowMs;
@@ -35,16 +34,16 @@ export class AnswerTimes {
   }
 
   /**
-   * When a segment was counted at the latest, which was written at `writtenAtMs` and is proven counted by an answer at
-   * `atMs`. In doubt whatever is proven is believed, and it is no sooner than the fixed jitter after it was written.
+   * When a segment written at `writtenAtMs`, proven counted by an answer at `atMs`, was counted at the latest: never
+   * sooner than the fixed jitter after it was written. In doubt what is proven is used.
    */
   countedByMs(writtenAtMs: number, atMs: number, isDistrusted: boolean): number {
     const tookMs = atMs - writtenAtMs;
     const provenMs = Math.max(0, tookMs - this.#leastMs);
     this.#learn(provenMs, atMs);
-    // At first the least round trip is that of a beginning: slow. Then all of an answer's time may have been the way there.
+    // At first the least round trip may be too high: all of an answer's time may have been the way there.
     if (this.#isNew(atMs)) {
-      // Before the first answer nothing told whether the carrier stood still.
+      // Before the first answer nothing shows whether the carrier stood still.
       const mostMs = writtenAtMs < this.#firstAnswerMs ? firstMostMs : newMostMs;
       return writtenAtMs + Math.max(jitterMs, provenMs + slackMs, Math.min(tookMs, mostMs));
     }
@@ -53,7 +52,7 @@ export class AnswerTimes {
     return writtenAtMs + (isDistrusted ? Math.max(latenessMs, jitterMs) : latenessMs);
   }
 
-  /** What was written then should have been answered by now: silence tells of a stall. */
+  /** What was written then should have been answered by now: a stall. */
   isOverdue(writtenAtMs: number, nowMs: number): boolean {
     return nowMs - writtenAtMs > this.#leastMs + Math.max(jitterMs, this.#usualMs);
   }
@@ -62,7 +61,7 @@ export class AnswerTimes {
     return Math.min(this.#leastNowMs, this.#leastBeforeMs);
   }
 
-  /** Too few answers yet to tell what is usual. */
+  /** Too few answers yet to know what is usual. */
   #isNew(nowMs: number): boolean {
     return this.#tenths < tenthsToKnow || nowMs < this.#newUntilMs;
   }
@@ -73,7 +72,7 @@ export class AnswerTimes {
 
   #learn(provenMs: number, atMs: number): void {
     const tenth = this.#tenth;
-    // A stall must not pass for a habit: what is far out counts as just beyond the usual.
+    // A stall must not become usual: an outlier counts as just beyond the usual.
     const countsMs = this.#isNew(atMs) ? provenMs : Math.min(provenMs, this.#usualMs + 1);
     tenth.segments += 1;
     tenth.sumMs += countsMs;
@@ -91,20 +90,20 @@ export class AnswerTimes {
   }
 }
 
-/** Segments that left a second apart may arrive this much closer, when nothing better is known. */
+/** Assumed jitter, ms: segments that left a second apart may arrive this much closer. */
 export const jitterMs = 25;
-/** Two clocks, a least round trip not seen yet, a carrier that gets to a bind's segments not quite in their order. */
+/** Allows for two clocks, a least round trip not seen yet, and a carrier that slightly reorders a bind's segments. */
 const slackMs = 5;
-/** Answers that on average prove no more lateness than this are believed each by itself. */
+/** When the average proven lateness is at most this, each answer is used by itself. */
 const trustMs = jitterMs;
-/** Trust is lost, and won back, over some twelve seconds of answers: a few overloaded seconds are no reason, a habit is. */
+/** Trust changes over some twelve seconds of answers: a few overloaded seconds do not change it. */
 const trustGain = 1 / 128;
 const stretchMs = 10_000;
 const stretchAnswersLeast = 20;
 const tenthMs = 100;
 const tenthsToKnow = 5;
 const newForMs = 2_000;
-/** A carrier that always answers slowly must not pay for all of it. */
+/** Bounds what a carrier that always answers slowly costs. */
 const newMostMs = 250;
 const firstMostMs = 2_000;
 const deviations = 6;

@@ -1,7 +1,7 @@
-// Pacing to the carrier's contract, in segments. Messages are chosen at an even rate just under it, and what a late timer
-// cost is made up for. PDUs are written as soon as no second of the carrier's own count can hold more than the contract
-// (sliding-window.ts): also when intents come back in a burst, after an idle night or a stalled event loop. When the
-// carrier says "too fast", the rate falls (throttle-backoff.ts). It never decides which message goes.
+// Paces to the carrier's contract, in segments. Messages are chosen at an even rate just under it, and the loss of a
+// late timer is made up. PDUs are written when no second of the carrier's own count can exceed the contract
+// (sliding-window.ts), also when intents return in a burst or after a stalled event loop. When the carrier throttles,
+// the rate falls (throttle-backoff.ts).
 import type { Pace } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { SlidingWindow } from './sliding-window.ts';
@@ -10,31 +10,30 @@ import { ThrottleBackoff } from './throttle-backoff.ts';
 /** All times are monotonic. */
 export type Pacing = {
   /**
-   * Takes the tokens of `segments` when they are due; false otherwise. `chosen` have theirs and are not written yet, and
-   * `kept` more must find room after them.
+   * Takes the tokens of `segments` when they are due; false otherwise. `chosen` segments have theirs and are not
+   * written yet, and `kept` more must fit after them.
    */
   take(segments: number, nowMs: number, chosen: number, kept?: number): boolean;
-  /** How long until `segments` may be taken; 0 says that take() will grant them. */
+  /** How long until `segments` may be taken, ms; 0: take() will grant them. */
   waitMs(segments: number, nowMs: number, chosen: number, kept?: number): number;
-  /** The smoothed time from a token to a PDU that may be written, in milliseconds. */
+  /** Reports a time from token to writable PDU, which is smoothed, ms. */
   intentTook(tookMs: number): void;
-  /** How long until a PDU of `segments` may be written; 0 says now. */
+  /** How long until a PDU of `segments` may be written, ms; 0: now. */
   writeWaitMs(segments: number, nowMs: number): number;
-  /** It was written to a bind. Gives the number under which its answer is told. */
+  /** It was written to a bind. Returns the number that its answer is reported with. */
   written(segments: number, bind: number, nowMs: number): number;
-  /** The carrier answered it. */
   answered(pdu: WrittenPdu, nowMs: number): void;
-  /** Nobody will answer it any more. */
+  /** No answer will come. */
   unanswered(pdu: WrittenPdu, nowMs: number): void;
-  /** Nothing goes before this moment: what a throttled carrier asks for. */
+  /** Sends nothing before this moment: after a refusal that asks for a pause. */
   pauseUntil(atMs: number): void;
-  /** The carrier was throttled or full: `by` is what it said. */
+  /** The carrier throttled; `by`: the status it answered. */
   slowDown(nowMs: number, by?: string): void;
-  /** Segments chosen per second right now, the contract's own share included. */
+  /** Segments chosen per second now, including the contract's share. */
   ratePerS(nowMs: number): number;
-  /** The same beside the contract, and what slowed it; empty while it goes at its whole rate. */
+  /** The same beside the contract, and what lowered it; empty at the whole rate. */
   pace(nowMs: number): Pace;
-  /** Another contract from now on: a share of one need not be whole, and 0 lets nothing go. */
+  /** Changes the contract: a share of one need not be whole, and 0 sends nothing. */
   setContract(segmentsPerSecond: number): void;
 };
 
@@ -42,13 +41,13 @@ export type WrittenPdu = { readonly number: number; readonly bind: number; reado
 
 /** The rate messages are chosen at; the rest is for making up. */
 export const shareOfContract = 0.99;
-/** Lost time that is made up for: late timers, collections, a bus that took its time. What a longer stall cost is lost. */
+/** How much lost time is made up (late timers, garbage collection, a slow bus), ms. A longer stall is lost. */
 const madeUpMs = 200;
-/** What comes at once is written at this rate, but for as much as a late timer gathers. */
+/** A burst is written at this rate, beyond what a late timer accumulates. */
 const spreadShare = 1.25;
 const lumpMs = 20;
 
-/** What the contract allows: segments per second over all its binds. */
+/** The contract: segments per second over all its binds. */
 export function contractOf({ tps, tpsScope, binds }: Pick<CarrierConfig, 'tps' | 'tpsScope' | 'binds'>): number {
   if (tpsScope !== 'bind') return tps;
   return tps * binds.filter((bind) => bind.type !== 'receiver').reduce((sum, bind) => sum + bind.count, 0);
@@ -59,13 +58,13 @@ export function pacing(segmentsPerSecond: number): Pacing {
   const slow = new ThrottleBackoff(segmentsPerSecond * shareOfContract);
   const lead = leadTime();
   let contract = segmentsPerSecond;
-  // When the next one is due, as GCRA's theoretical arrival times: to be chosen, and to be written.
+  // When the next one is due to be chosen and to be written: GCRA's theoretical arrival times.
   let chooseAtMs = Number.NEGATIVE_INFINITY;
   let writeAtMs = Number.NEGATIVE_INFINITY;
 
   const spreadMs = (segments: number) => (segments * 1_000) / (contract * spreadShare);
 
-  /** Not so early that it would have to wait for its PDUs, with later and more urgent ones behind it. */
+  /** Not so early that its PDUs would have to wait, ahead of later and more urgent ones. */
   function dueAtMs(segments: number, nowMs: number, chosen: number, kept: number): number {
     if (contract === 0) return Number.POSITIVE_INFINITY;
     const writtenAtMs = Math.max(
@@ -115,7 +114,7 @@ export function pacing(segmentsPerSecond: number): Pacing {
 const leadMostMs = 100;
 const leadGain = 1 / 32;
 
-/** How long an intent takes to be durable, at most as a rule: so much before its PDU may go, a message is chosen. */
+/** How long before its PDU is due a message is chosen: the usual upper bound of an intent's time to become durable. */
 function leadTime() {
   let meanMs = 5;
   let deviationMs = 0;

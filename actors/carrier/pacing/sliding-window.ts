@@ -1,24 +1,23 @@
-// Which segments the carrier may count into the present second, as many as the contract allows in one: what its own
-// counter sees, wherever its second begins. A segment is counted when the carrier gets to it, not when we write it, so
-// each stands for the latest moment at which it can have been counted: allowed for at first, proven by the answer to it
-// or to a later one on its bind. It says when there is room again and knows nothing of rates.
+// A sliding window of one second over the segments that the carrier may have counted, wherever its own second begins.
+// The carrier counts a segment when it processes it, so each entry is the latest time at which that can have happened:
+// assumed at first, then proven by its answer or by a later one on the same bind.
 import { AnswerTimes, jitterMs } from './answer-times.ts';
 
 export class SlidingWindow {
-  // Rings by a segment's number, as long as the contract is wide.
+  // Ring buffers by segment number, as long as the contract is wide.
   #writtenAtMs: Float64Array;
   #bindOf: Uint16Array;
   /** The number of the next one on the same bind, or none. */
   #nextOnBind: Float64Array;
-  /** When it was counted at the latest; `unproven` until an answer tells. */
+  /** When it was counted at the latest; `unproven` until an answer shows it. */
   #countedByMs: Float64Array;
-  /** The number of the next segment; they go up for ever. */
+  /** The number of the next segment; it only grows. */
   #next = 0;
-  /** When everything the rings no longer hold was counted at the latest. */
+  /** When the last entry that left the rings was counted at the latest. */
   #formerMs = Number.NEGATIVE_INFINITY;
   #secondMs: number;
   #distrustedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When the latest of all that were answered was written: up to a while ago, and with those answers since. */
+  /** When the latest answered segment was written: up to a while ago, and including answers since. */
   #answeredMs = Number.NEGATIVE_INFINITY;
   #freshlyAnsweredMs = Number.NEGATIVE_INFINITY;
   #freshSinceMs = Number.NEGATIVE_INFINITY;
@@ -34,8 +33,8 @@ export class SlidingWindow {
   }
 
   /**
-   * From when on (monotonic) `segments` more are within the contract, after `ahead` others that go first; more than it
-   * allows at all count as all of it. While the oldest's answer is overdue that is a second from now, again and again.
+   * From when on (monotonic) `segments` more are within the contract, after `ahead` others; more than the contract
+   * counts as all of it. While the oldest's answer is overdue, always a second from now.
    */
   availableAtMs(segments: number, nowMs: number, ahead = 0): number {
     const size = this.#countedByMs.length;
@@ -47,7 +46,7 @@ export class SlidingWindow {
     return latestMs + this.#secondMs;
   }
 
-  /** A PDU of `segments` was written to a bind. Gives the number under which its answer is told. */
+  /** A PDU of `segments` was written to a bind. Returns the number that its answer is reported with. */
   written(segments: number, bind: number, nowMs: number): number {
     const size = this.#countedByMs.length;
     for (let left = Math.min(segments, size); left > 0; left -= 1) this.#add(bind, nowMs);
@@ -71,7 +70,7 @@ export class SlidingWindow {
     }
   }
 
-  /** No answer will come any more: counted by now, if at all. */
+  /** No answer will come: counted by now, if at all. */
   unanswered(number: number, bind: number, nowMs: number): void {
     const on = this.#bindAt(bind);
     while (on.first <= number) {
@@ -81,12 +80,12 @@ export class SlidingWindow {
     }
   }
 
-  /** The carrier counted otherwise than we believed: for a while the fixed jitter is the least that is allowed for. */
+  /** The carrier counted differently from the estimate: for a while at least the fixed jitter is assumed. */
   distrust(nowMs: number): void {
     this.#distrustedUntilMs = nowMs + distrustMs;
   }
 
-  /** Another contract; what went still counts. */
+  /** Changes the contract; segments already sent still count. */
   resize(segmentsPerSecond: number): void {
     this.#secondMs = secondFor(segmentsPerSecond);
     const size = sizeFor(segmentsPerSecond);
@@ -124,7 +123,7 @@ export class SlidingWindow {
     this.#next += 1;
   }
 
-  /** The oldest leaves the rings: all later ones have to wait for it all the same. */
+  /** The oldest leaves the rings; later ones still have to wait for it. */
   #forget(at: number, nowMs: number): void {
     this.#formerMs = Math.max(this.#formerMs, this.#latestMs(at, nowMs));
     if (this.#countedByMs[at] !== unproven) return;
@@ -137,8 +136,8 @@ export class SlidingWindow {
     const writtenAtMs = this.#writtenAtMs[at] as number;
     const { times } = this.#bindAt(this.#bindOf[at] as number);
     if (!times.isOverdue(writtenAtMs, nowMs)) return writtenAtMs + jitterMs;
-    // One bind alone is silent: the carrier is not, and what the others could send must not wait for it for long.
-    // A carrier that wakes answers one bind before the other: what came just now does not tell.
+    // Only one bind is silent: the carrier is alive, and the other binds must not wait long for it. A carrier that
+    // recovers answers one bind before the other: the most recent answers do not count.
     const isFreshOld = nowMs - this.#freshSinceMs >= 2 * wakingMs;
     const answeredMs = isFreshOld ? this.#freshlyAnsweredMs : this.#answeredMs;
     const isAlone = answeredMs - writtenAtMs > aloneMs;
@@ -150,7 +149,7 @@ export class SlidingWindow {
   }
 }
 
-/** Of one bind: what its answers told, and its segments that are written and not proven counted, oldest first. */
+/** Per bind: its answer times, and its segments that are written and not proven counted, oldest first. */
 type Bind = { readonly times: AnswerTimes; first: number; last: number };
 
 const none = Number.POSITIVE_INFINITY;
@@ -158,11 +157,11 @@ const unproven = Number.POSITIVE_INFINITY;
 const distrustMs = 60_000;
 const aloneMs = 500;
 const wakingMs = 100;
-/** Long enough for a lost packet to be sent again. */
+/** Long enough for a lost packet to be retransmitted. */
 const aloneHeldMs = 1_500;
 
 function sizeFor(segmentsPerSecond: number): number {
-  // A share of a contract need not be whole; what the shares have in one second together must not be more.
+  // Rounded down: the shares in one second together must not exceed the contract.
   return Math.max(1, Math.floor(segmentsPerSecond));
 }
 

@@ -1,6 +1,6 @@
-// How fast a carrier that says "too fast" is sent: a cut in proportion to the share of answers that say so, and a
-// twentieth of the contract back for every second without. One complaint among thousands costs a fiftieth, a burst of
-// them half. It knows rates and complaints, and neither segments nor when the next one is due.
+// The rate for a carrier that throttles (ESME_RTHROTTLED, ESME_RMSGQFUL): cut in proportion to the share of throttled
+// answers, and raised by a twentieth of the contract for every second without. One among thousands costs a fiftieth, a
+// burst of them half.
 
 export class ThrottleBackoff {
   #fullPerS: number;
@@ -28,12 +28,12 @@ export class ThrottleBackoff {
     return this.#fullPerS;
   }
 
-  /** What the carrier said when it was last too fast for it; empty at the whole rate. */
+  /** The carrier's last throttling status; empty at the whole rate. */
   by(nowMs: number): string {
     return this.ratePerS(nowMs) < this.#fullPerS ? (this.#cut?.by ?? '') : '';
   }
 
-  /** The carrier answered a submit, whatever it said. */
+  /** The carrier answered a submit, with any status. */
   answered(nowMs: number): void {
     if (nowMs >= this.#secondEndMs) {
       this.#answersBefore = nowMs < this.#secondEndMs + 1_000 ? this.#answersNow : 0;
@@ -43,7 +43,7 @@ export class ThrottleBackoff {
     this.#answersNow += 1;
   }
 
-  /** The carrier was throttled or full. What comes within a second is one complaint, and cuts the deeper the more it is. */
+  /** The carrier throttled. Throttled answers within a second are one cut, the deeper the more there are. */
   onThrottled(nowMs: number, by = ''): void {
     if (this.#cut === null || nowMs - this.#cut.atMs >= throttledMs) {
       const beforePerS = this.ratePerS(nowMs);
@@ -73,11 +73,11 @@ type Cut = {
   by: string;
 };
 
-/** What was in flight when the first complaint came may complain too. */
+/** What was in flight at the first throttled answer may be throttled too. */
 const throttledMs = 1_000;
 const cutMost = 0.5;
 const cutLeast = 0.02;
-/** Who is refused a tenth sends a tenth too much, and then some: cutting less would stay at the edge. */
+/** A carrier that refuses a tenth gets a tenth too much: cutting by more leaves the edge. */
 const cutPerShare = 2;
 const recoveryShare = 0.05;
 const floorPerS = 1;

@@ -1,19 +1,19 @@
-// Tells in the log that a carrier takes clearly less than its contract says, once for as long as it does: complaints come
-// and go by the second, a contract that is wrong stays. It slows nothing itself.
+// Logs once that a carrier accepts clearly less than its contract, for as long as it does: single throttled seconds
+// pass, a wrong contract stays. It does not lower the rate.
 import type { Pace } from '../../../cluster/operator-commands/contract.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 
 export class ThrottlingEpisode {
   readonly #carrier: string;
-  /** At its whole rate since then; null while no spell is told of. */
+  /** At its whole rate since then; null while no episode is logged. */
   #wholeSinceMs: number | null = null;
 
   constructor(carrier: string) {
     this.#carrier = carrier;
   }
 
-  /** Every second. Gives what was told. */
+  /** Called every second. Returns what was logged. */
   look({ perS, ofPerS, slowedBy }: Pace, nowMs: number): 'began' | 'ended' | null {
     const { slowedShare, slowedEndMs } = limits.carrierHealth;
     const carrier = this.#carrier;

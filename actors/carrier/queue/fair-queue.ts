@@ -1,10 +1,9 @@
-// One lane, shared fairly: accounts take turns by weight, and what a turn costs is counted in segments, because that is
-// what a carrier's contract counts. Start-time fair queueing: each account has a place on one line of work done, a
-// segment moves it on by 1 / weight, and who is furthest behind is next. So shares are in proportion to weights
-// however long the messages are, and however much one account has waiting, another's next message waits for at most
-// what the others may send in the meantime. Inside an account first come, first served. What leaves without its turn is
-// out at once: behind a head that can go nowhere it would otherwise take up room for ever. It is bounded twice, and
-// never decides between lanes.
+// One lane with weighted fair sharing between accounts: start-time fair queueing, with segments as cost, because a
+// carrier's contract counts segments. Each account has a virtual time that a segment advances by 1 / weight; the lowest
+// is next. So shares are in proportion to weights however long the messages are, and an account's next message waits at
+// most for what the others may send meanwhile. Inside an account first come, first served. A message that leaves
+// without its turn is removed at once: otherwise it would take up capacity behind a head that cannot be sent. Items and
+// accounts are bounded.
 import { MinHeap } from '../../../platform/min-heap.ts';
 import type { Entry, Share, Turned } from '../in-flight/queue-place.ts';
 
@@ -13,16 +12,18 @@ export class FairQueue<T extends Turned> {
   readonly #accountsMax: number;
   readonly #weightOf: (accountId: string) => number;
   readonly #shares = new Map<string, Share<T>>();
-  /** The accounts that have something waiting; the one furthest behind has the turn. */
+  /** The accounts with waiting messages, ordered by virtual time. */
   readonly #turns = new MinHeap<Share<T>>(isBefore);
-  /** How far those have come who wait for nothing now but are ahead of the line: emptying a queue is no way to the front. */
+  /**
+   * Virtual times of accounts that wait for nothing but are ahead of the lane's: emptying a queue gives no advantage.
+   */
   readonly #ahead = new Map<string, number>();
-  /** The place of what was served last. */
+  /** The virtual time of the last served. */
   #lineAt = 0;
   #size = 0;
   #arrivals = 0;
 
-  /** Beyond `accountsMax` accounts the rest share one turn: fair to nobody in it, but bounded. */
+  /** Beyond `accountsMax` accounts the rest share one turn: not fair among them, but bounded. */
   constructor(capacity: number, accountsMax: number, weightOf: (accountId: string) => number = () => 1) {
     this.#capacity = capacity;
     this.#accountsMax = accountsMax;
@@ -33,7 +34,7 @@ export class FairQueue<T extends Turned> {
     return this.#size;
   }
 
-  /** Accounts that have something waiting. */
+  /** Accounts with waiting messages. */
   get accounts(): number {
     return this.#shares.size;
   }
@@ -42,7 +43,7 @@ export class FairQueue<T extends Turned> {
     return this.#shares.get(accountId)?.size ?? 0;
   }
 
-  /** False when it is full. What waits already keeps its place. */
+  /** False when it is full; waiting items keep their place. */
   push(item: T): boolean {
     if (item.place !== null) return true;
     if (this.#size === this.#capacity) return false;
@@ -57,7 +58,7 @@ export class FairQueue<T extends Turned> {
     return true;
   }
 
-  /** Whose turn it is; the same answer until shift(), push() or remove(). */
+  /** The next item; the same until shift(), push() or remove(). */
   peek(): T | undefined {
     return this.#turns.first?.first?.item;
   }
@@ -75,7 +76,7 @@ export class FairQueue<T extends Turned> {
     return entry.item;
   }
 
-  /** It leaves without its turn, and so costs its account none. One that does not wait here changes nothing. */
+  /** It leaves without its turn, which costs its account nothing. An item that does not wait here changes nothing. */
   remove(item: T): void {
     const entry = item.place as Entry<T> | null;
     if (entry === null) return;
@@ -99,12 +100,11 @@ export class FairQueue<T extends Turned> {
     this.#turns.remove(share);
     this.#shares.delete(share.account);
     if (this.#size === 0) {
-      // Nobody waits: nobody is ahead of anybody.
       this.#ahead.clear();
       this.#lineAt = 0;
       return;
     }
-    // It left without its turn, and is ahead of nobody.
+    // It left without its turn, and its account is not ahead.
     if (share.at <= this.#lineAt) return;
     this.#ahead.set(share.account, share.at);
     if (this.#ahead.size <= this.#accountsMax) return;

@@ -1,7 +1,6 @@
-// The messages a carrier holds and has not begun to send, in three lanes. The next one is chosen when a token
-// is granted, not before: an OTP that came last still goes first, and inside a lane accounts take turns by weight. The lanes
-// are bounded by the consumers' prefetch; a lane that is full means the bound was broken, and the record is left to
-// be delivered again.
+// A carrier's messages that it has not begun to send, in three lanes. The next one is chosen when a token is granted:
+// an OTP that came last still goes first, and inside a lane accounts take turns by weight. The consumers' prefetch
+// bounds the lanes; a full lane means that this bound was broken, and the record is left to be redelivered.
 import { type Category, categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Turned } from '../in-flight/queue-place.ts';
@@ -10,7 +9,7 @@ import { FairQueue } from './fair-queue.ts';
 export class Lanes<T extends Turned & { readonly category: Category }> {
   readonly #queues: Readonly<Record<Category, FairQueue<T>>>;
 
-  /** `weightOf`: an account's share of a lane, beside the others that wait in it. */
+  /** `weightOf`: an account's weight in a lane. */
   constructor(
     capacityPerLane: number,
     accountsMax: number = limits.carrier.laneAccountsMax,
@@ -28,7 +27,7 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
     return this.#queues[item.category].push(item);
   }
 
-  /** It leaves its lane without having had its turn. One that is in none changes nothing. */
+  /** It leaves its lane without its turn. An item that is in none changes nothing. */
   remove(item: T): void {
     this.#queues[item.category].remove(item);
   }
@@ -42,7 +41,7 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
     return undefined;
   }
 
-  /** What next() will give, unless something of a higher lane comes before. */
+  /** What next() will return, unless an item enters a higher lane before. */
   peek(): T | undefined {
     for (const category of categories) {
       const item = this.#queues[category].peek();
@@ -55,12 +54,12 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
     return this.#queues[category].size;
   }
 
-  /** What one account has waiting in one lane. */
+  /** How many messages of one account wait in one lane. */
   waitingOf(category: Category, accountId: string): number {
     return this.#queues[category].waitingOf(accountId);
   }
 
-  /** How many accounts have something waiting in it. */
+  /** How many accounts have waiting messages in it. */
   accounts(category: Category): number {
     return this.#queues[category].accounts;
   }
@@ -71,8 +70,8 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
 }
 
 /**
- * Window slots promotional messages may not take, of `windowPdus` in all: what else comes finds room at once, and not
- * after an answer of a slow carrier. A tenth, at least two, but never so many that a narrow window would let none go.
+ * Window slots, of `windowPdus` in all, that promotional messages leave free, so that others need not wait for an
+ * answer of a slow carrier. A tenth, at least two, but never so many that a narrow window admits none.
  */
 export function slotsReservedFor(category: Category, windowPdus: number): number {
   if (category !== 'promotional') return 0;
@@ -80,9 +79,9 @@ export function slotsReservedFor(category: Category, windowPdus: number): number
 }
 
 /**
- * Of the segments of a second, as many a message leaves to others: whatever came late into the second before, and so
- * comes late into this one, they find room at once. Promotional messages leave a fiftieth; what has a backlog of its own
- * account behind it a hundredth, which even sending does not use anyway.
+ * Segments of a second that a message leaves free: messages that came late into the second before, and so into this
+ * one, find capacity at once. Promotional messages leave a fiftieth; a message of an account with a backlog a
+ * hundredth, which even sending does not use anyway.
  */
 export function tokensReservedFor(category: Category, ratePerS: number, waitingOfAccount: number): number {
   if (category === 'promotional') return Math.floor(ratePerS / 50);
@@ -90,8 +89,8 @@ export function tokensReservedFor(category: Category, ratePerS: number, waitingO
 }
 
 /**
- * What one account may have waiting in a lane before what else it brings is moved to overflow: two windows if it is alone, its
- * part of them beside others. So the records of those who bring little always find room in the prefetch of their shard.
+ * How much one account may have waiting in a lane before its excess is moved to overflow: two windows if it is alone,
+ * its part of them beside others. So the records of small accounts always fit into the prefetch of their shard.
  */
 export function reservedInLane(windowPdus: number, accounts: number): number {
   const { reservedMin, reservedMax, reservedOfOneMin } = limits.overflow;

@@ -1,5 +1,5 @@
-// The messages this carrier holds: every one that was taken from its stream and not acked or given back, by the key of its
-// record. Whoever ends a message, gives it back or puts it into its lane does it here. It decides nothing about one.
+// The carrier's messages in flight, by record key: taken from their streams and not acked or given back. Settling,
+// giving back and queueing a message all go through this class.
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { OwnUnfinished } from '../deduplication/own-unfinished.ts';
@@ -17,7 +17,7 @@ export class MessagesInFlight {
     this.#own = new OwnUnfinished(clock);
   }
 
-  /** `onQueued` is called for each message that has come into its lane. */
+  /** `onQueued` is called for each message that has entered its lane. */
   listen(onQueued: (inFlight: InFlightMessage) => void): void {
     this.#onQueued = onQueued;
   }
@@ -26,7 +26,7 @@ export class MessagesInFlight {
     return this.#byKey.size;
   }
 
-  /** In the order they came. */
+  /** In the order of arrival. */
   all(): Iterable<InFlightMessage> {
     return this.#byKey.values();
   }
@@ -46,12 +46,12 @@ export class MessagesInFlight {
     this.#onQueued(inFlight);
   }
 
-  /** A message that was refused for a moment goes back to its lane, unless it is held no more. */
+  /** Returns a message to its lane after a short wait, unless it is no longer in flight. */
   tryAgain(inFlight: InFlightMessage): void {
     if (this.#byKey.get(inFlight.key) === inFlight) this.queue(inFlight);
   }
 
-  /** The message is settled and acked, or left to another node: forget it. */
+  /** The message is settled and acked, or left to another node: forgets it. */
   release(inFlight: InFlightMessage): void {
     inFlight.release();
     this.#byKey.delete(inFlight.key);
@@ -59,33 +59,34 @@ export class MessagesInFlight {
     this.#own.released(inFlight);
   }
 
-  /** Gives a record back to its stream, for another try in `delayMs` (at most a second). */
+  /** Naks a record: it is redelivered after `delayMs` (at most a second). */
   giveBack(inFlight: InFlightMessage, delayMs: number): void {
     this.release(inFlight);
     inFlight.record.nak(Math.min(delayMs, limits.bus.nakDelayMsMax));
   }
 
-  /** Gives back what was not begun: another node can send it, and we cannot. */
+  /** Gives back what was not begun: another node can send it, and this one cannot. */
   handBack(): void {
     for (const inFlight of this.#byKey.values()) if (isUnbegun(inFlight)) this.giveBack(inFlight, 0);
   }
 
-  /** Others have long been given what was not begun here: a nak would only take it from them. */
+  /** What was not begun is redelivered after its ack wait: a nak now would revoke the new owner's delivery. */
   letGo(): void {
     for (const inFlight of this.#byKey.values()) if (isUnbegun(inFlight)) this.release(inFlight);
   }
 
-  /** A record came again whose open intent is our own, and we hold it no more. True when we shall never tell more about it. */
+  /**
+   * A redelivered record has an open intent of our own, not in flight here. True when no more events of it will follow.
+   */
   isLeft(key: string): boolean {
     return this.#own.isLeft(key);
   }
 
-  /** Now and then. */
   forget(): void {
     this.#own.forget();
   }
 
-  /** We stop: what waits goes back at once, and nothing happens by itself any more. */
+  /** The actor stops: naks what waits and cancels all timers. */
   close(): void {
     for (const inFlight of this.#byKey.values()) {
       inFlight.stopTimer();

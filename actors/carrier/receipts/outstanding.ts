@@ -18,36 +18,36 @@ export type IdForm = IdReading | 'auto';
 
 export type Match =
   | { readonly repeated: false; readonly submitted: Submitted }
-  /** Its receipt was here before. */
+  /** Its receipt arrived before. */
   | { readonly repeated: true };
 
 const allReadings: readonly IdReading[] = ['raw', 'hex', 'decimal'];
 /** After the first receipt a segment is remembered this long, to recognise the second as a repeat. */
 const settledSpanMs = 60_000;
-/** So many matches that only one reading gives, all in the same one: from then on the others are tried no more. */
+/** After this many matches that only one and the same reading gives, the others are dropped. */
 const provenMatches = 20;
-/** Messages in a row that fit in a dropped reading only: the carrier has changed how it writes ids. */
+/** After this many consecutive messages that match only in a dropped reading, the carrier has changed its ids. */
 const changedMatches = 3;
 
 export class Outstanding {
   readonly #form: IdForm;
-  /** The place of each in the store. */
+  /** The position of each in the store. */
   readonly #waiting = new Map<string, number>();
   readonly #store: SubmitStore;
-  /** Whose receipt was here: the recipient. */
+  /** The recipients of segments whose receipt arrived. */
   readonly #settled: RotatingMap<string, string>;
   readonly #onLearnt: (reading: IdReading) => void;
   #readings: IdReading[];
   /** Matches that only this reading gives. */
   readonly #proof: Record<IdReading, number> = { raw: 0, hex: 0, decimal: 0 };
   #dropped: IdReading[] = [];
-  /** Still finding out which readings this carrier needs. */
+  /** It is not known yet which readings this carrier needs. */
   #isLearning: boolean;
-  /** Ids that fitted in a dropped reading only, since one last fitted in another. */
+  /** Ids that matched only in a dropped reading since the last that matched in another. */
   readonly #otherwise = new Set<string>();
   #learnt: IdReading | null = null;
 
-  /** `onLearnt`: receipts' ids matched in another reading than the one before; the first match tells it too. */
+  /** `onLearnt` is called for the first match, and when receipt ids match in another reading than before. */
   constructor(form: IdForm, clock: Clock = systemClock, onLearnt: (reading: IdReading) => void = () => {}) {
     this.#form = form;
     this.#isLearning = form === 'auto';
@@ -64,17 +64,17 @@ export class Outstanding {
     return this.#waiting.size;
   }
 
-  /** Octets that hold what waits; the ids it is found by come on top. */
+  /** Octets of the stored segments; the index of ids comes on top. */
   get bytes(): number {
     return this.#store.bytes;
   }
 
-  /** The reading of receipt ids that worked last: what `receipt_id: auto` has learnt. Null before the first match. */
+  /** The last successful reading of receipt ids: what `receipt_id: auto` has learnt. Null before the first match. */
   get learnt(): IdReading | null {
     return this.#learnt;
   }
 
-  /** Remembers a submitted segment until its receipt; the oldest go first when there are too many. */
+  /** Stores a submitted segment until its receipt; the oldest are dropped when there are too many. */
   add(submitted: Submitted): void {
     if (submitted.carrierMessageId === null) return;
     const key = canonical(submitted.carrierMessageId);
@@ -86,8 +86,8 @@ export class Outstanding {
   }
 
   /**
-   * The submit a receipt is about. `recipient` in E.164, or null when the receipt does not name it; `swapped` is the
-   * number on its other side.
+   * The submit a receipt is about. `recipient` in E.164, or null when the receipt does not name it; `swapped`: the
+   * receipt's other address.
    */
   find(receiptId: string, recipient: string | null, swapped: string | null = null): Match | null {
     for (const [at, reading] of this.#readings.entries()) {
@@ -106,8 +106,8 @@ export class Outstanding {
   }
 
   /**
-   * Whether an id that `find` does not find names a submit to this recipient in a reading that is tried no more. It
-   * settles nothing: a few such ids of different messages in a row, and all readings are tried again.
+   * Whether an id that `find` does not find matches a submit to this recipient in a dropped reading. This settles
+   * nothing, but after a few such ids of different messages in a row all readings are tried again.
    */
   fitsOtherwise(receiptId: string, recipient: string | null, swapped: string | null = null): boolean {
     const fits = this.#dropped.some((reading) => this.#matchIn(reading, receiptId, recipient, swapped) !== null);
@@ -117,7 +117,7 @@ export class Outstanding {
     return true;
   }
 
-  /** The canonical ids a receipt's id may stand for, likeliest first: what to ask the event store for. */
+  /** The canonical ids that a receipt's id may stand for, likeliest first: for a query of the event store. */
   candidates(receiptId: string): string[] {
     return [...new Set(this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null))];
   }
@@ -129,7 +129,7 @@ export class Outstanding {
     this.#settled.set(key, recipient);
   }
 
-  /** Whose message has this id, as receipts are read by now: what a receipt that found nothing is compared with. */
+  /** The recipient of the message with this id in the readings in use: compared with a receipt that matched nothing. */
   recipientOf(receiptId: string): string | null {
     for (const reading of this.#learnt === null ? this.#readings : [this.#learnt]) {
       const key = readAs(receiptId, reading);
@@ -147,7 +147,7 @@ export class Outstanding {
     this.#proof[by] += 1;
     if (this.#proof[by] < provenMatches) return;
     this.#isLearning = false;
-    // One that was needed before is kept: such a carrier mixes two systems.
+    // A reading that was needed before is kept: such a carrier mixes two systems.
     this.#dropped = this.#readings.filter((each) => this.#proof[each] === 0);
     this.#readings = this.#readings.filter((each) => this.#proof[each] > 0);
   }

@@ -1,5 +1,5 @@
-// Where receipts without a match wait: LATER, then back to this carrier over INBOUND for another look. A
-// parked receipt is small and holds no text of the message.
+// Parks receipts without a match in LATER; they return to this carrier over INBOUND and are matched again. A parked
+// receipt holds no text of the message.
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
@@ -24,7 +24,7 @@ export type ParkingParts = {
 
 const encoder = new TextEncoder();
 
-/** Parks one receipt; `done(true)` when LATER holds it. */
+/** Parks one receipt; `done(true)` when it is durable in LATER. */
 export function parkReceipt(
   parts: ParkingParts,
   receipt: KnownReceipt,
@@ -35,8 +35,7 @@ export function parkReceipt(
   const { publisher, carrier, clock } = parts;
   const content: ParkedReceipt = { kind: 'receipt', receipt, ...parked };
   const nowMs = clock.nowMs();
-  // Carriers use an id again: only with the recipient it names a receipt. In a header, and a carrier's octets may hold
-  // what no header can.
+  // Carriers reuse ids: only with its recipient does an id identify a receipt. Encoded, because it becomes a header.
   const whose = [receipt.carrierMessageId, receipt.recipient, receipt.state].map(encodeURIComponent).join('.');
   const record = {
     subject: inboundSubject(carrier),
@@ -48,7 +47,7 @@ export function parkReceipt(
   publishLater(publisher, record, nowMs, (result) => done(result.ok));
 }
 
-/** Hands back what was parked, one by one. */
+/** Delivers returned receipts one by one. */
 export function takeParked(
   parts: ParkingParts,
   take: (receipt: KnownReceipt, respond: Respond, parked: Parked) => void,

@@ -1,6 +1,6 @@
-// Asks the carrier (query_sm) about submits whose answer came too late: they are `unknown`, their id is known, and
-// perhaps their receipt is lost. A final state becomes the receipt that did not come, and takes the way of every
-// receipt from there; one that had come already makes it a repeat. It sends nothing again and decides no status.
+// Queries the carrier (query_sm; SMPP 3.4, 4.8) about submits that were answered too late: they are `unknown`, their id
+// is known, and their receipt may be lost. A final state is handled like the receipt that did not come; if that has
+// come, it is a repeat.
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { readAs } from '../../../model/carrier-message-id.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
@@ -16,16 +16,16 @@ import type { KnownReceipt } from './receipts.ts';
 export type QueryUnknownParts = {
   readonly receiptId: CarrierConfig['receiptId'];
   readonly clock: Clock;
-  /** False when no bind can ask now. */
+  /** False when no bind can query now. */
   readonly query: (fields: QueryFields, done: QueryDone) => boolean;
-  /** The receipt that did not come; answered with another status than 0 it was not safe, and is asked about again. */
+  /** The receipt that did not come; when the answer to it is not status 0 it is not durable: the query is repeated. */
   readonly onReceipt: (receipt: KnownReceipt, respond: Respond) => void;
   readonly afterMs?: readonly number[];
 };
 
 type Watched = { carrierMessageId: string; pdu: ShortMessage; recipient: string; asked: number; cancel: Cancel };
 
-/** No bind can ask at this moment: soon again. */
+/** Retry interval while no bind can query. */
 const againMs = 5_000;
 
 export class QueryUnknown {
@@ -43,7 +43,7 @@ export class QueryUnknown {
     return this.#watched.size;
   }
 
-  /** A late answer told this id. `pdu` is the submit it belongs to, `recipient` in E.164. */
+  /** A late answer contained this id. `pdu`: its submit; `recipient` in E.164. */
   watch(carrierMessageId: string, pdu: ShortMessage, recipient: string): void {
     if (this.#closed || carrierMessageId === '' || this.#watched.has(carrierMessageId)) return;
     if (this.#watched.size >= limits.carrier.queriedSubmitsMax) this.#forget(this.#watched.keys().next().value!);
@@ -77,7 +77,7 @@ export class QueryUnknown {
         else this.#askIn(watched, againMs);
       });
     }
-    // The session went before it answered: that was no answer about the message.
+    // The session ended before the answer: this says nothing about the message.
     if (!answer.ok && answer.why === 'closed') return this.#askIn(watched, againMs);
     watched.asked += 1;
     const nextMs = this.#afterMs[watched.asked];
@@ -109,7 +109,7 @@ export class QueryUnknown {
   }
 }
 
-/** `unknown` is no news about a message that is unknown; the others are still on their way. */
+/** `unknown` is no news; other states are still changing. */
 function isFinal(state: ReceiptState): boolean {
   return state !== 'enroute' && state !== 'accepted' && state !== 'unknown';
 }

@@ -28,7 +28,7 @@ import type { UnknownSubmits } from '../outcome/unknown-submits.ts';
 /** `recipient` in E.164. `swapped`: the destination, where that can be a recipient too. */
 export type KnownReceipt = Receipt & { readonly swapped?: string };
 
-/** What an address can mean as a recipient of ours, in E.164; null: nothing. */
+/** The E.164 number that an address means as a recipient; null: none. */
 export type RecipientOf = (address: string, ton: number) => string | null;
 
 export type ReceiptsParts = {
@@ -37,14 +37,14 @@ export type ReceiptsParts = {
   readonly outstanding: Outstanding;
   readonly unknown: UnknownSubmits;
   readonly clock: Clock;
-  /** Keeps a receipt without a match for `delayMs`; tells whether it is safe. */
+  /** Parks a receipt without a match for `delayMs`; reports whether it is durable. */
   readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
   readonly resend: Pick<Resend, 'onReceipt'>;
-  /** Asks the event store for a submit that memory does not hold. */
+  /** Asks the event store for a submit that is not in memory. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
 };
 
-/** Of a receipt that waits: how often nobody knew its message, how often that could not be said, and since when. */
+/** Of a parked receipt: searches without a match, queries without an answer, and since when it waits. */
 export type Parked = { readonly waits: number; readonly unsaid: number; readonly sinceMs: number };
 
 type Early = {
@@ -61,7 +61,7 @@ type Ended = 'matched' | 'parked' | 'duplicate' | 'unmatched' | 'intermediate' |
 const sweepEveryMs = 250;
 const waitsMs = limits.carrier.parkedReceiptWaitsMs;
 
-/** The event a state becomes; null for those that say nothing new. All but `unknown` are final. */
+/** The event of a receipt's state; null for states that say nothing new. All but `unknown` are final. */
 const kindOfState: Readonly<Record<Receipt['state'], EventKind | null>> = {
   delivered: 'delivered',
   undelivered: 'undelivered',
@@ -75,12 +75,12 @@ const kindOfState: Readonly<Record<Receipt['state'], EventKind | null>> = {
 
 export class Receipts {
   readonly #parts: ReceiptsParts;
-  /** Receipts whose id is not known (yet), by each way to read it. */
+  /** Receipts whose id is not known (yet), by each reading. */
   readonly #early = new Map<string, Early[]>();
   #earlyCount = 0;
-  /** Receipts the event store is asked about: they count against the same bound. */
+  /** Receipts with a query of the event store in progress: they count against the same bound. */
   #searching = 0;
-  /** False while the replay still tells which ids are ours: until then no receipt is without a message. */
+  /** False until the replay has read which ids are ours: until then every receipt waits. */
   #open = false;
   readonly #stopSweep: Cancel;
   readonly #otherNumber: LogThrottle;
@@ -95,11 +95,11 @@ export class Receipts {
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }
 
-  /** A receipt from the carrier, or back from its parking place. */
+  /** A receipt from the carrier, or one that was parked. */
   take(receipt: KnownReceipt, respond: Respond, parked: Parked | null = null): void {
     const kind = kindOfState[receipt.state];
     if (kind === null) return this.#end('intermediate', respond);
-    // The bus is away: the carrier keeps it better than our memory would.
+    // The bus is down: the carrier keeps the receipt more safely than our memory.
     if (!this.#parts.events.hasCapacity) return this.#end('not_safe', respond);
     const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped);
     if (match?.repeated === true) return this.#end('duplicate', respond);
@@ -108,7 +108,7 @@ export class Receipts {
     this.#wait({ receipt, respond, parked, ids, atMs: this.#parts.clock.monotonicMs() });
   }
 
-  /** The replay has told every id it knows: what came meanwhile finds its message now, or is searched for. */
+  /** The replay is complete: receipts that came meanwhile are matched now, or searched for. */
   open(): void {
     this.#open = true;
     for (const early of this.#allEarly()) {
@@ -117,7 +117,7 @@ export class Receipts {
     }
   }
 
-  /** A response has told an id: perhaps its receipt is here already. */
+  /** A response contained an id: its receipt may be here already. */
   onSubmitted(submitted: DeliveryEvent): void {
     this.#parts.outstanding.add(submitted);
     if (this.#earlyCount === 0 || submitted.carrierMessageId === null) return;
@@ -130,15 +130,15 @@ export class Receipts {
 
   /** Another incarnation or another node has written what became of a submit, after it was submitted. */
   learn(event: DeliveryEvent): void {
-    // Said by a receipt: the submit is known, and its last receipt may still come.
+    // From a receipt: the submit is known, and its last receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
     if (event.kind === 'unknown' || event.kind === 'resent') return this.#parts.unknown.add(event);
     if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
-    // Refused late: it has no id, and no receipt that comes is its own.
+    // Refused late: it has no id, and no receipt can be its own.
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
   }
 
-  /** What still waits here is answered as "not now": the carrier keeps it and sends it again. */
+  /** Answers what still waits with ESME_RX_T_APPN: the carrier keeps it and sends it again. */
   close(): void {
     this.#stopSweep();
     for (const early of this.#allEarly()) this.#end('not_safe', early.respond);
@@ -157,13 +157,13 @@ export class Receipts {
       atMs: this.#parts.clock.nowMs(),
       attempt: submitted.attempt,
       segment: submitted.segment,
-      // In the response's form, under which a replay has the submit; the receipt's may be another.
+      // In the response's form, under which a replay has the submit; the receipt's may differ.
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
     if (isFinal) this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
     const urgent = submitted.category === 'otp';
-    // Nothing that the second copy of a message could be called off for.
+    // A receipt that is not final cannot cancel a second copy of its message.
     const onDurable = isFinal ? this.#parts.resend.onReceipt(submitted, kind) : () => {};
     const done = (durable: boolean) => {
       if (durable) onDurable();
@@ -193,7 +193,7 @@ export class Receipts {
     }
   }
 
-  /** No response brought this id in time: the event store may know it, or an unknown submit fits. */
+  /** No response contained this id in time: the event store may know it, or an unknown submit matches. */
   async #search({ receipt, respond, parked }: Early): Promise<void> {
     const { outstanding, lookUp, clock } = this.#parts;
     const { carrierMessageId, recipient, swapped } = receipt;
@@ -203,7 +203,7 @@ export class Receipts {
       this.#searching -= 1;
     });
     if (stored.result === 'found') return this.#settle(stored.submitted, kind, receipt, respond);
-    // The response may have come while the store was asked: then nothing else fits better.
+    // The response may have come during the query: then nothing matches better.
     if (outstanding.find(carrierMessageId, recipient, swapped) !== null) return this.take(receipt, respond, parked);
     const before = parked ?? { waits: 0, unsaid: 0, sinceMs: clock.nowMs() };
     switch (stored.result) {
@@ -214,7 +214,7 @@ export class Receipts {
         return this.#park(receipt, respond, { ...before, waits: before.waits + 1 }, before.waits);
       }
       case 'unavailable':
-        // A message nobody has looked for may be meant, and it would fit better than any unknown submit.
+        // It may be of a message not searched for yet, which would match better than any unknown submit.
         if (clock.nowMs() - before.sinceMs > limits.carrier.parkedReceiptAgeMsMax)
           return this.#giveUp(receipt, respond);
         return this.#park(receipt, respond, { ...before, unsaid: before.unsaid + 1 }, before.unsaid);
@@ -223,7 +223,7 @@ export class Receipts {
     }
   }
 
-  /** The only unknown submit it can be about. Never for a receipt that itself knows nothing, or that fits another one. */
+  /** The only unknown submit it can be about; never for the state "unknown" or an id that matches another submit. */
   #guess({ state, carrierMessageId, recipient, swapped, sender, submittedAt }: KnownReceipt): DeliveryEvent | null {
     const { outstanding, unknown } = this.#parts;
     if (state === 'unknown' || outstanding.fitsOtherwise(carrierMessageId, recipient, swapped)) return null;
@@ -242,7 +242,7 @@ export class Receipts {
     this.#end('unmatched', respond);
   }
 
-  /** The id is one of ours and the number is not: the carrier writes numbers in a way nobody has foreseen, or ids twice. */
+  /** The id is ours and the number is not: the carrier writes numbers in an unexpected form, or reuses ids. */
   #compare({ carrierMessageId, recipient, swapped, state }: KnownReceipt): void {
     const { carrier, outstanding } = this.#parts;
     const submitted = outstanding.recipientOf(carrierMessageId);
@@ -285,16 +285,16 @@ function errorOf(receipt: Receipt): string {
   return `receipt_${receipt.state}${code}`;
 }
 
-/** Without a country's number plan: international numbers alone. */
+/** Without a country's number plan: only international numbers. */
 export const asWritten: RecipientOf = (address) => {
   if (!/^\+?[1-9]\d{6,14}$/.test(address)) return null;
   return address.startsWith('+') ? address : `+${address}`;
 };
 
 /**
- * Whose receipt it is. Carriers write the recipient as they like: internationally or nationally, under any type of
- * number, some with source and destination exchanged. Nothing is settled by a number alone: the exchanged reading counts
- * only beside the message's own id.
+ * Adds the recipient in E.164 to a receipt. Carriers write it internationally or nationally, under any type of number,
+ * some with source and destination exchanged. A number alone settles nothing: the exchanged reading counts only beside
+ * the message's own id.
  */
 export function withNumbers(
   receipt: Receipt,

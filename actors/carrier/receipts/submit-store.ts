@@ -12,9 +12,9 @@ import type { Submitted } from '../in-flight/facts.ts';
 type Chunk = { readonly octets: Buffer; used: number; wanted: number; wantedBytes: number };
 
 const lengthBytes = 2;
-/** In the length of one that is not wanted any more. */
+/** In the length of a dropped entry. */
 const droppedBit = 0x8000;
-/** Compacting must give back this share of a chunk: it copies the rest, at most seven octets for each that is won. */
+/** Compacting must free this share of a chunk: it copies at most seven octets for each that it frees. */
 const wonShareMin = 1 / 8;
 /** What its receipt's event does not take from it; as short as it can be. */
 const ofEverySubmit = { eventId: '' as EventId, kind: 'submitted', error: null, epoch: 0 } as const;
@@ -22,13 +22,13 @@ const ofEverySubmit = { eventId: '' as EventId, kind: 'submitted', error: null, 
 export class SubmitStore {
   readonly #chunkBytes: number;
   readonly #chunks: (Chunk | null)[];
-  /** Places of the chunks in use, oldest first; the last one is being written. */
+  /** The chunks in use, oldest first; the last one is being written. */
   readonly #order: number[] = [];
   #spare: Buffer | null = null;
   readonly #onLost: (submitted: Submitted, place: number) => void;
   readonly #onMoved: (submitted: Submitted, from: number, to: number) => void;
 
-  /** `onLost`: it had to make room, and is dropped by that. `onMoved`: it is at another place from now on. */
+  /** `onLost`: it was dropped to free memory. `onMoved`: it is at another position from now on. */
   constructor(
     onLost: (submitted: Submitted, place: number) => void,
     onMoved: (submitted: Submitted, from: number, to: number) => void,
@@ -40,12 +40,12 @@ export class SubmitStore {
     this.#chunks = Array.from({ length: chunksMax }, () => null);
   }
 
-  /** Octets held in memory, used or not. */
+  /** Octets allocated, used or not. */
   get bytes(): number {
     return (this.#order.length + (this.#spare === null ? 0 : 1)) * this.#chunkBytes;
   }
 
-  /** Where it is until it is moved: a small integer. */
+  /** Returns its position until it is moved: a small integer. */
   put(submitted: Submitted): number {
     const packed = packEvent({ ...submitted, ...ofEverySubmit });
     const size = lengthBytes + packed.length;
@@ -65,14 +65,14 @@ export class SubmitStore {
     return at * this.#chunkBytes + offset;
   }
 
-  /** `place` is one that `put` gave and nobody dropped. */
+  /** `place`: returned by `put`, and not dropped. */
   read(place: number): Submitted {
     const chunk = this.#chunks[Math.floor(place / this.#chunkBytes)];
     assert(chunk, 'a submitted segment was read that is not there any more');
     return readAt(chunk, place % this.#chunkBytes);
   }
 
-  /** It is not wanted any more. */
+  /** It is not needed any more. */
   drop(place: number): void {
     const at = Math.floor(place / this.#chunkBytes);
     const chunk = this.#chunks[at];
@@ -85,7 +85,7 @@ export class SubmitStore {
     this.#free(at);
   }
 
-  /** The chunk that is written from now on, with room for `size`. */
+  /** The chunk to write to from now on, with room for `size`. */
   #open(size: number): number {
     let at = this.#chunks.indexOf(null);
     if (at < 0) {
@@ -101,7 +101,7 @@ export class SubmitStore {
     return at;
   }
 
-  /** Moves what is wanted to the beginning of its chunk, which goes on as the newest. Null: none would win enough. */
+  /** Moves the live entries to the beginning of their chunk, which becomes the newest. Null: none frees enough. */
   #compact(size: number): number | null {
     const least = this.#order.reduce((one, other) => (this.#wantedBytes(other) < this.#wantedBytes(one) ? other : one));
     const won = this.#chunkBytes - this.#wantedBytes(least);
@@ -135,7 +135,7 @@ export class SubmitStore {
   #free(at: number | undefined): void {
     const chunk = at === undefined ? null : this.#chunks[at];
     if (at === undefined || !chunk || chunk.wanted > 0) return;
-    // The one that is being written starts over.
+    // The chunk being written starts over.
     if (at === this.#order.at(-1)) return void (chunk.used = 0);
     this.#spare ??= chunk.octets;
     this.#chunks[at] = null;
@@ -148,7 +148,7 @@ function readAt({ octets }: Chunk, offset: number): Submitted {
   return unpackEvent(octets.subarray(from, from + octets.readUInt16LE(offset)));
 }
 
-/** In the order in which they lie; whoever walks may move one to before where the next begins. */
+/** The live entries in order; the caller may move one to a position before the next. */
 function* wantedIn({ octets, used }: Chunk): Iterable<{ readonly offset: number; readonly end: number }> {
   for (let offset = 0; offset < used; ) {
     const length = octets.readUInt16LE(offset);

@@ -1,6 +1,6 @@
-// The pump of one carrier: when a token is due and a window slot is free it chooses the next message, asks the
-// late gates once more, makes the intent durable, and only then writes the PDUs. It decides nothing about
-// answers (settlement.ts) and never writes a PDU whose record may already be somebody else's.
+// The send loop of one carrier: when a token is due and a window slot is free it chooses the next message, checks the
+// late gates, makes the intent durable, and only then writes the PDUs. It never writes a PDU of a record whose ack
+// deadline has passed. settlement.ts decides about answers.
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
@@ -23,44 +23,44 @@ import { segmentsOf, segmentsPerPdu, submitHeader, submitPdu } from './submit-pd
 export type SenderParts = {
   readonly carrier: CarrierConfig;
   readonly lanes: Lanes<InFlightMessage>;
-  /** Decides when the next message is chosen, and when the next PDU may be written: intents come back in bursts. */
+  /** Decides when the next message is chosen, and when the next PDU may be written: intents return in bursts. */
   readonly pacing: Pacing;
   readonly events: EventWriter;
   /** Whose intent counts, where nodes share the carrier. */
   readonly claims: IntentClaims;
-  /** Somebody else's word in EVENTS comes before the intent of this message. */
+  /** Another node's event precedes the intent of this message in EVENTS. */
   readonly onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void;
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
   /** The message ends before it was written. */
   readonly onRefused: (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
-  /** It may go out at that time: it waits in LATER. */
+  /** It may be sent at that time: it waits in LATER. */
   readonly onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) => void;
-  /** Whether it may still go out, asked when its turn has come. */
+  /** Whether it may still be sent, checked when its turn comes. */
   readonly lateGates: LateGates;
-  /** Its intent is durable, but it is not written: its hold has lapsed, or we stop. */
+  /** Its intent is durable, but it is not written: its ack deadline has passed, or we stop. */
   readonly onNotWritten: (inFlight: InFlightMessage) => void;
-  /** The same of one whose intent has become old: it goes back to its lane, and begins with a new intent. */
+  /** The same when its intent is too old: it returns to its lane, and gets a new intent. */
   readonly onIntentOld: (inFlight: InFlightMessage) => void;
   readonly sequence: Pick<EventSequence, 'next'>;
-  /** The next message or PDU has to wait, and what for. */
+  /** Why the next message or PDU has to wait. */
   readonly onDelayed?: (why: DelayedBy) => void;
 };
 
 export type DelayedBy = 'bind' | 'window' | 'bus' | 'pacing';
 
-/** However long it is told to wait, it looks again: what it waits for may have changed. */
+/** The longest wait before it checks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
-/** Those of one message follow each other: when it leaves `sending`, the rest of them is passed over before its next turn. */
+/** Those of one message are adjacent: when it leaves `sending`, the rest of them is skipped before its next turn. */
 type ReadySegment = { readonly inFlight: InFlightMessage; readonly segment: number };
 
 export class Sender {
   readonly #parts: SenderParts;
-  /** Segments whose intent is durable, in the order their tokens were granted. */
+  /** Segments whose intent is durable, in the order of their tokens. */
   #ready: ReadySegment[] = [];
   #readyAt = 0;
-  /** Window slots promised to chosen messages that are not written yet. */
+  /** Window slots reserved for chosen messages that are not written yet. */
   #reserved = 0;
   #timer: Cancel | null = null;
   #timerAtMs = 0;
@@ -82,7 +82,7 @@ export class Sender {
     );
   }
 
-  /** Something changed (arrival, answer, bind): look again at the end of this turn. */
+  /** Something changed (arrival, answer, bind): checks again at the end of this turn of the event loop. */
   wake(): void {
     if (this.#pumpScheduled || this.#closed) return;
     this.#pumpScheduled = true;
@@ -92,25 +92,25 @@ export class Sender {
     });
   }
 
-  /** Chooses nothing more; what has its intent is still written. */
+  /** Chooses nothing more; messages with an intent are still written. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** After stop: nothing more can be written now, because all is, or because no bind takes any. */
+  /** After stop: nothing more can be written now, because all is written, or because no bind accepts any. */
   get rested(): boolean {
     if (this.#reserved > 0) return false;
     return this.#ready.length === 0 || widestPort(this.#parts.ports) < 0;
   }
 
-  /** No bind may take anything: what has its intent and was not begun is published as not written, and handed back. */
+  /** No bind may submit: messages with an intent and no PDU are published as not written, and returned. */
   standDown(): ReadonlySet<InFlightMessage> {
     const back = this.#takeBack((inFlight) => inFlight.isUntouched);
     for (const inFlight of back) this.#parts.onNotWritten(inFlight);
     return back;
   }
 
-  /** Ends it. What has its intent and was not written is told as such. */
+  /** Messages with an intent and no PDU are published as not written. */
   close(): void {
     this.#stopped = true;
     this.#closed = true;
@@ -135,13 +135,13 @@ export class Sender {
       if (!this.#mayBegin(inFlight)) continue;
       const pdus = Math.max(1, inFlight.segmentCountToSend);
       const windows = windowsBound(this.#parts.ports);
-      if (windows === 0) return this.#parts.onDelayed?.('bind'); // it wakes us
+      if (windows === 0) return this.#parts.onDelayed?.('bind'); // a bind that opens wakes us
       const kept = slotsReservedFor(inFlight.category, windows);
       const slots = Math.min(pdus, windows - kept);
       // An answer or a bind wakes us.
       if (windowFree(this.#parts.ports) - (this.#ready.length - this.#readyAt) - this.#reserved - kept < slots)
         return this.#parts.onDelayed?.('window');
-      if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is away: no intent, no PDU
+      if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is down: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
       const segments = pdus * segmentsPerPdu(inFlight.message, inFlight.pdus);
       const chosen = this.#reserved + this.#ready.length - this.#readyAt;
@@ -156,21 +156,21 @@ export class Sender {
     }
   }
 
-  /** False when the message was taken out of its lane instead. */
+  /** False when the message was removed from its lane instead. */
   #mayBegin(inFlight: InFlightMessage): boolean {
     const { lanes, clock, onRefused, onDeferred, lateGates } = this.#parts;
     if (inFlight.state !== 'queued') {
-      lanes.remove(inFlight); // it was ended while it waited here, and its events are on their way
+      lanes.remove(inFlight); // it was ended while it waited here, and its events are being written
       return false;
     }
-    // Before anything is decided about it: it may be somebody else's by now.
+    // Checked first: its record may have been redelivered to another node.
     if (!inFlight.isOursAt(clock.monotonicMs())) {
       lanes.next();
       inFlight.lapse();
       return false;
     }
     const verdict = lateGates(inFlight.message, clock.nowMs());
-    // Of a message the carrier has a part of, the rest is not held until the morning: its phone shows nothing before.
+    // The rest of a partly submitted message is not held until the morning: the phone shows nothing before.
     const isBegun = !verdict.ok && verdict.status === 'held' && inFlight.isPartAccepted;
     if (!verdict.ok && !isBegun) {
       lanes.next();
@@ -208,7 +208,7 @@ export class Sender {
     const { claims, sequence } = this.#parts;
     if (durable && this.#closed) return this.#isTooLate(inFlight);
     if (durable) {
-      // It says all that was known by then: what comes before it is not needed any more.
+      // This event repeats all that was known: earlier events are not needed any more.
       inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, sequence.next);
       return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }
@@ -226,15 +226,15 @@ export class Sender {
     this.wake();
   }
 
-  /** The bus was away when we stopped, and now the intent is durable: nobody else can tell that nothing was written. */
+  /** The bus was down when we stopped, and now the intent is durable: only we know that nothing was written. */
   #isTooLate(inFlight: InFlightMessage): void {
     this.#parts.onNotWritten(inFlight);
     this.#parts.events.flush();
   }
 
   /**
-   * A PDU follows its intent soon, or not at all: when no bind takes any for a while, an intent is published as not written,
-   * and the message waits in its lane as before. So what stands open in EVENTS was begun a moment ago.
+   * A PDU follows its intent soon or not at all: when no bind accepts any for a while, the intent is published as not
+   * written, and the message returns to its lane. So an open intent in EVENTS is always recent.
    */
   #putBackOld(): void {
     const { clock, onIntentOld } = this.#parts;
@@ -245,7 +245,7 @@ export class Sender {
     for (const inFlight of old) onIntentOld(inFlight);
   }
 
-  /** Takes out the messages whose segments may be written, have not been begun, and of which this is so. */
+  /** Removes the ready messages without a written segment for which `isSo` holds. */
   #takeBack(isSo: (inFlight: InFlightMessage) => boolean): ReadonlySet<InFlightMessage> {
     const ready = this.#ready.slice(this.#readyAt);
     const back = new Set(
@@ -265,7 +265,7 @@ export class Sender {
         inFlight.lapse();
         onNotWritten(inFlight);
       }
-      // Not ours any more, or a segment before it was refused: then it is not written.
+      // Not ours any more, or an earlier segment was refused: then it is not written.
       if (inFlight.state === 'sending') {
         const bind = widestPort(this.#parts.ports);
         if (bind < 0) break;

@@ -1,6 +1,6 @@
-// The submit_sm of one segment: octets and addresses as the carrier wants them, the rest of the message's life as
-// validity_period, the optional fields of its contract. Pure (SMPP 3.4 sections 4.4.1 and 7.1.1). It must leave the
-// number of segments alone: a contract counts those, however few PDUs they travel in.
+// Encodes the submit_sm of one segment: octets and addresses as the carrier wants them, the remaining validity as
+// validity_period, the optional parameters of its contract. Pure (SMPP 3.4, 4.4.1 and 7.1.1). It never changes the
+// number of segments: a contract counts those, however few PDUs they travel in.
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import type { AddressKind, TlvSource, WireTlvConfig } from '../../../config/wire.ts';
 import { hash } from 'node:crypto';
@@ -17,14 +17,17 @@ export type SubmitRules = Pick<CarrierConfig, 'addr' | 'wire'>;
 
 const esmClassUdh = 0x40;
 
-/** The segments of a message as octets; throws RejectMessage when its encoding cannot hold its text. The concatenation reference follows from the id: a retry repeats it. */
+/**
+ * The segments of a message as octets; throws RejectMessage when its encoding cannot hold its text. The concatenation
+ * reference (3GPP TS 23.040, 9.2.3.24.1) is derived from the id: a retry repeats it.
+ */
 export function segmentsOf(message: Message, { wire }: SubmitRules): readonly WireSegment[] {
   const { body } = message;
   if (!('text' in body)) return [wireOctets(body, wire.text)];
   try {
     return wireSegments(body.text, message.encoding, referenceOf(message), wire.text, message.shift);
   } catch (error) {
-    // A record nobody should have written must end its own message, not the thread, again and again.
+    // An invalid record must end its own message, not the thread, again and again.
     throw new RejectMessage('encoding_mismatch', messageOf(error));
   }
 }
@@ -34,12 +37,12 @@ export function segmentsPerPdu(message: Message, pdus: readonly unknown[]): numb
   return pdus.length === 1 ? message.segments : 1;
 }
 
-/** What an event about PDU `pdu` calls its segment: 0, the whole message, when that PDU carries all of several. */
+/** The segment number in an event about PDU `pdu`: 0, the whole message, when that PDU carries all of several. */
 export function reportedSegmentOf(message: Message, pdus: readonly unknown[], pdu: number): number {
   return segmentsPerPdu(message, pdus) > 1 ? 0 : pdu;
 }
 
-/** Made once per message, before its intent is written. Throws RejectMessage when an address cannot stand in a PDU. */
+/** Made once per message, before its intent is written. Throws RejectMessage when a PDU cannot hold an address. */
 export function submitHeader(message: Message, { addr, wire }: SubmitRules): SubmitHeader {
   const source = senderAddress(message.sender);
   const destination = destinationAddress(message.recipient, wire.destination);
@@ -59,7 +62,7 @@ export function submitHeader(message: Message, { addr, wire }: SubmitRules): Sub
   };
 }
 
-/** The submit_sm of one segment, as of `nowMs`. `header` is left out by who has none yet; then it may throw as submitHeader does. */
+/** The submit_sm of one segment, as of `nowMs`. Without `header` it makes one, and then throws as submitHeader does. */
 export function submitPdu(
   message: Message,
   part: WireSegment,
