@@ -1,6 +1,6 @@
 // The interface of policy: what an entry point passes in and gets back. Types only: every entry point (HTTP, SMPP,
-// batch, campaigns) uses the same engine. Shapes are structural, so that policy depends neither on the directory nor
-// on the configuration file, and never on HTTP: an entry point turns a refusal into its own protocol.
+// batch, campaigns) uses the same engine. Types are structural, so that policy depends on neither the directory, the
+// configuration file nor HTTP: an entry point translates a refusal into its own protocol.
 import type { Category, Encoding } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
@@ -13,7 +13,7 @@ import type { Registries } from './registry/contract.ts';
 /** The numbers of one account. `has`: whether one of its entries covers this sender and category. */
 export type Suppressions = { has(to: string, sender: string, category: Category): boolean };
 
-/** A template as the account's directory holds it: approved, or it would not be there. */
+/** An approved template; others are not in the directory. */
 export type ApprovedTemplate = TemplateSource & { readonly templateId: string; readonly category: Category };
 
 /** The approved templates of one account. */
@@ -22,7 +22,7 @@ export type ApprovedTemplates = {
   ofCategory(category: Category): Iterable<ApprovedTemplate>;
 };
 
-/** Who wants to send, as gates see it: the part of acceptance/principal.ts's Principal that they read. */
+/** The sender of a request: the part of acceptance/principal.ts's Principal that gates read. */
 export type Principal = {
   /** False: a test message, which reaches nobody. */
   readonly livemode: boolean;
@@ -30,9 +30,9 @@ export type Principal = {
   readonly account: {
     readonly status: 'active' | 'suspended';
     readonly senders: ReadonlySet<string>;
-    /** Senders that were approved for some categories only. */
+    /** Senders that are approved for some categories only. */
     readonly senderCategories?: ReadonlyMap<string, readonly Category[]>;
-    /** Categories in which only texts of approved templates go out. */
+    /** Categories in which only texts of approved templates may be sent. */
     readonly requireTemplate?: readonly Category[];
     readonly templates?: ApprovedTemplates;
     readonly content?: ContentRules | null;
@@ -40,7 +40,7 @@ export type Principal = {
   };
 };
 
-/** What is to be sent: the types have been checked by the ingress, nothing else has. */
+/** What is to be sent: the ingress has checked the types, and nothing else. */
 export type SmsRequest = {
   readonly to: string;
   readonly from: string;
@@ -49,14 +49,14 @@ export type SmsRequest = {
   readonly template?: { readonly id: string; readonly variables: Readonly<Record<string, unknown>> } | null;
   readonly category: Category;
   readonly encoding: 'auto' | Encoding;
-  /** Characters outside GSM-7 may be written as their look-alikes, if the whole text then fits GSM-7. */
+  /** Replaces characters outside GSM-7 by look-alikes, if the whole text then fits GSM-7. */
   readonly transliterate: boolean;
   readonly clientReference: string | null;
-  /** Null: the category's usual validity. */
+  /** Null: the category's default validity. */
   readonly validitySeconds: number | null;
-  /** When it is to go out, milliseconds since the epoch; null or left out: now. */
+  /** When to send it, milliseconds since the epoch; null or absent: now. */
   readonly sendAtMs?: number | null;
-  /** Whether a message that comes in quiet hours waits for their end or is refused. */
+  /** Whether a message is held until quiet hours end, or refused. */
   readonly quietHours: 'hold' | 'reject';
 };
 
@@ -79,52 +79,49 @@ export type RefusalCode =
   | 'quiet_hours'
   | 'no_route';
 
-/** A gate's no. `field` is null when nothing in the request is wrong. `detail` says what to do, for a developer. */
+/** A gate's refusal. `field` is null when nothing in the request is wrong. `detail` tells a developer what to do. */
 export type Refusal = {
   readonly ok: false;
   readonly code: RefusalCode;
   readonly field: 'send_at' | 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
   readonly detail: string;
-  /** The version of the registry that says no. */
+  /** The version of the registry that refuses. */
   readonly registry?: string;
   /** Further fields that are wrong in the same way. */
   readonly others?: readonly { readonly field: `variables.${string}`; readonly detail: string }[];
 };
 
-/** Everything the ingress must know to build the message. */
+/** What the ingress needs to build the message. */
 export type Admitted = {
   readonly ok: true;
-  /** What goes out: the request's text or what its template gave, perhaps transliterated. */
+  /** The text to send: the request's or its template's, perhaps transliterated. */
   readonly text: string;
   readonly templateId: string | null;
   readonly encoding: Encoding;
-  /** National tables of a text in GSM-7, which every carrier of the route understands. */
+  /** National tables of a text in GSM-7, which every carrier of the route supports. */
   readonly shift: Shift;
   readonly segments: number;
   /** The character that made encoding `auto` take UCS-2, and its UTF-16 position in the text; null when none did. */
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
-  /** Asked for the plan when the message has its id. */
+  /** Makes the plan when the message has its id. */
   readonly route: Route;
-  /**
-   * Null: it may go at once. Else it waits until then (its `send_at`, the end of quiet hours); milliseconds since the
-   * epoch.
-   */
+  /** Null: it may be sent at once. Else when (its `send_at`, the end of quiet hours), milliseconds since the epoch. */
   readonly notBeforeMs: number | null;
-  /** What else was decided, one short line per decision. The route's own lines come with its plan. */
+  /** Other decisions, one short line each. The route's own lines come with its plan. */
   readonly trace: readonly string[];
 };
 
 export type Admission = Admitted | Refusal;
 
-/** One carrier of a plan and why it is at its place. */
+/** One carrier of a plan and the reason for its place. */
 export type RouteCandidate = { readonly carrier: string; readonly why: string };
 
-/** Where one message goes: the carrier it is given to, and those it may go to instead, in order. */
+/** The carrier a message is given to, and its alternatives, in order. */
 export type RoutePlan = {
   readonly carrier: string;
   readonly others: readonly string[];
   readonly candidates: readonly RouteCandidate[];
-  /** The same as one short line per decision: it becomes part of the message. */
+  /** One short line per decision, stored with the message. */
   readonly trace: readonly string[];
 };
 
@@ -132,37 +129,37 @@ export type RoutePlan = {
 export type Route = {
   /** Carriers that the rule names and that cannot take this message, with the reason. */
   readonly excluded: readonly RouteCandidate[];
-  /** Which every carrier it may go by understands, whichever that will be: the text is counted before it is known. */
+  /** The national tables that every possible carrier supports: the text is counted before its carrier is chosen. */
   readonly nationalTables: readonly NationalLanguage[];
-  /** The same id always gets the same plan, but for carriers that are avoided right now. */
+  /** The same id always gets the same plan, except for carriers avoided at the moment. */
   planFor(messageId: string): RoutePlan;
 };
 
-/** What is known of the carriers right now; a carrier nobody has heard of is good. */
+/** The carriers' present health; a carrier without a heartbeat is good. */
 export type CarrierHealthView = {
   stateOf(carrier: string): CarrierState;
-  /** One short word for people: no_bind, errors, slow … */
+  /** A short reason for operators: no_bind, errors, slow … */
   reasonOf(carrier: string): string;
 };
 
-/** listed: in the order of the list · cheapest: by cost, equals by weight · weighted: shared out by weight. */
+/** listed: in the order of the list · cheapest: by cost, equals by weight · weighted: distributed by weight. */
 export type RouteChoice = 'listed' | 'cheapest' | 'weighted';
 
-/** What routing knows of a carrier. */
+/** A carrier as routing sees it. */
 export type CarrierOffer = {
   readonly name: string;
   readonly classes: readonly Category[];
-  /** Kinds of sender it shows as they are. */
+  /** Kinds of sender that it delivers unchanged. */
   readonly senders: readonly SenderKind[];
-  /** Per segment, in any unit, as long as it is the same for all. */
+  /** Per segment, in any unit that is the same for all. */
   readonly cost: number;
-  /** Its share where a route chooses by weight; 0: only when nobody else can. */
+  /** Its share where a route chooses by weight; 0: only when there is no other. */
   readonly weight: number;
-  /** National shift tables of GSM-7 that it passes on, in its order of preference. */
+  /** National shift tables of GSM-7 (3GPP TS 23.038, annex A) that it supports, in its order of preference. */
   readonly nationalTables: readonly NationalLanguage[];
 };
 
-/** What changes while the engine runs; asked again for every message. */
+/** What changes while the engine runs; read again for every message. */
 export type Circumstances = {
   nowMs(): number;
   registries(): Registries;
@@ -180,8 +177,8 @@ export type RoutingRules = {
     readonly carriers: readonly string[];
     readonly choose: RouteChoice;
   }[];
-  /** Who may take a message whose own carrier cannot, in order. */
+  /** The carriers for a message whose own carrier cannot take it, in order. */
   readonly fallback: readonly string[];
-  /** Where test keys go, whatever the number. */
+  /** The carrier of test keys, whatever the number. */
   readonly sandboxCarrier: string;
 };

@@ -1,4 +1,4 @@
-// Decides whether a message is accepted: asks the gates (gates.ts) in order, and the first refusal ends it. It runs for
+// Decides whether a message is accepted: evaluates the gates (gates.ts) in order until the first refusal. It runs for
 // every message of every entry point.
 import { languagesOf, type Shift } from '../../model/text/national-languages.ts';
 import { assert } from '../../platform/assert.ts';
@@ -9,7 +9,7 @@ import { type CreditCheck, nothingIsCharged, type Gates, gatesOf, Evaluation } f
 
 export type Admit = (principal: Principal, request: SmsRequest) => Admission;
 
-/** The engine for one configuration. The function it returns does no I/O and keeps nothing. */
+/** The engine for one configuration. The function it returns is stateless and does no I/O. */
 export function admission(
   rules: RoutingRules,
   circumstances: Circumstances = nothingSpecial,

@@ -1,9 +1,9 @@
-// Forbidden words and links, of one account or of the whole installation, compiled once per change. The check reads
-// the text once, in time that grows with the text alone. Words match whole and in any case, links by their domain and
-// its subdomains. It reports only what it found, never the list.
+// Forbidden words and links, of one account or of the whole installation, compiled once per change. The check reads the
+// text once, in time linear in the text. Words match whole and in any case, links by their domain and its subdomains.
+// It reports only what it found, never the list.
 import { domainOf, linkHostsOf, wordsOf } from '../../model/words-and-links.ts';
 
-/** Lists as they are kept. An empty `linksAllowed` allows every link that is not denied. */
+/** Lists as stored. An empty `linksAllowed` allows every link that is not denied. */
 export type ContentRules = {
   readonly words: readonly string[];
   readonly linksDenied: readonly string[];
@@ -15,9 +15,8 @@ export type ContentHit = { readonly kind: 'word' | 'link_denied' | 'link_not_all
 export type ContentCheck = (text: string) => ContentHit | null;
 
 /**
- * Words alone in a set; phrases by their words with a space between two, as they were written. Thousands of accounts may
- * have both. `counts`: of each first word, how many words its phrases have. A list of 500 phrases that all begin alike
- * then costs one look-up at a word of the text for each count, and not 500 comparisons.
+ * Single words in a set; phrases by their words joined by a space, as they were written. `counts`: for each first word,
+ * the lengths of its phrases in words: 500 phrases that begin alike cost one look-up per length, not 500 comparisons.
  */
 type WordList = {
   readonly single: ReadonlySet<string>;
@@ -25,7 +24,7 @@ type WordList = {
   readonly counts: ReadonlyMap<string, readonly number[]>;
 };
 
-/** Null when there is nothing to look for. */
+/** Null when the lists are empty. */
 export function compileContentRules(rules: ContentRules): ContentCheck | null {
   const list = wordListOf(rules.words);
   const denied = domainsOf(rules.linksDenied);
@@ -36,7 +35,7 @@ export function compileContentRules(rules: ContentRules): ContentCheck | null {
   return (text) => (looksAtWords ? wordIn(text, list) : null) ?? (looksAtLinks ? linkIn(text, denied, allowed) : null);
 }
 
-/** The last text as it was read: a message is held against two sets of rules, and reading costs more than both. */
+/** The last text, split: a message is checked against two sets of rules, and splitting costs more than both. */
 let last: { readonly text: string; readonly words: readonly string[]; readonly hosts: readonly string[] } = {
   text: '',
   words: [],

@@ -9,21 +9,21 @@ import type { SmsRequest } from '../contract.ts';
 export type ExplainedText = {
   readonly encoding: 'gsm7' | 'ucs2';
   readonly segments: readonly { readonly text: string; readonly units: number }[];
-  /** Characters that take two units of a segment: they may cause one more. */
+  /** Characters that take two units of a segment. */
   readonly costlyCharacters: readonly string[];
   readonly ucs2Because: { readonly character: string; readonly index: number } | null;
   readonly nationalTables: ExplainedTables;
 };
 
 export type ExplainedTables = {
-  /** Those that every carrier of the route understands, in the order they are tried. */
+  /** Those that every carrier of the route supports, in the order they are tried. */
   readonly available: readonly NationalLanguage[];
-  /** Empty: the text goes without them. */
+  /** Empty: the text needs none. */
   readonly used: readonly string[];
   readonly why: string;
 };
 
-/** `whyNone`: why none are available, when they are not. */
+/** `whyNone`: why none are available. */
 export function explainText(
   text: string,
   counted: SegmentCount,

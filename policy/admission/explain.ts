@@ -1,6 +1,6 @@
-// Explains what would become of a message: the verdict of every gate in order (also after a refusal), the segments
-// and what forced the encoding, the route candidates with reasons, and the earliest time it may go out. It asks the
-// list of gates.ts, as admit.ts does, and stores nothing.
+// Explains what would become of a message: the verdict of every gate in order (also after a refusal), the segments and
+// what forced the encoding, the route candidates with reasons, and the earliest time it may be sent. It evaluates the
+// same list of gates as admit.ts, and stores nothing.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
 import type {
@@ -28,7 +28,7 @@ import { countText } from './text-gates.ts';
 
 export type GateVerdict = {
   readonly gate: string;
-  /** not_asked: there is nothing to ask about (no text, say), or nobody to protect (a test key); `detail` says which. */
+  /** not_asked: nothing to check (no text, say), or no one to protect (a test key); `detail` says which. */
   readonly verdict: 'passed' | 'refused' | 'held' | 'not_asked';
   readonly code: RefusalCode | null;
   readonly field: Refusal['field'];
@@ -38,14 +38,14 @@ export type GateVerdict = {
 export type Explanation = {
   readonly wouldSend: boolean;
   readonly gates: readonly GateVerdict[];
-  /** The text as it would be read; null when a template gave none. */
+  /** The text the recipient would read; null when a template gave none. */
   readonly text: string | null;
-  /** Null when the text fits no encoding that was asked for, or is far too long to be cut. */
+  /** Null when the text fits no requested encoding, or is far too long to be split. */
   readonly written: ExplainedText | null;
   /** In the order they are tried; empty when there is no route. */
   readonly routes: readonly RouteCandidate[];
   readonly excluded: readonly RouteCandidate[];
-  /** Null when it may go to this recipient at no hour. */
+  /** Null when it may be sent to this recipient at no time. */
   readonly earliestAtMs: number | null;
 };
 
@@ -79,7 +79,7 @@ export function explanation(
   };
 }
 
-/** Of every gate; one that needs what an earlier gate refused is not asked. */
+/** Of every gate; one that needs what an earlier gate refused is skipped. */
 function verdictsOf(gates: readonly Gate[], evaluation: Evaluation): readonly GateVerdict[] {
   const notPassed = new Set<string>();
   return gates.map((gate) => {
@@ -97,7 +97,7 @@ function verdictOf(gate: Gate, evaluation: Evaluation): GateVerdict {
   return noted(gate.name, gate.note?.(evaluation) ?? passed);
 }
 
-/** A text somewhat too long is cut all the same: how much too long it is, is what its writer asks. */
+/** A slightly too long text is split all the same, to show by how much it is too long. */
 function writtenOf(
   request: SmsRequest,
   text: string | null,
@@ -120,7 +120,7 @@ function whyNoTables(
   return `${without.map(({ carrier }) => carrier).join(', ')} of the route passes on none (national_tables)`;
 }
 
-/** When it may go out by the rules of its category, whatever it says itself of quiet hours. */
+/** When it may be sent by the rules of its category, whatever the request says about quiet hours. */
 function earliest(gates: Gates, principal: Principal, request: SmsRequest, nowMs: number): number | null {
   const sendAtMs = request.sendAtMs != null && request.sendAtMs > nowMs ? request.sendAtMs : null;
   const hour = gates.hour(principal, { ...request, sendAtMs, quietHours: 'hold' });

@@ -1,7 +1,6 @@
-// The gates of one configuration as one list, in order: admit.ts stops at the first refusal, because it runs for every
-// message; explain.ts asks every gate that can be asked. Cheap gates come first, and gates about the principal before
-// gates about the message, so that who may not send learns nothing about numbers, senders or routes. A new gate is a
-// row of the list.
+// The gates of one configuration as one list, in order: admit.ts stops at the first refusal; explain.ts evaluates every
+// gate it can. Cheap gates come first, and gates about the principal before gates about the message, so that a caller
+// who may not send learns nothing about numbers, senders or routes. A new gate is a row of the list.
 import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
@@ -15,13 +14,13 @@ import type { SegmentCount } from '../../model/text/segment-count.ts';
 
 export type Gate = {
   readonly name: string;
-  /** Earlier gates without which it cannot be asked: they must have been asked and have refused nothing. */
+  /** Earlier gates that must have been evaluated and have passed. */
   readonly needs?: readonly string[];
   /** It reads the text, which a template may have failed to give. */
   readonly needsText?: true;
-  /** Null: the message passes; what the gate found out is in `of`. */
+  /** Null: the message passes; the gate stores its findings in `of`. */
   refuse(of: Evaluation): Refusal | null;
-  /** For explanations: what its silence means. Never asked on the way of a message. */
+  /** For explanations only: what the absence of a refusal means. */
   note?(of: Evaluation): GateNote | null;
 };
 
@@ -30,9 +29,9 @@ export type GateNote = { readonly verdict: 'passed' | 'held' | 'not_asked'; read
 export type Gates = {
   readonly list: readonly Gate[];
   readonly route: AskRoute;
-  /** When it may go out. */
+  /** When it may be sent. */
   hour(principal: Principal, request: SmsRequest): QuietVerdict;
-  /** What the message's trace says of registries that were asked. */
+  /** The lines about registries for the message's trace. */
   trace(principal: Principal, request: SmsRequest): readonly string[];
 };
 
@@ -54,13 +53,13 @@ export function gatesOf(
     return dueOf(livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
   };
   const list: readonly Gate[] = [
-    // Who asks, for what number, in whose name, for when.
+    // The principal, the recipient, the sender, the time.
     { name: 'scope', refuse: ({ principal }) => scopeGate(principal) },
     { name: 'account', refuse: ({ principal }) => accountGate(principal) },
     { name: 'send_at', refuse: ({ asked }) => sendAtGate(asked.sendAtMs, circumstances.nowMs()) },
     { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
     { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
-    // The text as it will be read. Its length first: what comes after may read it as often as it needs.
+    // The text as it will be read. Its length first: later gates may read it as often as they need.
     { name: 'template', refuse: readTemplate, note: templateNote },
     { name: 'length', needsText: true, refuse: ({ principal, request }) => lengthGate(principal, request) },
     { name: 'content', needs: ['length'], refuse: ({ principal, request }) => contentGate(principal, request) },
@@ -70,7 +69,7 @@ export function gatesOf(
       needs: ['segments'],
       refuse: ({ principal, request }) => blockedContent(principal, request.message),
     },
-    // May this number get it, and when.
+    // Whether and when this number may get it.
     {
       name: 'opt_out',
       needs: ['recipient'],
@@ -79,7 +78,7 @@ export function gatesOf(
     {
       name: 'do_not_disturb',
       needs: ['recipient'],
-      // A test message reaches nobody, at no hour: these rules are for live mode, as the approval of senders is.
+      // A test message reaches nobody: these rules, like the approval of senders, are for live mode.
       refuse: ({ principal, request: { category, to } }) =>
         principal.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
       note: (of) => disturbNote(disturb, circumstances, of),
@@ -95,7 +94,7 @@ export function gatesOf(
       },
       note: hourNote,
     },
-    // By whom, and who pays.
+    // The carriers, and the credit.
     { name: 'route', needs: ['recipient'], refuse: ({ routed }) => ('why' in routed ? noRoute(routed.why) : null) },
     {
       name: 'credit',
@@ -123,7 +122,7 @@ function readTemplate(of: Evaluation): Refusal | null {
     of.read(written.text);
     return null;
   }
-  // A text of the request's own is explained although no template gives it.
+  // The request's own text is explained although no template gives it.
   if (of.asked.template == null) of.read(of.asked.message);
   return written;
 }
@@ -164,7 +163,7 @@ function hourNote({ principal, request, notBeforeMs }: Evaluation): GateNote | n
   return { verdict: 'held', detail };
 }
 
-/** Nobody was refused: because it can be paid, or because nobody asked. */
+/** Nobody was refused: the account can pay, or nothing was checked. */
 function creditNote(credit: CreditCheck, { livemode }: Principal): GateNote | null {
   if (credit === nothingIsCharged) return notAsked('nothing is charged in this version');
   return livemode ? null : notAsked('test messages are not charged');
@@ -186,12 +185,12 @@ export const nothingIsCharged: CreditCheck = () => null;
 export type AskRoute = (principal: Principal, request: SmsRequest) => Routed;
 
 /**
- * One message on its way through the gates: who sends it, what was asked for, and what the gates found out so far. Gates
- * write to it in their order; it decides nothing itself.
+ * One message on its way through the gates: the principal, the request, and what the gates have found so far. Gates
+ * write to it in their order.
  */
 export class Evaluation {
   readonly principal: Principal;
-  /** As it came. */
+  /** As received. */
   readonly asked: SmsRequest;
   /** With the text the recipient will read. */
   request: SmsRequest;
@@ -199,7 +198,7 @@ export class Evaluation {
   text: string | null = null;
   templateId: string | null = null;
   counted: SegmentCount | null = null;
-  /** Null: it may go out at once. */
+  /** Null: it may be sent at once. */
   notBeforeMs: number | null = null;
   readonly #askRoute: AskRoute;
   #routed: Routed | null = null;
@@ -211,13 +210,13 @@ export class Evaluation {
     this.#askRoute = askRoute;
   }
 
-  /** Asked before the gate of that name, because the text's encoding depends on what the carriers understand. */
+  /** Computed before the gate of that name, because the text's encoding depends on what the carriers support. */
   get routed(): Routed {
     this.#routed ??= this.#askRoute(this.principal, this.asked);
     return this.#routed;
   }
 
-  /** What the text may be counted with. Without a route nothing is sent: it is counted as any telephone reads it. */
+  /** The national tables to count the text with. Without a route nothing is sent: counted as any phone reads it. */
   get nationalTables(): readonly NationalLanguage[] {
     const { routed } = this;
     return 'why' in routed ? [] : routed.nationalTables;

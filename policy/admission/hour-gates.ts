@@ -1,5 +1,5 @@
-// The gates about when a message may go out: the quiet hours of its category, and its `send_at`. In quiet hours it is held
-// until they end, unless the request asks to be refused. They return the time; LATER keeps the message.
+// The gates about when a message may be sent: the quiet hours of its category, and its `send_at`. In quiet hours it is
+// held until they end, unless the request asks to be refused. The gates only return the time.
 import type { Category } from '../../model/message.ts';
 import type { Refusal } from '../contract.ts';
 import type { QuietHours } from '../country/quiet-hours.ts';
@@ -7,7 +7,7 @@ import { limits } from '../../platform/limits.ts';
 
 export type QuietVerdict = { readonly ok: true; readonly notBeforeMs: number | null } | Refusal;
 
-/** `atMs`: when the message would go out, which is `send_at` when it has one. */
+/** `atMs`: when the message would be sent; its `send_at` when it has one. */
 export function quietHoursGate(
   quiet: QuietHours,
   request: { readonly category: Category; readonly quietHours: 'hold' | 'reject' },
@@ -33,7 +33,7 @@ function inQuietHours(detail: string): Refusal {
 const dayMs = 86_400_000;
 const aheadMsMax = limits.message.sendAtDaysMax * dayMs;
 
-/** A time in the past is a mistake of the client, and LATER looks for records only so far ahead. */
+/** A past time is a client's mistake, and the streams keep records for a bounded number of days. */
 export function sendAtGate(sendAtMs: number | null | undefined, nowMs: number): Refusal | null {
   if (sendAtMs == null) return null;
   if (sendAtMs <= nowMs) return wrongTime(`is in the past, it is ${timeOf(nowMs)} here: leave it out to send at once`);
@@ -43,11 +43,11 @@ export function sendAtGate(sendAtMs: number | null | undefined, nowMs: number): 
   );
 }
 
-/** The hour a message waits for: the end of quiet hours, else its `send_at`, else none. */
+/** The time a message waits for: the end of quiet hours, else its `send_at`, else none. */
 export function dueOf(hour: QuietVerdict, sendAtMs: number | null | undefined, nowMs: number): QuietVerdict {
   if (!hour.ok) return hour;
   const notBeforeMs = hour.notBeforeMs ?? sendAtMs ?? null;
-  // Nothing in sight within the days a message can wait, and the moments the request itself takes.
+  // Never within the days a message can wait, or only within the time the request itself takes.
   if (notBeforeMs === null || notBeforeMs - nowMs <= waitMsMax) return { ok: true, notBeforeMs };
   return inQuietHours(`could go out at ${timeOf(notBeforeMs)} only, later than a message may wait`);
 }

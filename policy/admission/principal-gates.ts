@@ -1,7 +1,7 @@
-// The gates about who asks: the key's scope, the account's status (a suspended account may still read), the networks it asks
-// from, and the sender. A sender's shape is a rule of the networks (3GPP TS 23.040 §9.1.2.5: 11 septets of text, or a
-// number); its approval is a rule of the regulators and applies in live mode only, because a test message never leaves the
-// sandbox. It never rewrites a sender.
+// The gates about the principal: the key's scope, the account's status (a suspended account may still read), its
+// networks, and the sender. The networks define a sender's shape (3GPP TS 23.040, 9.1.2.5: 11 septets of text, or a
+// number); regulators require its approval, which applies in live mode only, because a test message never leaves the
+// sandbox. A sender is never rewritten.
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 import type { Category } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
@@ -24,7 +24,7 @@ export function accountGate(principal: Principal): Refusal | null {
 export function senderGate(principal: Principal, request: SmsRequest): Refusal | null {
   const { from, category } = request;
   const { senders, senderCategories } = principal.account;
-  // An approved sender had its shape checked when it was registered.
+  // An approved sender's shape was checked when it was registered.
   if (senders.has(from)) {
     const allowed = senderCategories?.get(from);
     if (allowed === undefined || allowed.includes(category) || !principal.livemode) return null;
@@ -40,7 +40,7 @@ export function senderGate(principal: Principal, request: SmsRequest): Refusal |
     : null;
 }
 
-/** Asked again of what waited long: whether the account may still use the name for this category. */
+/** For messages that waited: whether the account may still use the sender for this category. */
 export function isApproved(
   account: Pick<Principal['account'], 'senders' | 'senderCategories'>,
   from: string,
@@ -53,7 +53,7 @@ function notApproved(detail: string): Refusal {
   return { ok: false, code: 'sender_not_registered', field: 'from', detail };
 }
 
-/** Networks as text; empty or undefined: from everywhere. */
+/** Networks as text (CIDR); empty or undefined: from everywhere. */
 export type NetworkRules = {
   readonly networks?: readonly string[] | undefined;
   readonly account: { readonly networks?: readonly string[] | undefined };
@@ -61,14 +61,14 @@ export type NetworkRules = {
 
 const networksOf = perObject<readonly string[], readonly Network[]>(parseNetworks);
 
-/** Whether the address has to be found out at all: most keys may be used from everywhere. */
+/** Whether the client's address is needed at all: most keys may be used from everywhere. */
 export function asksForAddress({ networks, account }: NetworkRules): boolean {
   return (networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
 }
 
 /**
- * Its own networks and its account’s must both match where they are set. Checked before the body is read. `ip` null: it
- * could not be found out, and is allowed nowhere.
+ * Its own networks and its account's must both match where they are set. Checked before the body is read. `ip` null: it
+ * is not known, and no network allows it.
  */
 export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
   for (const networks of [own, account.networks]) {

@@ -1,17 +1,17 @@
 // The gates about the recipient: numbers in the do-not-disturb registry, for the categories that the country names, and
-// people who opted out or whom the account suppressed itself. Asked at admission, and again when a token is granted. When
-// the registry cannot be read, its categories are refused and no others: a one-time password does not wait for it.
+// numbers that opted out or that the account suppressed. Checked at admission, and again when a token is granted. While
+// the registry cannot be read, its categories are refused and no others: an OTP does not wait for it.
 import { type Category, categories } from '../../model/message.ts';
 import type { Refusal, Suppressions } from '../contract.ts';
 import type { DoNotDisturbRules } from '../country/contract.ts';
 import type { RegistryState } from '../registry/contract.ts';
 
 export type DoNotDisturb = {
-  /** Whether the registry is asked for this category at all. */
+  /** Whether the registry is checked for this category at all. */
   applies(category: Category): boolean;
-  /** Null: it may go. Asked at the ingress, and again when a token is granted. */
+  /** Null: it passes. Checked at the ingress, and again when a token is granted. */
   refuse(registry: RegistryState, category: Category, to: string): Refusal | null;
-  /** The line for the message's trace: which version let it pass. Null when none was asked. */
+  /** The line for the message's trace: which version let it pass. Null when none was checked. */
   trace(registry: RegistryState, category: Category): string | null;
 };
 
@@ -43,10 +43,10 @@ export function doNotDisturb(rules: DoNotDisturbRules | undefined): DoNotDisturb
   };
 }
 
-/** The bits of a mark. Their places are stored in registry versions: never change them. */
+/** The bits of a mark. Registry versions store them: never change a position. */
 export const categoryBit: Readonly<Record<Category, number>> = { otp: 1, transactional: 2, promotional: 4 };
 
-/** The mark of somebody who does not want these. */
+/** The mark of a number that does not want these. */
 export function markOfCategories(unwanted: readonly Category[]): number {
   return categories.reduce((mark, each) => (unwanted.includes(each) ? mark | categoryBit[each] : mark), 0);
 }

@@ -1,7 +1,7 @@
-// The gates about the text: it is of an approved template where one is named or required, it is not empty, holds nothing a
-// network would cut off and no blocked word or link, and has few enough segments. The template's result is the message's
-// text, so all later gates check what the recipient will read. U+0000 and unpaired surrogates are refused: telephones end
-// a text at the first and show the second as garbage, and carriers change both.
+// The gates about the text: it is of an approved template where one is named or required, is not empty, holds no
+// character that networks change and no blocked word or link, and has few enough segments. The template's result is the
+// message's text, so all later gates check what the recipient will read. U+0000 and unpaired surrogates are refused:
+// phones end a text at the first and show the second as garbage, and carriers change both.
 import { type ContentCheck, type ContentHit, type ContentRules, compileContentRules } from './content-rules.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { type EncodingMismatch, type SegmentCount, countSegments } from '../../model/text/segment-count.ts';
@@ -16,8 +16,8 @@ import { type CompiledTemplate, compileTemplate } from './template/template.ts';
 const { segmentsMax, textUnitsMax } = limits.message;
 
 /**
- * The text the recipient will read: with `transliterate`, in GSM-7 where all of it can be written so. It comes before
- * the gates of the text, because a forbidden word in look-alikes becomes the word itself.
+ * The text the recipient will read: with `transliterate`, in GSM-7 where all of it can be written so. Computed before
+ * the text gates, because a forbidden word in look-alikes becomes the word itself.
  */
 export function textToSend(
   text: string,
@@ -29,8 +29,8 @@ export function textToSend(
 }
 
 /**
- * The first gate of a text: everything behind it may read the text as often as it needs. No text of more UTF-16 units
- * fits into a message in either encoding.
+ * The first gate of a text: later ones may read the text as often as they need. No text of more UTF-16 units fits into
+ * a message in either encoding.
  */
 export function lengthGate(_principal: Principal, { message: { length } }: SmsRequest): Refusal | null {
   return length > textUnitsMax ? no('message_too_long', tooLong(`has ${length} characters`)) : null;
@@ -46,17 +46,17 @@ export function contentGate(_principal: Principal, request: SmsRequest): Refusal
   return null;
 }
 
-/** Nearly every text begins with a letter: then nothing has to be looked for. */
+/** Nearly every text begins with a letter: a fast path. */
 function isBlank(text: string): boolean {
   const first = text.charCodeAt(0);
   return !(first > 0x20 && first < 0x7f) && blank.test(text);
 }
 
-// Spaces, controls, what Unicode itself calls ignorable (zero-width spaces, fillers), and braille without a dot.
+// Spaces, controls, Unicode's default-ignorable characters (zero-width spaces, fillers), and the blank braille pattern.
 const blank = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 /**
- * Asked with a text of textToSend that is not too long, and with the tables that all carriers of its route understand.
+ * `request` has a text of textToSend that is not too long; the tables are those that all carriers of its route support.
  */
 export function segmentsGate(request: SmsRequest, nationalTables: readonly NationalLanguage[]): SegmentCount | Refusal {
   const counted = countText(request, nationalTables);
@@ -65,7 +65,7 @@ export function segmentsGate(request: SmsRequest, nationalTables: readonly Natio
   return no('message_too_long', tooLong(`takes ${counted.segmentCount} segments of ${counted.encoding}`));
 }
 
-/** Where transliteration is allowed, the character to blame is one that it cannot help. */
+/** With transliteration, the character reported is one that it cannot replace. */
 export function countText(
   { message, encoding, transliterate: isAllowed }: SmsRequest,
   nationalTables: readonly NationalLanguage[],
@@ -107,7 +107,7 @@ export function templateGate(principal: Principal, request: SmsRequest): Templat
   if (account.requireTemplate === undefined || !account.requireTemplate.includes(category)) {
     return { ok: true, text: request.message, templateId: null };
   }
-  // Holding it against every template would take long, and it goes out in no case.
+  // Matching it against every template would take long, and it is refused in any case.
   const tooLong = lengthGate(principal, request);
   if (tooLong !== null) return tooLong;
   for (const approved of account.templates?.ofCategory(category) ?? []) {
@@ -151,8 +151,8 @@ const checkOf = perObject<ContentRules, ContentCheck | null>(compileContentRules
 type Asked = { readonly account: Pick<Principal['account'], 'content'> };
 
 /**
- * Words and links that this account, or the whole installation, does not send. `everywhere`: the installation's lists, which
- * come first: an account cannot allow what they forbid.
+ * Words and links that this account, or the whole installation, does not send. `everywhere`: the installation's lists,
+ * checked first: an account cannot allow what they forbid.
  */
 export function contentRulesGate(everywhere: ContentRules | undefined): (asked: Asked, text: string) => Refusal | null {
   const ofAll = everywhere === undefined ? null : compileContentRules(everywhere);

@@ -1,23 +1,23 @@
 // Normalises addresses of messages from subscribers: carriers send them international with or without plus, national
-// with or without the trunk prefix, or as short codes. Pure; it never guesses a country: an unknown form stays as it
+// with or without the trunk prefix, or as short codes. Pure. The country is never guessed: an unknown form stays as it
 // is.
 import { isE164 } from '../../model/e164.ts';
 import type { CountryRules } from './contract.ts';
 import { nationalLengths } from './number-plan.ts';
 
 export type AddressForms = {
-  /** E.164, or null where the address can be no subscriber's number. */
+  /** E.164, or null where the address cannot be a subscriber's number. */
   subscriber(address: string, ton: number): string | null;
-  /** The same of an address that stands for a recipient of ours: of this country, if it can be, whatever its TON says. */
+  /** The same for the address of a recipient: of this country, if possible, whatever its TON says. */
   recipient(address: string, ton: number): string | null;
   /** The digits under which a client may have registered this number, the likeliest first. */
   client(address: string, ton: number): readonly string[];
 };
 
-/** SMPP 3.4 §5.2.5. */
+/** Type of number (SMPP 3.4, 5.2.5). */
 const international = 1;
 const alphanumeric = 5;
-/** Foreign numbers without a sign of it: a number this long that fits nothing at home has its country in front. */
+/** A number without TON or plus of at least this length that fits nothing at home begins with a calling code. */
 const foreignDigitsMin = 9;
 
 export function addressForms(country: CountryRules): AddressForms {
@@ -56,7 +56,7 @@ export function addressForms(country: CountryRules): AddressForms {
     recipient(address, ton) {
       const direct = subscriber(address, ton);
       if (isHome(direct)) return direct;
-      // A TON copied from our submit, or a plus, beside a number that is written nationally.
+      // A TON copied from our submit, or a plus, can accompany a number in national form.
       const digits = digitsOf(address);
       const home = digits === null ? null : subscriber(digits, 0);
       return isHome(home) ? home : direct;
@@ -72,7 +72,7 @@ export function addressForms(country: CountryRules): AddressForms {
   };
 }
 
-/** Null when there is anything but digits behind an optional plus. */
+/** Null for anything but digits after an optional plus. */
 function digitsOf(address: string): string | null {
   const match = /^\+?(\d{2,20})$/.exec(address.trim());
   return match === null ? null : (match[1] as string);

@@ -1,5 +1,5 @@
-// The rules of one country for the gates: numbers, quiet hours, do-not-disturb, keywords. Types only. They come from
-// a country pack (policy/country/packs) and heliograph.yaml; code never knows a country by name.
+// The rules of one country for the gates: numbers, quiet hours, do-not-disturb, keywords. Types only. They come from a
+// country pack (policy/country/packs) and heliograph.yaml; no code depends on a particular country.
 import type { Keyword } from '../../model/keyword.ts';
 import type { Category } from '../../model/message.ts';
 
@@ -27,24 +27,24 @@ export type QuietRule = {
   /** Local dates, YYYY-MM-DD: in effect from the first and before the second; null is open-ended. */
   readonly from: string | null;
   readonly until: string | null;
-  /** 0 is Sunday. Not looked at when `dates` are given. */
+  /** 0 is Sunday. Ignored when `dates` are given. */
   readonly days: readonly number[];
-  /** Local dates, YYYY-MM-DD: holidays. Empty: the rule holds on `days`. */
+  /** Local dates, YYYY-MM-DD: holidays. Empty: the rule applies on `days`. */
   readonly dates: readonly string[];
-  /** Minutes after local midnight. A window whose end is not after its start runs into the next day. */
+  /** Minutes after local midnight. A window whose end is not after its start continues into the next day. */
   readonly closed: readonly { readonly startMinute: number; readonly endMinute: number }[];
 };
 
 export type DoNotDisturbRules = {
-  /** The categories the registry is asked for. */
+  /** The categories that the registry is checked for. */
   readonly appliesTo: readonly Category[];
-  /** The words a registry file uses for what a person does not want → categories. */
+  /** The words a registry file uses for what a number does not want → categories. */
   readonly preferences: Readonly<Record<string, readonly Category[]>>;
   /** The preference of a row that names none; a key of `preferences`. */
   readonly defaultPreference: string;
 };
 
-/** Words a person may answer with, by language (BCP 47), in upper case. */
+/** Words a subscriber may answer with, by language (BCP 47), in upper case. */
 export type KeywordRules = {
   readonly stop: Readonly<Record<string, readonly string[]>>;
   readonly start: Readonly<Record<string, readonly string[]>>;

@@ -1,14 +1,14 @@
 // Which numbers exist in the country of this installation, compiled once from the configuration. A full parser knows
-// every country and costs 6 µs; one calling code and its lengths are enough here. Pure; it never guesses: a number
-// without its plus sign is refused, not repaired.
+// every country and costs 6 µs; one calling code and its lengths are enough here. Pure. Nothing is repaired: a number
+// without its plus sign is refused.
 import { isE164 } from '../../model/e164.ts';
 import type { Refusal } from '../contract.ts';
 import type { CountryRules } from './contract.ts';
 
 export type NumberPlan = {
-  /** Null when the number may be sent to. */
+  /** Null when messages to the number are allowed. */
   refuse(to: string): Refusal | null;
-  /** The number after the calling code. Only meaningful when `refuse` gave null. */
+  /** The number after the calling code. Valid only when `refuse` returned null. */
   nationalOf(to: string): string;
 };
 
@@ -32,7 +32,7 @@ export function numberPlan(country: CountryRules): NumberPlan {
   };
 }
 
-/** The lengths a national number may have, found by its first digits. `at`: where in `digits` it begins. */
+/** The lengths a national number may have, by its first digits. `at`: where in `digits` it begins. */
 export function nationalLengths(country: CountryRules): (digits: string, at: number) => readonly number[] {
   const sorted = (lengths: readonly number[]) => [...new Set(lengths)].sort((a, b) => a - b);
   const usual = sorted(country.nationalLengths);

@@ -7,8 +7,8 @@ import { type TimeZone, timeZone } from './time-zone.ts';
 
 export type QuietHours = {
   /**
-   * Null: it may go now. Else the first moment at which it may, or Infinity when the rules leave none within
-   * the 36 days a message can wait. Under a microsecond: the answer is kept for the minute.
+   * Null: it may be sent now. Else the first moment at which it may, or Infinity when the rules leave none within the
+   * 36 days a message can wait. Under a microsecond: the result is cached for the minute.
    */
   quietUntil(category: Category, atMs: number): number | null;
 };
@@ -29,7 +29,7 @@ export function quietHours(rules: readonly QuietRule[]): QuietHours {
     quietUntil(category, atMs) {
       const entry = kept[category];
       if (entry.rules.length === 0) return null;
-      // All windows begin and end at whole minutes: one answer holds for the minute.
+      // All windows begin and end at whole minutes: one result holds for the minute.
       const minute = Math.floor(atMs / minuteMs);
       if (minute !== entry.minute) {
         entry.until = search(entry.rules, minute * minuteMs);
@@ -68,7 +68,7 @@ function search(rules: readonly Compiled[], atMs: number): number | null {
   }
 }
 
-/** The end of the window the wall clock is in; the moment itself when it is in none. */
+/** The end of the window that contains the wall clock; the moment itself when none does. */
 function endOfQuiet(rule: Compiled, atMs: number): number {
   const wallMs = atMs + rule.zone.offsetAt(atMs);
   const day = Math.floor(wallMs / dayMs);
@@ -83,12 +83,12 @@ function endOfQuiet(rule: Compiled, atMs: number): number {
   return end === -1 ? atMs : whenWallShows(rule.zone, atMs, day * dayMs + end * minuteMs);
 }
 
-/** The first moment after `atMs` at which the wall clock shows `wallMs` or has jumped over it. */
+/** The first moment after `atMs` at which the wall clock shows `wallMs` or has skipped it. */
 function whenWallShows(zone: TimeZone, atMs: number, wallMs: number): number {
   const plainMs = wallMs - zone.offsetAt(atMs);
   const changeMs = zone.nextChange(atMs, plainMs);
   if (changeMs >= plainMs) return plainMs;
-  // Put forward, the clock may jump over the end; put back, it comes later than it seemed.
+  // A clock put forward may skip the end; put back, it reaches the end later.
   return Math.max(changeMs, wallMs - zone.offsetAt(changeMs));
 }
 

@@ -2,7 +2,7 @@
 // and a day with a clock change is split at that minute. It never uses the machine's own time zone.
 
 export type TimeZone = {
-  /** Milliseconds to add to UTC; asked for almost every message. */
+  /** Milliseconds to add to UTC; called for almost every message. */
   offsetAt(atMs: number): number;
   /** The first moment at which the offset differs from the one at `atMs`, or `beforeMs` when there is none before it. */
   nextChange(atMs: number, beforeMs: number): number;
@@ -12,7 +12,7 @@ type Stretch = { readonly fromMs: number; readonly untilMs: number; readonly off
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
-/** Days kept per zone: the present and the next five weeks are what is asked for. */
+/** Days cached per zone: the present and the next five weeks are queried. */
 const daysMax = 64;
 
 /** Throws RangeError for a name Intl does not know. */

@@ -7,10 +7,10 @@ import type { KeywordRules } from '../country/contract.ts';
 export type KeywordFound = { readonly keyword: Keyword; readonly language: string };
 export type KeywordReader = (text: string) => KeywordFound | null;
 
-/** Longer than any keyword with what may stand around it. */
+/** Longer than any keyword with the punctuation around it. */
 const textUnitsMax = 120;
 
-/** A word that is in two lists is read as the first of stop, start, help: who may mean "stop" is left in peace. */
+/** A word in two lists is read as the first of stop, start, help: in doubt it opts out. */
 export function keywordReader(rules: KeywordRules): KeywordReader {
   const found = new Map<string, KeywordFound>();
   for (const keyword of keywords) {
@@ -24,7 +24,7 @@ export function keywordReader(rules: KeywordRules): KeywordReader {
   return (text) => (text.length > textUnitsMax ? null : (found.get(keywordForm(text)) ?? null));
 }
 
-/** The form in which a text and a keyword are compared. */
+/** The form in which texts and keywords are compared. */
 export function keywordForm(text: string): string {
   return (
     text
@@ -34,12 +34,12 @@ export function keywordForm(text: string): string {
       .replace(/[\p{Cf}\p{Cc}\uFE00-\uFE0F]/gu, (mark) => (/\s/.test(mark) ? ' ' : ''))
       .replace(/[\p{P}\p{S}]/gu, '')
       .toLowerCase()
-      // What is left of a Turkish İ.
+      // What remains of a Turkish İ.
       .replaceAll('\u0307', '')
       .toUpperCase()
       .replace(/\s+/gu, ' ')
       .trim()
-      // Marks that came after a sign may have come together.
+      // Marks after a removed sign may be adjacent now, and compose.
       .normalize('NFKC')
   );
 }

@@ -1,5 +1,4 @@
-// The late gates: checked again when a token is granted, because a message can wait longer than the rules that
-// admitted it stay the same. Pure.
+// The late gates: evaluated again when a token is granted, because the rules may change while a message waits. Pure.
 import { type AccountId, keywordReplyKeyId } from '../../model/ids.ts';
 import type { Category, Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
@@ -14,7 +13,7 @@ export type LateVerdict =
   | { readonly ok: true }
   /** The message ends here with this status and error code. */
   | { readonly ok: false; readonly status: 'expired' | 'blocked'; readonly code: string }
-  /** It may go out then, not now. */
+  /** It may be sent then, not now. */
   | { readonly ok: false; readonly status: 'held'; readonly code: 'quiet_hours'; readonly untilMs: number };
 
 export type LateGates = (message: Message, nowMs: number) => LateVerdict;
@@ -27,7 +26,7 @@ export function passLateGates(message: Message, nowMs: number): LateVerdict {
   return mayGo;
 }
 
-/** What is known of an account now. Undefined: nothing, and then what the ingress decided holds. */
+/** The account's current data. Undefined: not known, and then the decision of the ingress applies. */
 export type LateTenants = {
   account(accountId: AccountId): LateTenant | undefined;
 };
@@ -40,8 +39,8 @@ export type LateTenant = {
 };
 
 /**
- * A sender that was rejected or taken away holds up what waits in its name. The ingress hears of an approval some moments
- * before an actor may: what was accepted just now is believed.
+ * A sender that was rejected or removed blocks what waits in its name. The ingress may learn of an approval before an
+ * actor does: a message accepted just now passes.
  */
 function senderIsApproved({ senders, senderCategories }: LateTenant, message: Message, nowMs: number): boolean {
   if (senders === undefined || !message.livemode || message.keyId === keywordReplyKeyId) return true;
@@ -50,7 +49,7 @@ function senderIsApproved({ senders, senderCategories }: LateTenant, message: Me
   return isApproved(account, message.sender, message.category);
 }
 
-/** The late gates of a country. `registries` is asked again for every message: versions come and go. */
+/** The late gates of a country. `registries` is called again for every message: versions are replaced. */
 export function lateGates(
   country: CountryRules,
   registries: () => Registries,
@@ -66,24 +65,24 @@ export function lateGates(
       if (account.status === 'suspended') return { ok: false, status: 'blocked', code: 'account_suspended' };
       const { recipient: to, sender: from, category } = message;
       const optedOut = optOutGate(account.suppressions, { to, from, category });
-      // The answer to STOP confirms it, and who asks for help gets it.
+      // The answer to STOP confirms it, and an answer to HELP is always sent.
       if (optedOut !== null && message.keyId !== keywordReplyKeyId)
         return { ok: false, status: 'blocked', code: optedOut.code };
       if (!senderIsApproved(account, message, nowMs))
         return { ok: false, status: 'blocked', code: 'sender_not_registered' };
     }
-    // As at the ingress: a test message reaches nobody, at no hour.
+    // As at the ingress: a test message reaches nobody.
     if (!message.livemode) return mayGo;
     const { dnd } = registries();
     const refused = disturb.refuse(dnd, message.category, message.recipient);
-    // A registry this process could not load yet was asked by the ingress.
+    // The ingress has checked a registry that this process could not load yet.
     if (refused !== null && dnd !== 'unknown') {
       const version = dnd === null ? '' : `:${dnd.version}`;
       return { ok: false, status: 'blocked', code: `${refused.code}${version}` };
     }
     const untilMs = quiet.quietUntil(message.category, nowMs);
     if (untilMs === null) return mayGo;
-    // What cannot go out any more within its validity waits for its end, and is published as expired.
+    // What cannot be sent within its validity waits for its end, and is published as expired.
     return { ok: false, status: 'held', code: 'quiet_hours', untilMs: Math.min(untilMs, message.validUntilMs) };
   };
 }

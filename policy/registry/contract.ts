@@ -6,10 +6,10 @@ export const registryNames = ['dnd', 'ported'] as const;
 export type RegistryName = (typeof registryNames)[number];
 
 export type NumberRegistry = {
-  /** Running number and the first characters of the content's SHA-256: `12-3fa94c01`. */
+  /** Sequential number and the first characters of the content's SHA-256: `12-3fa94c01`. */
   readonly version: string;
   readonly count: number;
-  /** What a mark means, by mark: category bits have no names, ported numbers have carriers. */
+  /** The meanings of marks, by mark: category bits have no names, ported numbers have carriers. */
   readonly names: readonly string[];
   /** 0 when the number is not listed, else its mark, 1 to 15. `to` is E.164 with the plus sign. */
   markOf(to: string): number;

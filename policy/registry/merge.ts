@@ -1,17 +1,17 @@
 // Merges the rows of a registry file into the sorted entries of a table: a snapshot replaces everything, a delta
-// changes what was there. Pure. The order in which pieces of a file were read does not matter, except in a delta,
+// changes the present entries. Pure. The order in which pieces of a file were read does not matter, except in a delta,
 // where the last row of a number counts.
 import { keyOfEntry, markOfEntry, packEntry } from './number-table.ts';
 
 export type Merged = {
   readonly entries: Float64Array;
-  /** Numbers listed more than once with different marks, where marks cannot be added up. */
+  /** Numbers listed more than once with different marks, where marks cannot be combined. */
   readonly conflicts: number;
 };
 
 /**
- * Sorts the rows in place. A number listed twice has both preferences (`add`); where a mark is one of several
- * things (`conflict`: a carrier) the higher counts, and the conflict is counted for a person to see.
+ * Sorts the rows in place. A number listed twice has both preferences (`add`); where a mark is an alternative
+ * (`conflict`: a carrier) the higher counts, and the conflict is counted for the operator.
  */
 export function mergeSnapshot(rows: Float64Array, onRepeat: 'add' | 'conflict'): Merged {
   rows.sort();
@@ -32,7 +32,7 @@ export function mergeSnapshot(rows: Float64Array, onRepeat: 'add' | 'conflict'):
   return { entries: rows.subarray(0, length), conflicts: onRepeat === 'add' ? 0 : conflicts };
 }
 
-/** `changes` in the order of the file; mark 0 takes the number out. */
+/** `changes` in the order of the file; mark 0 removes the number. */
 export function mergeDelta(base: Float64Array, changes: Float64Array): Merged {
   const order = Uint32Array.from(changes.keys());
   const keys = changes.map(keyOfEntry);
@@ -48,7 +48,7 @@ export function mergeDelta(base: Float64Array, changes: Float64Array): Merged {
   for (let place = 0; place < order.length; place += 1) {
     const index = order[place] as number;
     const next = order[place + 1];
-    // Not the last word about this number.
+    // A later row of this number follows.
     if (next !== undefined && keys[next] === keys[index]) continue;
     const key = keys[index] as number;
     while (at < base.length && keyOfEntry(base[at] as number) < key) {

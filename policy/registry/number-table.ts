@@ -18,7 +18,7 @@ const bucketSize = 65_536;
 const nationalDigitsMax = 14;
 export const marksMax = 15;
 
-/** National digits → a number that keeps leading zeros apart. -1 when they are none, or too many. */
+/** National digits → a number that preserves leading zeros. -1 when there are none, or too many. */
 export function numberKey(digits: string, from = 0): number {
   const length = digits.length - from;
   if (length < 1 || length > nationalDigitsMax) return -1;
@@ -43,7 +43,6 @@ export type TableContent = {
   readonly names: readonly string[];
 };
 
-/** The buffer for these entries. */
 export function writeTable({ callingCode, entries, names }: TableContent): Uint8Array<ArrayBuffer> {
   assert(entries.length <= limits.registry.numbersMax, 'a registry of more numbers would not fit its processes');
   const count = entries.length;
@@ -108,7 +107,7 @@ function partsOf(buffer: ArrayBufferLike): Parts {
   const [code = 0, count = 0, buckets = 0, namesLength = 0] = new Uint32Array(buffer, 8, 4);
   const place = placesOf(count, buckets);
   if (buffer.byteLength !== place.names + namesLength) throw new Error('a table of numbers with a wrong length');
-  // TextDecoder refuses shared memory: its part is copied.
+  // TextDecoder refuses shared memory, so its part is copied.
   const names = new TextDecoder().decode(new Uint8Array(buffer, place.names, namesLength).slice());
   return {
     callingCode: `+${code}`,
@@ -121,7 +120,7 @@ function partsOf(buffer: ArrayBufferLike): Parts {
   };
 }
 
-/** A registry that answers from this buffer, in place. */
+/** A registry that reads this buffer in place. */
 export function openTable(buffer: ArrayBufferLike, version: string): NumberRegistry & { readonly callingCode: string } {
   const { callingCode, count, names, values, firsts, lows, marks } = partsOf(buffer);
   const nationalAt = callingCode.length;
@@ -146,7 +145,7 @@ export function openTable(buffer: ArrayBufferLike, version: string): NumberRegis
   };
 }
 
-/** All entries again, sorted: what a delta is applied to. */
+/** All entries, sorted, as the base of a delta. */
 export function readEntries(buffer: ArrayBufferLike): Float64Array {
   const { count, values, firsts, lows, marks } = partsOf(buffer);
   const entries = new Float64Array(count);
@@ -168,7 +167,7 @@ function placesOf(count: number, buckets: number) {
   return { values: headerBytes, firsts, lows, marks, names: marks + ((count + 1) >> 1) };
 }
 
-/** The first place in [from, to) whose value is not below `value`, or `to`. */
+/** The first index in [from, to) whose value is not below `value`, or `to`. */
 function lowerBound(sorted: Float64Array | Uint16Array, value: number, from: number, to: number): number {
   let low = from;
   let high = to;

@@ -1,5 +1,5 @@
 // The carrier a number was ported to. Without a registry, or before it is loaded, the prefix decides: a message over
-// the former carrier costs more and is still delivered.
+// the previous carrier costs more and is still delivered.
 import type { Registries } from './contract.ts';
 
 export function portedTo({ ported }: Registries, to: string): string | null {

@@ -1,14 +1,14 @@
-// Parses one line of a registry file into an entry, or says what is wrong. Files come from regulators and carriers,
-// so numbers may be in national notation; an ambiguous one is never guessed at. Pure.
+// Parses one line of a registry file into an entry, or says what is wrong. Files come from regulators and carriers, so
+// numbers may be in national notation; an ambiguous one is refused. Pure.
 import { nationalLengths } from '../country/number-plan.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { numberKey, packEntry } from './number-table.ts';
 
 export type Row =
-  /** Packed as in number-table.ts; mark 0 takes the number out of the registry. */
+  /** Packed as in number-table.ts; mark 0 removes the number from the registry. */
   | { readonly kind: 'entry'; readonly entry: number }
   | { readonly kind: 'empty' }
-  /** A sound number that cannot be sent to from here: another country, a fixed line. */
+  /** A valid number that is not served here: another country, a fixed line. */
   | { readonly kind: 'not_served' }
   | { readonly kind: 'bad'; readonly why: string };
 
@@ -18,23 +18,23 @@ export type RowRules = {
   readonly country: Pick<CountryRules, 'callingCode' | 'nationalLengths' | 'lengthsByPrefix' | 'trunkPrefix'>;
   /** Rows begin with + or −. */
   readonly delta: boolean;
-  /** The mark for what comes after the number, '' when nothing does; a sentence when it is not known. */
+  /** The mark for the value after the number ('' when there is none); a sentence when it is unknown. */
   readonly markOf: (value: string) => number | string;
 };
 
-/** Without a heading: [+ or −,] number [, value]. */
+/** The columns without a heading: [+ or −,] number [, value]. */
 export function usualColumns(delta: boolean): Columns {
   return delta ? { change: 0, number: 1, value: 2 } : { change: -1, number: 0, value: 1 };
 }
 
-/** The first line without the mark that some programs put before a text, read as UTF-8 or as Latin-1. */
+/** The first line without a byte order mark, read as UTF-8 or as Latin-1. */
 export function withoutMark(line: string): string {
   return line.replace(/^\uFEFF|^\u00EF\u00BB\u00BF/, '');
 }
 
 /**
  * The columns by their names, or null when the line is no heading. `why`: it is the heading of another kind of file; a
- * list of changes taken for a snapshot would put into effect those whom it takes out.
+ * list of changes imported as a snapshot would list the numbers that it removes.
  */
 export function headingOf(line: string, delta: boolean): Columns | { readonly why: string } | null {
   const names = fieldsOf(line).map((name) => name.trim().toLowerCase());
@@ -67,13 +67,13 @@ export function rowReader(rules: RowRules, columns: Columns): (line: string) => 
       if (typeof mark === 'string') return bad(mark);
     }
     if (national === '') return { kind: 'not_served' };
-    // A preference of nothing is no entry; in a delta it takes the entry away.
+    // A row without preferences is no entry; in a delta it removes the entry.
     if (mark === 0 && !rules.delta) return { kind: 'empty' };
     return { kind: 'entry', entry: packEntry(numberKey(national), mark) };
   };
 }
 
-/** The mistakes that make every row of a file bad get a sentence of their own. */
+/** Mistakes that affect every row of a file have their own sentences. */
 function whyNoNumber(text: string, delta: boolean): string {
   if (!delta && (text === '+' || text === '-')) return 'begins with + or -, as rows of changes do: add --delta';
   return /[;\t]/.test(text) ? 'not a phone number: columns must be separated by commas' : 'not a phone number';
@@ -106,7 +106,7 @@ function nationalReader(country: RowRules['country']): (text: string) => string 
 }
 
 const plainDigits = /^[0-9]+$/;
-/** Shorter ones are service codes, longer ones do not exist (E.164). */
+/** Shorter ones are service codes, longer ones do not exist (ITU-T E.164). */
 const digitsMin = 5;
 const digitsMax = 15;
 

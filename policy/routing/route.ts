@@ -1,8 +1,8 @@
-// Finds the carriers for a message, in order, and makes its plan. Test keys always use the sandbox; for live keys the first
-// explicit route that matches number and category decides, else the carrier of the number (ported, or by the longest
-// national prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made. Only
-// configured carriers are used. The same message id gives the same order, so that a repeat under the same idempotency key
-// takes the same route.
+// Finds the carriers for a message, in order, and makes its plan. Test keys always use the sandbox; for live keys the
+// first explicit route that matches number and category decides, else the carrier of the number (ported, or by the
+// longest national prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made.
+// Only configured carriers are used. The same message id gives the same order, so that a repeat under the same
+// idempotency key takes the same route.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKindOf } from '../../model/sender.ts';
 import type {
@@ -31,11 +31,11 @@ export type Router = { route(question: RouteRequest): Routed };
 
 export type RouterOptions = {
   readonly health?: CarrierHealthView;
-  /** The carrier a number was ported to, or null: from a list the operator imported. */
+  /** The carrier a number was ported to by an imported registry, or null. */
   readonly portedTo?: (to: string) => string | null;
 };
 
-/** The carriers one rule names, before anybody asked what they can take. */
+/** The carriers that one rule names, before they are filtered. */
 type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; reasonOf(at: number): string };
 
 export function router(rules: RoutingRules, numbers: NumberPlan, options: RouterOptions = {}): Router {
@@ -44,7 +44,7 @@ export function router(rules: RoutingRules, numbers: NumberPlan, options: Router
   const { prefixes } = rules.country;
   const prefixLengths = [...new Set(Object.keys(prefixes).map((prefix) => prefix.length))].sort((a, b) => b - a);
 
-  // Compiled once and not for every message: a rule has one answer for each category and kind of sender.
+  // Compiled once: a rule has one answer for each category and kind of sender.
   const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), offers, health) }));
   const ownRule = (carrier: string, why: string) => compiled(homeRule(carrier, rules.fallback, why), offers, health);
   const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, ownRule(own, `prefix ${prefix}`)]));
@@ -109,7 +109,7 @@ function compiled(rule: Rule, offers: ReadonlyMap<string, CarrierOffer>, health:
       );
     }
   }
-  // A sender whose kind that is not known was let in by another rule: it goes like a name.
+  // A sender of unknown kind was admitted by another rule: it is routed like a name.
   return (category, from) => answers.get(`${category}|${senderKindOf(from) ?? 'alphanumeric'}`) as Routed;
 }
 
@@ -126,9 +126,8 @@ function sandboxOffer(name: string, offers: ReadonlyMap<string, CarrierOffer>): 
 type AbleCarrier = { readonly offer: CarrierOffer; readonly why: string };
 
 /**
- * The plan of a message: ordered by the rule's choice, avoided carriers behind the others. They stay in it: when all are
- * avoided, the first is still the best, and its reason says why it is avoided. What does not depend on the message is
- * computed once.
+ * The plan of a message: ordered by the rule's choice, avoided carriers last. They stay in it: when all are avoided,
+ * the first is still the best, and its reason says why. What does not depend on the message is computed once.
  */
 function planner(
   able: readonly AbleCarrier[],
@@ -186,7 +185,7 @@ function orderOf(offers: readonly CarrierOffer[], choose: RouteChoice, messageId
     case 'weighted':
       return byWeight(offers, messageId);
     case 'cheapest':
-      // The sort is stable: among equals the order by weight stays.
+      // The sort is stable: equal costs keep the order by weight.
       return byWeight(offers, messageId).sort((one, other) => one.cost - other.cost);
   }
 }
@@ -199,7 +198,7 @@ function isFixed(offers: readonly CarrierOffer[], choose: RouteChoice): boolean 
 
 /**
  * Each carrier draws a time until its first arrival, exponentially distributed with its weight as the rate: the
- * shortest wins, and wins in proportion to its weight. Weight 0 never arrives and comes last.
+ * shortest wins, in proportion to its weight. Weight 0 comes last.
  */
 function byWeight(offers: readonly CarrierOffer[], messageId: string): CarrierOffer[] {
   const drawn = offers.map((offer) => ({
@@ -211,7 +210,7 @@ function byWeight(offers: readonly CarrierOffer[], messageId: string): CarrierOf
     .map((each) => each.offer);
 }
 
-/** Uniform in (0, 1]: FNV-1a over both texts, mixed until every bit depends on every other (murmur3's finalizer). */
+/** Uniform in (0, 1]: FNV-1a over both texts, mixed by murmur3's finalizer. */
 function unitOf(messageId: string, carrier: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < carrier.length; at += 1) hash = Math.imul(hash ^ carrier.charCodeAt(at), 0x01000193);

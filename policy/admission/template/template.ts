@@ -10,7 +10,7 @@ export type WrongVariable = { readonly variable: string; readonly detail: string
 export type WrongVariables = readonly [WrongVariable, ...WrongVariable[]];
 
 export type CompiledTemplate = {
-  /** The text, or every variable that is missing, wrong or too much. */
+  /** The text, or every variable that is missing, wrong or unknown. */
   render(values: Readonly<Record<string, unknown>>): { ok: true; text: string } | { ok: false; wrong: WrongVariables };
   matches(text: string): boolean;
 };
@@ -47,7 +47,7 @@ export function templateProblem({
   if (unused !== undefined) return inVariables(`{{${unused.name}}} is not in the body`);
   if (pieces.some((piece, at) => at % 2 === 0 && /\{\{|\}\}/.test(piece)))
     return inBody('expected {{name}} with a-z, 0-9 and _');
-  // Two variables side by side could be cut anywhere: nobody could say what was approved.
+  // Two adjacent variables could be divided anywhere: then it is not clear what was approved.
   if (pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && piece === '')) {
     return inBody('expected some text between two variables');
   }
@@ -65,7 +65,7 @@ const sizeMax: Readonly<Record<VariableType, number>> = {
   date: 0,
 };
 
-/** Of a source without a problem. */
+/** `source` has no problem. */
 export function compileTemplate(source: TemplateSource): CompiledTemplate {
   const rules = new Map(source.variables.map((variable) => [variable.name, ruleOf(variable)]));
   const parts: Part[] = piecesOf(source.body)
@@ -115,18 +115,18 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
   };
 }
 
-/** At even places what is written, at odd ones the names of variables. */
+/** Literal text at even indexes, names of variables at odd ones. */
 function piecesOf(body: string): string[] {
   return body.split(/\{\{([a-z0-9_]{1,40})\}\}/);
 }
 
-/** A text that is longer than the longest template can give is never looked at. One match at a time needs no more. */
+/** A longer text than any template can give is never matched. One match at a time needs no more. */
 const longestText = limits.templates.bodyCharsMax + limits.templates.variablesMax * limits.templates.textCharsMax;
 const scratch: [Uint8Array, Uint8Array] = [new Uint8Array(longestText + 1), new Uint8Array(longestText + 1)];
 
 /**
- * Whether the parts can cover the text from end to end: after each part, the set of places the text may have been
- * read to. A variable's places are found in one sweep, by looking whether any start lies close enough behind.
+ * Whether the parts can cover the text from end to end: after each part, the set of positions the text may have been
+ * read to. A variable's positions are found in one sweep, by looking whether a start is close enough behind.
  */
 function reaches(parts: readonly Part[], text: string): boolean {
   let [open, next] = scratch;
@@ -154,8 +154,8 @@ function step(rule: Rule, endsOf: NonNullable<Rule['endsOf']>, text: string, ope
 }
 
 function sweep(rule: Rule, text: string, open: Uint8Array, next: Uint8Array): void {
-  // Starts in the present run of allowed characters that are old enough, the newest first in mind: since a run is
-  // unbroken, only the newest start that is at least `min` behind decides, and it must be at most `max` behind.
+  // The starts in the current run of allowed characters that are at least `min` behind: since the run is unbroken, only
+  // the newest of them matters, and it must be at most `max` behind.
   let runFrom = 0;
   let newest = -1;
   for (let end = 1; end <= text.length; end += 1) {

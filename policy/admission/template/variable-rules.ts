@@ -8,7 +8,7 @@ export type VariableType = (typeof variableTypes)[number];
 export type TemplateVariable = {
   readonly name: string;
   readonly type: VariableType;
-  /** text: characters at the most. code: its digits, exactly. Unused otherwise. */
+  /** text: the maximum of characters. code: its exact number of digits. Unused otherwise. */
   readonly size?: number | null;
 };
 
@@ -17,13 +17,10 @@ export type Rule = {
   readonly min: number;
   readonly max: number;
   readonly expected: string;
-  /** Any run of such characters that begins so is a value … */
+  /** A value starts at such a position and is a run of such characters. */
   isChar(code: number): boolean;
   mayStart(text: string, at: number): boolean;
-  /**
-   * … or, where that does not say it: every place behind `at` at which a value that begins there may end, `max` at
-   * most.
-   */
+  /** Where isChar is not enough: every position after `at` where a value that begins there may end, `max` at most. */
   readonly endsOf?: (text: string, at: number) => readonly number[];
 };
 
@@ -34,7 +31,7 @@ export function fits(rule: Rule, value: string): boolean {
   return value.isWellFormed();
 }
 
-/** What was found instead, without telling it: it may be somebody's name or password. */
+/** What was found instead, without quoting it: it may be a name or a password. */
 export function foundInstead({ max }: Rule, value: unknown): string {
   if (value === null) return 'null';
   if (typeof value !== 'string') return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
@@ -93,7 +90,7 @@ const isDigit = (code: number) => code >= 48 && code <= 57;
 const isNumberChar = (code: number) => isDigit(code) || code === 44 || code === 46;
 const numberCharsMax = 20;
 
-/** Digits, with one comma or dot between two of them at any place: every country groups them otherwise. */
+/** Digits, with one comma or dot between two of them at any place: grouping differs between countries. */
 function endsOfNumber(text: string, at: number): readonly number[] {
   const ends: number[] = [];
   const from = text[at] === '-' ? at + 1 : at;
@@ -114,7 +111,7 @@ function endsOfDate(text: string, at: number): readonly number[] {
   return ends;
 }
 
-/** Year first, or last: then day and month in either order, because both are written. */
+/** Year first, or last: then day and month in either order, because both are used. */
 function isDate(text: string): boolean {
   const found = /^(\d{1,4})([-./])(\d{1,2})\2(\d{1,4})$/.exec(text);
   if (found === null) return false;
