@@ -6,7 +6,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 
 export class BusCalls {
   readonly bus: Bus;
-  /** One entry per call under way: their callers bound them. */
+  /** One entry per call in progress; their callers bound them. */
   readonly #waiting = new Set<(why: Error) => void>();
 
   constructor(bus: Bus) {

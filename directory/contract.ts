@@ -1,11 +1,11 @@
-// What the data plane knows about tenants: the entries of the KV buckets `directory` and `suppression`, and what the
-// in-memory directory answers. Types only, so that every entry point may import it. Entries carry a version: a reader
-// must accept unknown and missing fields, and a writer never changes the meaning of an existing one.
+// What the data plane knows about tenants: the entries of the KV buckets `directory` and `suppression`, and the answers
+// of the in-memory directory. Types only. Entries are versioned: a reader must accept unknown and missing fields, and a
+// writer never changes the meaning of an existing one.
 import type { Scope } from '../model/api-key.ts';
 import type { AccountId, ApiKeyId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';
 
-/** GCRA: so many a second, and so many at once after a pause. */
+/** GCRA: a rate per second, and a burst after a pause. */
 export type Rate = { readonly perSecond: number; readonly burst: number };
 
 /** Under `key.<publicId>`. A revoked key has no entry. */
@@ -25,7 +25,7 @@ export type KeyEntry = {
   readonly rate?: Rate | null;
 };
 
-/** Words and links an account does not send. */
+/** Words and links that an account does not send. */
 type ContentEntry = {
   readonly words: readonly string[];
   readonly linksDenied: readonly string[];
@@ -37,7 +37,7 @@ export type AccountEntry = {
   readonly v: 1;
   readonly accountId: AccountId;
   readonly name: string;
-  /** A suspended account may look but not send: that gate is the ingress's. */
+  /** A suspended account may read but not send; the gate of the ingress checks it. */
   readonly status: 'active' | 'suspended';
   /** Names of the approved senders, in the case they were registered. */
   readonly senders: readonly string[];
@@ -51,11 +51,11 @@ export type AccountEntry = {
   readonly content?: ContentEntry | null;
   /** Categories of which a message with an unknown outcome is sent once more; missing: none. */
   readonly resendUnknown?: readonly Category[];
-  /** Whether the event store keeps, sealed, what subscribers write; missing: no. */
+  /** Whether the event store keeps the encrypted texts of subscribers; missing: no. */
   readonly keepInboundText?: boolean;
   /** The account's own answer to HELP; null or missing: the country's. */
   readonly helpText?: string | null;
-  /** Its share of a carrier's lane beside other accounts that wait there, 1 to 100; missing: 1. */
+  /** Its weight in a carrier's lane, 1 to 100; missing: 1. */
   readonly weight?: number;
 };
 
@@ -75,14 +75,14 @@ export type TemplateEntry = {
   readonly variables: readonly TemplateVariableEntry[];
 };
 
-/** One block of an account's suppressed numbers: those whose place begins with `block`, of 2^`bits` blocks. */
+/** One block of an account's suppressed numbers: those whose hash begins with `block`, of 2^`bits` blocks. */
 export type BlockName = { readonly accountId: AccountId; readonly bits: number; readonly block: number };
 export type BlockNumber = { readonly number: number; readonly sender: string; readonly category: Category | '' };
 
 /** Under `block.<accountId>.<bits>.<block>` in the bucket `suppression`: see model/suppression.ts. */
 export type SuppressionBlockEntry = {
   readonly v: 1;
-  /** Another content has another version. */
+  /** Different content has a different version. */
   readonly version: string;
   readonly lists: readonly {
     readonly sender: string | null;
@@ -92,16 +92,16 @@ export type SuppressionBlockEntry = {
   }[];
 };
 
-/** The approved templates of one account, as they are now. */
+/** The approved templates of one account at the moment. */
 export type AccountTemplates = {
   find(templateId: string): TemplateEntry | undefined;
   ofCategory(category: Category): Iterable<TemplateEntry>;
 };
 
-/** The suppressed numbers of one account, as they are now. */
+/** The suppressed numbers of one account at the moment. */
 export type AccountSuppressions = { has(to: string, sender: string, category: Category): boolean };
 
-/** An account as the gates use it: look-ups instead of lists, built once per change and not once per message. */
+/** An account as the gates use it: sets and maps instead of lists, built once per change. */
 export type Account = Omit<AccountEntry, 'senders' | 'senderCategories'> & {
   readonly senders: ReadonlySet<string>;
   readonly senderCategories: ReadonlyMap<string, readonly Category[]>;
@@ -115,14 +115,14 @@ export type Authentication =
 
 export type Directory = {
   /**
-   * Who holds this key. Takes the token without `Bearer `; undefined or '' is a missing key. A few microseconds,
-   * no I/O. A suspended account is still authenticated: look at `account.status`.
+   * The owner of an API key. Takes the token without `Bearer `; undefined or '' is a missing key. A few microseconds,
+   * no I/O. A suspended account is authenticated: check `account.status`.
    */
   authenticate(token: string | undefined): Authentication;
   account(accountId: AccountId): Account | undefined;
   /** The accounts that registered this number or short code as a sender, the oldest first; digits without a plus. */
   ownersOf(digits: string): readonly { readonly accountId: AccountId; readonly sender: string }[];
-  /** For health: how many entries are held and whether the watch is up to date. */
+  /** For health: how many entries are in memory and whether the watch is up to date. */
   state(): { readonly keys: number; readonly accounts: number; readonly watching: boolean };
   close(): Promise<void>;
 };

@@ -1,5 +1,5 @@
 // Writes a subscriber's decision into the bucket of suppressed numbers, where every entry point sees it within
-// milliseconds, and removes it again. By compare-and-set only: the later decision wins, whoever writes last.
+// milliseconds, and removes it again. By compare-and-set only: the later decision wins, whichever is written last.
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { SubscriberDecision } from '../model/subscriber-decision.ts';
 import { RetryLater } from '../platform/errors.ts';
@@ -12,7 +12,7 @@ import { type DecisionEntry, decisionEntryName, decodeDecisionEntry, isLaterWord
 
 const sweepWithinMs = 5_000;
 
-/** Resolves when it, or a later word, is in the bucket. */
+/** Resolves when it, or a later decision, is in the bucket. */
 export async function putDecision(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
   const { keyword, sender, atMs } = decision;
@@ -25,20 +25,20 @@ export async function putDecision(bucket: KV, decision: SubscriberDecision): Pro
   throw new RetryLater('others write the same decision again and again', limits.bus.nakDelayMsMax);
 }
 
-/** It is written down. A later word that has taken its place stays: that one has a record of its own. */
+/** The database has it. A later decision that has replaced it stays: that one has a record of its own. */
 export async function takeDecisionAway(bucket: KV, decision: SubscriberDecision): Promise<void> {
   const name = decisionEntryName(decision);
   const { entry, revision } = await readEntry(bucket, name);
   if (entry === null) return;
   const held = decodeDecisionEntry(entry.value);
   if (held !== null && isLaterWord(held, decision)) return;
-  // A conflict: a later word has taken its place in this moment.
+  // A conflict: a later decision has just replaced it.
   await remove(bucket, name, revision);
 }
 
 /**
- * Clears away what deleted entries left behind, or the bucket would fill with marks of decisions long written down. Only
- * old ones: a reader that has not seen a mark yet would keep the opt-out. Returns how many went.
+ * Purges the delete markers of entries, which would otherwise fill the bucket. Only old ones: a reader that has not
+ * seen a marker yet would keep the opt-out. Returns their number.
  */
 export async function sweepMarks(bus: Bus, nowMs: number, olderThanMs: number): Promise<number> {
   const stream = streamOfBucket('suppression');
@@ -53,7 +53,7 @@ export async function sweepMarks(bus: Bus, nowMs: number, olderThanMs: number): 
     if (headers?.has(bucketOperation) === true && time.getTime() <= nowMs - olderThanMs) marks.push({ subject, seq });
   });
   for (const { subject, seq } of marks) {
-    // Up to the mark itself: an entry that was put since then stays.
+    // Up to the marker itself: an entry put since then stays.
     await bus.manager.streams.purge(stream, { filter: subject, seq: seq + 1 });
   }
   return marks.length;

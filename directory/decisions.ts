@@ -12,7 +12,7 @@ type DecisionName = Pick<SubscriberDecision, 'accountId' | 'number' | 'sender'>;
 
 const namePattern = /^decision\.(acc_[0-9A-Z]{26})\.(\d{7,15})\.(?:_|[0-9a-f]{2,64})$/;
 
-/** `decision.<account>.<digits>.<sender>`; an underscore stands for every sender. */
+/** `decision.<account>.<digits>.<sender>`; an underscore means every sender. */
 export function decisionEntryName({ accountId, number, sender }: DecisionName): string {
   return `decision.${accountId}.${number.slice(1)}.${sender === null ? '_' : Buffer.from(sender).toString('hex')}`;
 }
@@ -30,7 +30,7 @@ export function decodeDecisionEntry(body: Uint8Array): DecisionEntry | null {
   return isSound ? { v, keyword, sender, atMs } : null;
 }
 
-/** The later word holds; of two at the same moment the one that leaves in peace. */
+/** Whether `word` is later than `than`; of two at the same moment an opt-out wins. */
 export function isLaterWord(
   word: Pick<DecisionEntry, 'keyword' | 'atMs'>,
   than: Pick<DecisionEntry, 'keyword' | 'atMs'>,
@@ -38,7 +38,7 @@ export function isLaterWord(
   return word.atMs > than.atMs || (word.atMs === than.atMs && word.keyword === 'stop' && than.keyword === 'start');
 }
 
-/** The opt-outs among the entries in memory. As many as the control role has not written down yet. */
+/** The opt-out entries in memory: those that the control role has not stored in the database yet. */
 export class Decisions {
   /** Account → number → names of entries with their sender. */
   readonly #stops = new Map<AccountId, Map<number, Map<string, string | null>>>();
@@ -50,7 +50,7 @@ export class Decisions {
     return false;
   }
 
-  /** Takes an entry, or its deletion (null). False when the body cannot be read: then what was there stays. */
+  /** Applies an entry, or its deletion (null). False when the body cannot be read: then the old entry stays. */
   apply(name: string, body: Uint8Array | null): boolean {
     const match = namePattern.exec(name);
     if (match === null) return true;

@@ -1,5 +1,5 @@
 // The in-memory directory of an entry point or of the carriers: tenants from one bucket and suppressed numbers from
-// another, combined into the answers the gates need. How memory follows the buckets is in watched-bucket.ts.
+// another, combined into the answers the gates need. watched-bucket.ts keeps memory up to date.
 import type { AccountId } from '../model/ids.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { metrics } from '../platform/telemetry.ts';
@@ -18,7 +18,7 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
       suppressed.state.has(accountId, to, sender, category),
   });
   const tenants = new WatchedBucket(bus, 'directory', () => new Tenants(suppressionsOf), notifyTenants, clock);
-  // The numbers first: an account must not be known before those it must not send to.
+  // The numbers first: an account must not be known before its suppressed numbers.
   await suppressed.start();
   await tenants.start().catch(async (error: unknown) => {
     await suppressed.close();

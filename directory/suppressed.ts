@@ -1,6 +1,6 @@
-// All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches
-// there: well under a microsecond, whatever the list's length. While a list is divided into other blocks, old and new
-// ones are both asked, so that no number is uncovered. Recent decisions of subscribers are asked too.
+// All suppressed numbers in memory, by account and block. A look-up hashes the number to its block and searches there:
+// well under a microsecond, whatever the list's length. While a list is being divided into other blocks, old and new
+// ones are both searched, so that no number is missed. Recent decisions of subscribers count too.
 import type { AccountId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';
 import {
@@ -42,13 +42,13 @@ export class Suppressed {
   }
 
   /**
-   * Takes an entry, or its deletion (null). False when the body cannot be read: then the block that was there stays,
-   * because numbers that were suppressed a moment ago are the better guess than none.
+   * Applies an entry, or its deletion (null). False when the body cannot be read: then the old block stays, because
+   * outdated numbers are better than none.
    */
   apply(name: string, body: Uint8Array | null): boolean {
     if (isDecisionName(name)) return this.#decisions.apply(name, body);
     const of = blockNameOf(name);
-    // A kind of a later version: not ours to judge.
+    // An entry of a later version: ignored.
     if (of === null) return true;
     const lists = body === null ? [] : decodeBlock(body);
     if (lists === null) return false;

@@ -11,7 +11,7 @@ const versionPattern = /^\{"v":1,"version":"([A-Za-z0-9_-]{1,40})"/;
 
 export const blockEntryName = ({ accountId, bits, block }: BlockName) => `block.${accountId}.${bits}.${block}`;
 
-/** `<account>.<bits>.<block>`, as the outbox says it, or an entry's name. Null for anything else. */
+/** `<account>.<bits>.<block>`, as in the outbox, or an entry's name. Null for anything else. */
 export function blockNameOf(text: string): BlockName | null {
   const match = namePattern.exec(text.startsWith('block.') ? text : `block.${text}`);
   if (match === null) return null;

@@ -1,6 +1,6 @@
 // The entities of tenants as entries of the KV bucket `directory`: one row each, with its name in the bucket and its
-// fields as JSON that a person can read with the nats tool. The same entity always encodes to the same text, so that
-// comparing texts finds drift. Where an entity comes from is a row of control/projection/tenant-sources.ts. Pure.
+// fields as JSON that the nats tool can show. The same entity always encodes to the same text, so that comparing texts
+// finds drift. control/projection/tenant-sources.ts has their sources. Pure.
 import { jsonObjectIn } from '../platform/json.ts';
 import { categories } from '../model/message.ts';
 import type { AccountEntry, KeyEntry, TemplateEntry } from './contract.ts';
@@ -16,14 +16,14 @@ type TenantEntity<Entry> = {
   readonly idOf: (entry: Entry) => string;
   readonly nameOf: (id: string) => string;
   readonly encode: (entry: Entry) => string;
-  /** Null when the body is not what the name promises: the reader then holds nothing, which refuses. */
+  /** Null when the body does not match the name: the reader then stores nothing, which refuses. */
   readonly decode: (id: string, body: Uint8Array) => Entry | null;
 };
 
-/** Is in the bucket once everything was written into it: without it a new bucket is still being filled. */
+/** In the bucket when everything was written into it: without it a new bucket is still being filled. */
 export const filledEntryName = 'meta.filled';
 
-/** One field: whether a value that was read is sound, and what is written for one. */
+/** One field: whether a decoded value is valid, and what is written for one. */
 type Field = { readonly is: (value: unknown) => boolean; readonly write?: (value: unknown) => unknown };
 type Fields<Entry> = { readonly [Name in Exclude<keyof Entry, 'v'>]-?: Field };
 
@@ -37,7 +37,7 @@ const mapOf = ({ is }: Field): Field => ({
   is: (value) => isObject(value) && Object.values(value).every(is),
   write: (value) => Object.fromEntries(Object.entries(value as object).sort(([a], [b]) => (a < b ? -1 : 1))),
 });
-/** A field that came with a later version: an entry of an earlier one does not have it. */
+/** A field added in a later version: an entry of an earlier one does not have it. */
 const optional = (absent: unknown, { is, write = asItIs }: Field): Field => ({
   is: (value) => value === undefined || value === null || is(value),
   write: (value) => write(value ?? absent),
@@ -56,7 +56,7 @@ const content: Field = {
 const variableType = oneOf(['text', 'number', 'code', 'url', 'date']);
 const variables: Field = {
   is: listOf({ is: (value) => isObject(value) && isText(value['name']) && variableType.is(value['type']) }).is,
-  // The database gives objects back with their keys in an order of its own.
+  // The database returns objects with their keys in an order of its own.
   write: (value) => (value as TemplateEntry['variables']).map(({ name, type, size = null }) => ({ name, type, size })),
 };
 

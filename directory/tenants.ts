@@ -1,5 +1,5 @@
-// Keys, accounts and templates in memory. Authenticating a request costs two map look-ups and one SHA-256. No I/O:
-// the reader of the bucket puts entries in. Bounded by the bucket's size.
+// Keys, accounts and templates in memory. Authenticating a request costs two map look-ups and one SHA-256. No I/O: the
+// reader of the bucket puts entries in. Bounded by the bucket's size.
 import { secretMatches, splitApiKey } from '../model/api-key.ts';
 import type { AccountId } from '../model/ids.ts';
 import type {
@@ -27,7 +27,7 @@ export class Tenants {
   readonly #templates = new Map<string, TemplateIndex>();
   readonly #numbers = new Numbers();
   readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
-  /** How each kind is held; an entity needs no more here than its row. */
+  /** Stores each kind; a further entity needs no more here than its row. */
   readonly #holders: { readonly [Kind in EntityKind]: Holder<TenantEntities[Kind]> } = {
     account: {
       put: (entry) => this.#putAccount(entry.accountId, this.#accountOf(entry)),
@@ -49,7 +49,7 @@ export class Tenants {
     },
   };
 
-  /** Suppressed numbers come from a bucket of their own; without it nobody is suppressed. */
+  /** Suppressed numbers come from a bucket of their own; without it no number is suppressed. */
   constructor(suppressionsOf: (accountId: AccountId) => AccountSuppressions = () => nobodySuppressed) {
     this.#suppressionsOf = suppressionsOf;
   }
@@ -58,7 +58,7 @@ export class Tenants {
     return this.#holders[kind].count();
   }
 
-  /** A key is right when it is known, its secret fits, its mode is the one it says and its time is not over. */
+  /** A key is valid when it is known, its secret and mode match and it has not expired. */
   authenticate(token: string | undefined, nowMs: number): Authentication {
     if (token === undefined || token === '') return missing;
     const parts = splitApiKey(token);
@@ -69,7 +69,7 @@ export class Tenants {
     if (key.livemode !== parts.livemode) return invalid;
     if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs) return invalid;
     const account = this.#accounts.get(key.accountId);
-    // The projector writes an account before its keys, so this is an entry that was lost: refuse.
+    // The projector writes an account before its keys, so the account's entry was lost: refuse.
     return account === undefined ? invalid : { ok: true, key, account };
   }
 
@@ -78,12 +78,12 @@ export class Tenants {
   }
 
   /**
-   * Takes an entry of the bucket, or its deletion (null). False when the body cannot be read: then nothing is
-   * held under that name, so a damaged entry refuses and never lets anybody in.
+   * Applies an entry of the bucket, or its deletion (null). False when the body cannot be read: then nothing is stored
+   * under that name, so that a damaged entry refuses and never authenticates.
    */
   apply(name: string, body: Uint8Array | null): boolean {
     const subject = entityOfName(name);
-    // A kind of a later version: not ours to judge.
+    // An entry of a later version: ignored.
     return subject === null || this.#hold(subject.kind, subject.id, body);
   }
 
@@ -110,7 +110,7 @@ export class Tenants {
       ...entry,
       senders: new Set(entry.senders),
       senderCategories: new Map(Object.entries(entry.senderCategories ?? {})),
-      // Entries come in any order: the index and the list fill and empty while the account stays as it is.
+      // Entries come in any order: the index and the list change while the account stays as it is.
       templates: this.#templateIndexOf(entry.accountId),
       suppressions: this.#suppressionsOf(entry.accountId),
     };
@@ -131,11 +131,11 @@ const nobodySuppressed: AccountSuppressions = { has: () => false };
 /** An account, and the number as it registered it. */
 type NumberOwner = { readonly accountId: AccountId; readonly sender: string };
 
-/** Who gets what subscribers answer. Names with letters are left out: nobody can answer them. */
+/** The owners of numbers, for subscribers' messages. Names with letters are left out: nobody can answer them. */
 class Numbers {
   readonly #owners = new Map<string, NumberOwner[]>();
 
-  /** Takes over what an account's senders were before and are now. */
+  /** Replaces an account's senders. */
   change(accountId: AccountId, before: Iterable<string>, now: Iterable<string>): void {
     for (const sender of before) {
       const digits = digitsOf(sender);
@@ -150,7 +150,7 @@ class Numbers {
       const digits = digitsOf(sender);
       if (digits === null) continue;
       const owners = [...(this.#owners.get(digits) ?? []), { accountId, sender }];
-      // Ids sort by time: the account that was there first comes first.
+      // Ids sort by time: the oldest account comes first.
       this.#owners.set(
         digits,
         owners.sort((one, other) => (one.accountId < other.accountId ? -1 : one.accountId > other.accountId ? 1 : 0)),
@@ -158,7 +158,7 @@ class Numbers {
     }
   }
 
-  /** `digits` without a plus. The account that was there first comes first. */
+  /** `digits` without a plus. The oldest account comes first. */
   ownersOf(digits: string): readonly NumberOwner[] {
     return this.#owners.get(digits) ?? [];
   }
@@ -170,10 +170,9 @@ function digitsOf(sender: string): string | null {
   return sender.startsWith('+') ? sender.slice(1) : sender;
 }
 
-/** The approved templates of one account. */
 class TemplateIndex implements AccountTemplates {
   readonly #byId = new Map<string, TemplateEntry>();
-  /** Made when a category is first asked for after a change: thousands of accounts have no templates at all. */
+  /** Made when a category is first used after a change: thousands of accounts have no templates at all. */
   #byCategory: ReadonlyMap<Category, readonly TemplateEntry[]> | null = null;
 
   get size(): number {

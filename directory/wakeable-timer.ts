@@ -16,7 +16,7 @@ export class WakeableTimer {
     this.#wake?.();
   }
 
-  /** Resolves after `limitMs`, or at once when it rang since the last wait. One waiter at a time. */
+  /** Resolves after `limitMs`, or at once when it was notified since the last wait. One waiter at a time. */
   async wait(limitMs: number): Promise<void> {
     if (!this.#notified) {
       await new Promise<void>((resolve) => {

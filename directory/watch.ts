@@ -1,5 +1,5 @@
-// One reading of a bucket of tenants' data: all present entries, then every change in order. A reading that fails is
-// replaced by a new one, when its owner decides. It interprets no entry.
+// One reading of a bucket of tenants' data: all present entries, then every change in order. When a reading fails, its
+// owner decides whether to start a new one.
 import type { KV, KvWatchEntry } from '@nats-io/kv';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -16,7 +16,7 @@ type EntrySink = (name: string, body: Uint8Array | null, revision: number) => vo
 
 export type BucketReading = {
   readonly bucket: KV;
-  /** When the bucket was made: another value means that an earlier one was lost, with all it held. */
+  /** When the bucket was created: another value means that an earlier one was lost, with all its entries. */
   readonly madeAt: string;
   /** Whether everything was written into it since then. */
   readonly filled: boolean;
@@ -34,11 +34,11 @@ export async function readBucket(
   name: WatchedBucketName = 'directory',
 ): Promise<BucketReading> {
   const bucket = await calls.call(`opening the bucket ${name}`, openBucket(calls.bus, name));
-  // Taken before the watch begins: whatever it covers is either delivered or was deleted for good.
+  // Read before the watch begins: whatever it covers is either delivered or was deleted for good.
   const lastBefore = await lastRevision(calls, name);
   const watch = bucket.watch();
   const entries = await calls.call('watching the directory', watch).catch((error: unknown) => {
-    // It may still begin, and then nobody would stop it.
+    // It may still start, and would never be stopped.
     watch.then((late) => late.stop()).catch((why: unknown) => ignoring(why, 'a late directory watch failed too'));
     throw error;
   });
@@ -51,7 +51,7 @@ export async function readBucket(
       if (entry.key === filledEntryName) filled = entry.operation === 'PUT';
       else sink(entry.key, bodyOf(entry), entry.revision);
       seen = entry.revision;
-      // `delta` counts the entries that still wait: none behind this one.
+      // `delta` counts the entries that follow this one.
       if (entry.delta === 0) complete.resolve();
     }
   })().catch((error: unknown) => ignoring(error, 'a directory watch ended with an error'));
@@ -59,7 +59,7 @@ export async function readBucket(
 
   let madeAt = '';
   try {
-    // An empty bucket delivers nothing, so nothing can end the wait.
+    // An empty bucket delivers nothing that could end the wait.
     const { created, state } = await calls.call(
       'asking for the size of the directory',
       calls.bus.manager.streams.info(streamOfBucket(name)),

@@ -1,6 +1,6 @@
-// A bucket in memory: read once, then kept up to date by a watch. While NATS is away it keeps what it knows (static
-// stability); a watch that fell behind while NATS works is noticed within two checks, and the bucket is read again
-// into a fresh state that replaces the old one as a whole. It interprets no entry.
+// A bucket in memory: read once, then kept up to date by a watch. While NATS is down the entries stay in effect (static
+// stability); a watch that fell behind while NATS works is detected within two checks, and the bucket is read again
+// into a fresh state that replaces the old one as a whole.
 import { type Clock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -11,7 +11,7 @@ import { WakeableTimer } from './wakeable-timer.ts';
 import { BusCalls } from './bus-calls.ts';
 import { type BucketReading, type WatchedBucketName, lastRevision, readBucket } from './watch.ts';
 
-/** What a bucket's entries become. `apply` takes an entry or its deletion; false when it cannot be read. */
+/** The state built from a bucket's entries. `apply` takes an entry or its deletion; false when it cannot be read. */
 type BucketState = { apply(name: string, body: Uint8Array | null): boolean };
 
 type Held<State> = { readonly state: State; readonly reading: BucketReading };
@@ -27,9 +27,9 @@ export class WatchedBucket<State extends BucketState> {
   #nothing: State;
   #watching = false;
   #closed = false;
-  /** Why the bucket must be read again; null while the watch is believed. */
+  /** Why the bucket must be read again; null while the watch is trusted. */
   #rereadWhy: string | null = null;
-  /** Where the watch stood when a check last disagreed with it; -1 when they agree. */
+  /** The revision of the watch at the last check that found it behind; -1 when it is up to date. */
   #doubtedAt = -1;
   #loop: Promise<void> = Promise.resolve();
 
@@ -42,7 +42,7 @@ export class WatchedBucket<State extends BucketState> {
     this.#newState = newState;
     this.#nothing = newState();
     this.#onCheck = onCheck;
-    // A watch may have missed changes while the connection was away, whatever the client says about it.
+    // A watch may have missed changes while the connection was down, whatever the client reports.
     bus.onReconnect(() => this.#reread('reconnect'));
   }
 
@@ -78,7 +78,7 @@ export class WatchedBucket<State extends BucketState> {
     const reading = await readBucket(this.#calls, take, this.#name);
     const before = this.#held;
     if (before !== null && reading.madeAt !== before.reading.madeAt && !reading.filled) {
-      // The bucket was lost and is being filled again: half of it must not make the other half's keys invalid.
+      // The bucket was lost and is being filled again: a partial one must not invalidate the missing keys.
       reading.stop();
       throw new Error('the directory was lost and is not filled again yet');
     }
@@ -122,7 +122,7 @@ export class WatchedBucket<State extends BucketState> {
     }
   }
 
-  /** Two checks that find the watch at the same place, which is not the bucket's newest: it is deaf, not slow. */
+  /** Two checks that find the watch at the same revision, behind the bucket's newest: it is stuck, not slow. */
   async #check(): Promise<void> {
     const newest = await lastRevision(this.#calls, this.#name);
     const seen = this.#held?.reading.seen() ?? 0;

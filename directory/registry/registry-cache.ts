@@ -4,7 +4,7 @@ import { openTable } from '../../policy/registry/number-table.ts';
 import type { RegistryVersionEvent } from './contract.ts';
 
 export type RegistryCache = {
-  /** For every message again: a version may be replaced between two of them. */
+  /** Called for every message: a version may be replaced between two of them. */
   readonly current: () => Registries;
   apply(registryUpdate: RegistryVersionEvent): void;
 };

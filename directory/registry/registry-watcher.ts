@@ -13,12 +13,12 @@ import type { RegistryVersionEvent } from './contract.ts';
 import { RegistryVersions, versionName } from './versions.ts';
 
 export type RegistryWatcher = {
-  /** What every new thread is given at its start. */
+  /** What every new thread gets at its start. */
   registryUpdate(): readonly RegistryVersionEvent[];
   stop(): void;
 };
 
-/** Resolves after the first look, so that no message is let pass by a process that had not asked yet. */
+/** Resolves after the first check, so that no message passes before the registries were checked. */
 export async function watchRegistries(
   bus: Bus,
   onVersion: (registryUpdate: RegistryVersionEvent) => void,
@@ -65,10 +65,10 @@ export async function watchRegistries(
         await look(name);
         failing.delete(name);
       } catch (error) {
-        // The bus was closed under it.
+        // The bus was closed meanwhile.
         if (stopped) return;
         if (!held.has(name)) publish({ name, version: 'unknown' });
-        // Said once, not twice a second.
+        // Logged once, not twice a second.
         if (failing.has(name)) continue;
         failing.add(name);
         log.error(

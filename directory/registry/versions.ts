@@ -1,6 +1,6 @@
-// Versions of the registries in the bucket `registry`: a table is stored in chunks under its own hash, then the
-// pointer is moved to it by compare-and-set. So a version is complete before it can be found, of two imports one
-// wins, and an interrupted upload is continued. An existing chunk never changes.
+// Versions of the registries in the bucket `registry`: a table is stored in chunks under its own hash, then the pointer
+// is moved to it by compare-and-set. So a version is complete before it can be found, of two imports one wins, and an
+// interrupted upload is continued. An existing chunk never changes.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import type { RegistryName } from '../../policy/registry/contract.ts';
@@ -41,7 +41,7 @@ export class RegistryVersions {
     const buffer = new SharedArrayBuffer(pointer.bytes);
     const bytes = new Uint8Array(buffer);
     const hash = createHash('sha256');
-    // Hashed in order, chunk by chunk: 50 MB at once would hold up the event loop for 40 ms.
+    // Hashed in order, chunk by chunk: 50 MB at once would block the event loop for 40 ms.
     for (let first = 0; first < pointer.chunks; first += chunksInFlight) {
       const indexes = range(first, Math.min(first + chunksInFlight, pointer.chunks));
       const got = await Promise.all(indexes.map((index) => this.#chunk(name, pointer, index)));
@@ -55,8 +55,8 @@ export class RegistryVersions {
   }
 
   /**
-   * Puts the table and moves the pointer from `before` to it. False when another import moved the pointer first.
-   * Chunks that an import before left behind are not sent again.
+   * Puts the table and moves the pointer from `before` to it. False when another import moved the pointer first. Chunks
+   * that an earlier import stored are not sent again.
    */
   async publish(
     name: RegistryName,
@@ -95,7 +95,7 @@ export class RegistryVersions {
       const put = before === null ? create(this.kv, key, text) : replace(this.kv, key, text, before.revision);
       return (await withDeadline('the move of the registry pointer', chunkTimeoutMs, put)) !== 'conflict';
     } catch (error) {
-      // The answer may be lost although it was written.
+      // It may have been written although its answer was lost.
       const now = await this.current(name);
       if (now !== null && now.value.sha256 === pointer.sha256 && now.value.number === pointer.number) return true;
       throw error;
@@ -119,7 +119,7 @@ export class RegistryVersions {
     return new Set(Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length)));
   }
 
-  /** The version before stays: a process may be loading it. Purged without markers, which would stay for ever. */
+  /** The previous version stays: a process may be loading it. Purged without markers, which would stay for ever. */
   async #purgeAllBut(name: RegistryName, keep: readonly string[]): Promise<void> {
     const filter = subjectOf(`${name}.chunk.>`);
     const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });
@@ -135,7 +135,7 @@ export class RegistryVersions {
   }
 }
 
-/** How a version is named to people and in verdicts. */
+/** The name of a version for operators and in verdicts. */
 export function versionName(pointer: VersionPointer): string {
   return `${pointer.number}-${pointer.sha256.slice(0, 8)}`;
 }

@@ -1,5 +1,5 @@
 // One import from file to version: reads the rows, with checkpoints; merges them into a table; stores the table in
-// chunks; moves the pointer. Before the last step nothing has changed for anybody, and every step may be repeated. It
+// chunks; moves the pointer. Before the last step nothing has changed for readers, and every step may be repeated. It
 // reports what it did and refuses a file that looks like a mistake.
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
@@ -18,13 +18,13 @@ import { Staging } from './staging.ts';
 
 export type ImportReport = {
   readonly version: string;
-  /** False: the file says what was in effect already. */
+  /** False: the file contains what was in effect already. */
   readonly changed: boolean;
   readonly numbers: number;
   readonly numbersBefore: number;
   readonly rows: RowsRead;
   readonly conflicts: number;
-  /** Lines that had been read by an import before this one. */
+  /** Lines that an earlier import had read. */
   readonly resumedFrom: number;
 };
 
@@ -68,7 +68,7 @@ async function importLocked(versions: RegistryVersions, order: ImportOrder): Pro
   }
 }
 
-/** What must be the same for a broken-off import to go on: the file, and all that decides what a row means. */
+/** What must be unchanged to continue an interrupted import: the file, and all that decides what a row means. */
 function identityOf({ name, delta, configuration }: ImportOrder, source: string, before: Pointer | null): string {
   const { callingCode, nationalLengths, lengthsByPrefix, trunkPrefix, doNotDisturb, carrierNames } =
     configuration.country;

@@ -1,6 +1,6 @@
-// One import per registry at a time, over all nodes: a key that its owner renews. An owner that stopped is detected
-// by the key not changing, not by comparing clocks. It only avoids double work; versions are protected by the
-// compare-and-set of the pointer.
+// One import per registry at a time, over all nodes: a key that its owner renews. An owner that stopped is detected by
+// the key not changing, not by comparing clocks. It only avoids double work; the compare-and-set of the pointer
+// protects versions.
 import type { KV } from '@nats-io/kv';
 import { hostname } from 'node:os';
 import type { RegistryName } from '../../../policy/registry/contract.ts';
@@ -15,7 +15,7 @@ type ImportLock = { release(): Promise<void> };
 type Owner = { readonly host: string; readonly pid: number };
 const { lockLapsesMs, lockRenewMs } = limits.registry;
 
-/** Throws SetupError when another import works on this registry. */
+/** Throws SetupError while another import of this registry is running. */
 export async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {
   const key = `${name}.lock`;
   const us = JSON.stringify({ host: hostname(), pid: process.pid } satisfies Owner);
@@ -44,7 +44,7 @@ async function take(kv: KV, key: string, us: string, name: RegistryName, clock: 
   const taken = await create(kv, key, us);
   if (taken !== 'conflict') return taken.revision;
   const { entry, revision } = await readEntry(kv, key);
-  // Released in this moment.
+  // Released just now.
   if (entry === null) return take(kv, key, us, name, clock);
   const owner = entry.json<Owner>();
   if (!hasEnded(owner)) await clock.sleep(lockLapsesMs);

@@ -1,5 +1,5 @@
-// What a registry file says about a number: preferences for the do-not-disturb registry, a carrier for ported
-// numbers. Both become the four bits a table has per number.
+// What a registry file says about a number: preferences for the do-not-disturb registry, a carrier for ported numbers.
+// Both become the four bits that a table has per number.
 import { markOfCategories } from '../../../policy/admission/recipient-gates.ts';
 import { marksMax } from '../../../policy/registry/number-table.ts';
 import type { Configuration } from '../../../config/configuration.ts';
@@ -10,7 +10,7 @@ export type Marks = {
   readonly names: () => readonly string[];
 };
 
-/** Several preferences of one number stand together: `promotional|transactional`. */
+/** Several preferences of one number are joined: `promotional|transactional`. */
 export function preferenceMarks({ country }: Pick<Configuration, 'country'>): Marks {
   const { preferences, defaultPreference } = country.doNotDisturb;
   const known = Object.keys(preferences).join(', ');
@@ -31,7 +31,7 @@ export function preferenceMarks({ country }: Pick<Configuration, 'country'>): Ma
   };
 }
 
-/** Carriers in the words of the country pack or of heliograph.yaml. `known`: of the version a delta changes. */
+/** Carriers by the names of the country pack or of heliograph.yaml. `known`: of the version that a delta changes. */
 export function carrierMarks({ country, carriers }: Configuration, known: readonly string[] = []): Marks {
   const names = [...known];
   const marks = new Map(names.map((name, at) => [name, at + 1]));

@@ -16,7 +16,7 @@ export type ImportOrder = {
   /** Rows begin with + or −, and change the version in effect. */
   readonly delta: boolean;
   readonly badRowsMax: number;
-  /** A snapshot may take away most of what is there. */
+  /** Allows a snapshot to remove most of the present numbers. */
   readonly allowShrink: boolean;
   readonly dataDir: string;
   readonly configuration: Configuration;
@@ -25,12 +25,12 @@ export type ImportOrder = {
 
 export type RowsRead = {
   readonly lines: number;
-  /** Rows that count, a number listed twice counted twice. */
+  /** Valid rows; a number listed twice counts twice. */
   readonly entries: number;
-  /** Sound numbers that are not served here: other countries, fixed lines. */
+  /** Valid numbers that are not served here: other countries, fixed lines. */
   readonly notServed: number;
   readonly badRows: number;
-  /** The first bad rows: `line 17: not a phone number`. Never the row itself: it may be somebody's number. */
+  /** The first bad rows: `line 17: not a phone number`. Never the row itself, which may contain a phone number. */
   readonly shown: readonly string[];
 };
 

@@ -1,5 +1,5 @@
-// The lines of a registry file, plain or gzipped, from where an earlier import stopped. It keeps one piece of the
-// file in memory; a line longer than any row is reported and not collected.
+// The lines of a registry file, plain or gzipped, from where an earlier import stopped. It keeps one piece of the file
+// in memory; a line longer than any row is reported and not collected.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -8,19 +8,19 @@ import { SetupError, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 
 export type Source = {
-  /** Changes when the file does: size, time of change, and its first and last bytes. */
+  /** Changes with the file: size, modification time, and its first and last bytes. */
   readonly identity: string;
   readonly bytes: number;
-  /** Lines from `offset` of the unpacked text on. One longer than any row may be has only its beginning. */
+  /** Lines from `offset` of the unpacked text on. An overlong line is truncated. */
   lines(offset: number): AsyncGenerator<SourceLines>;
 };
 
 /** Lines come in pieces: one await for thousands of them. */
 type SourceLines = {
   readonly lines: readonly string[];
-  /** Behind each line, in the unpacked text. */
+  /** The offset after each line, in the unpacked text. */
   readonly offsets: readonly number[];
-  /** How much of the file on disk was read, for progress. */
+  /** The share of the file on disk that was read, for progress. */
   readonly share: number;
 };
 
@@ -37,11 +37,11 @@ export async function openSource(file: string): Promise<Source> {
       const raw = createReadStream(file, { highWaterMark: pieceBytes, start: isGzip ? 0 : offset });
       const text = isGzip ? raw.pipe(createGunzip({ chunkSize: pieceBytes })) : raw;
       if (isGzip) raw.on('error', (error) => text.destroy(error));
-      // A packed file cannot be entered in the middle: what was read before is unpacked again and passed over.
+      // A gzipped file has no random access: what was read before is unpacked again and skipped.
       let skip = isGzip ? offset : 0;
       let at = offset;
       let rest = '';
-      // Of a line without an end only the beginning is kept.
+      // Of an overlong line only the beginning is kept.
       let dropped = 0;
       try {
         for await (const piece of text as AsyncIterable<Buffer>) {
@@ -69,7 +69,7 @@ export async function openSource(file: string): Promise<Source> {
   };
 }
 
-/** Latin-1 keeps one character per byte: offsets are lengths. Rows have only ASCII in them anyway. */
+/** Latin-1 has one character per byte, so offsets are lengths. Rows contain only ASCII anyway. */
 function cutLines(text: string, from: number, dropped: number) {
   const lines: string[] = [];
   const offsets: number[] = [];

@@ -20,7 +20,7 @@ import { ignoring } from '../../../platform/errors.ts';
 export type Checkpoint = {
   /** Of the source and of everything that decides what a row means. */
   readonly identity: string;
-  /** In the unpacked text, behind the last row that counts. */
+  /** In the unpacked text, after the last row that counts. */
   offset: number;
   columns: Columns;
   lines: number;
@@ -28,7 +28,7 @@ export type Checkpoint = {
   notServed: number;
   badRows: number;
   shown: string[];
-  /** Marks are numbered in the order in which their names came up. */
+  /** Marks are numbered in the order in which their names appeared. */
   names: readonly string[];
 };
 
@@ -43,14 +43,14 @@ export class Staging {
     this.#bytes = bytes;
   }
 
-  /** `found` is null when there is nothing of this very import to go on from. */
+  /** `found` is null when there is no checkpoint of this very import. */
   static open(folder: string, identity: string): { staging: Staging; found: Checkpoint | null } {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const before = readCheckpoint(folder);
     const found = before?.identity === identity ? before : null;
     const file = openSync(join(folder, 'entries'), found === null ? 'w+' : 'r+', 0o600);
     const bytes = (found?.entries ?? 0) * 8;
-    // Behind the checkpoint may stand what was written before the end of the one before.
+    // Entries written after the checkpoint do not count.
     ftruncateSync(file, bytes);
     return { staging: new Staging(folder, file, bytes), found };
   }
@@ -78,7 +78,7 @@ export class Staging {
     closeSync(this.#file);
   }
 
-  /** The import is over: there is nothing to go on from. */
+  /** The import is complete: removes its files. */
   remove(): void {
     this.close();
     rmSync(this.#folder, { recursive: true, force: true });
