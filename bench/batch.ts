@@ -1,6 +1,6 @@
 // Batches of a thousand messages, one after the other, and a small request every few milliseconds on the same ingress
-// thread: how long it waits, without and beside them. The small one asks nothing of the bus, so what it waits for is
-// the thread. Everything runs on the same machine, generator included.
+// thread: how long the small one waits, without and beside the batches. It needs nothing of the bus, so it waits for
+// the thread only. Everything runs on the same machine, generator included.
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { Worker } from 'node:worker_threads';
@@ -14,9 +14,9 @@ import type { BatchTask, BatchResult } from './load/batch-thread.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const smallEveryMs = 4;
-/** Code that runs for the first time is slow once. */
+/** Code that runs for the first time is slow. */
 const warmUpMs = 2_000;
-/** Back to back, the batches, nats-server and the generator fill both cores, and the wait for a core is measured. */
+/** Without a pause the batches, nats-server and the generator fill both cores, and the wait for a core is measured. */
 const pauseMs = 20;
 const { messagesMax } = limits.http.batch;
 
@@ -57,7 +57,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     seed,
     load: `${batches} batches of ${messagesMax} each ${pauseMs} ms after the other, a small request every ${smallEveryMs} ms, one ingress thread`,
     figures: {
-      // What was stored, over the whole time: the pauses are a part of the load.
+      // Stored messages over the whole time: the pauses are a part of the load.
       rate_per_s: ((stored - warm.accepted) * 1_000) / overMs,
       batch_mean_ms: spentMs / batches,
       small_alone_p50_ms: quantile(alone, 0.5),
@@ -78,7 +78,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   };
 }
 
-/** Open loop: latency counts from the moment each was meant to be sent. */
+/** Open loop: latency counts from the intended send time of each. */
 async function smallRequests(agent: Agent, url: string, durationMs: number): Promise<number[]> {
   const took: number[] = [];
   const waiting: Promise<void>[] = [];

@@ -1,5 +1,5 @@
 // The do-not-disturb registry at full size: how long an import takes from file to version, how much memory a process
-// and its threads hold, and what one look-up costs in a thread, hits and misses mixed.
+// and its threads use, and what one look-up costs in a thread, hits and misses mixed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -94,7 +94,7 @@ async function holdInFreshProcess(bus: Bus, seconds: number, seed: number) {
   return {
     load_s: loadS,
     table_mb: buffer.byteLength / mb,
-    // The table itself is in it already: what the threads add to it by using it.
+    // The table itself is included already: this adds what the threads use.
     process_grows_by_mb: buffer.byteLength / mb + Math.max(0, after - before) / mb,
     lookup_us: Math.max(...tookUs),
   };
@@ -117,12 +117,12 @@ function numberPlanUs(country: CountryRules): number {
     for (let at = 0; at < rounds; at += 1)
       if (plan.refuse(at % 2 === 0 ? '+8801712345678' : '+880171234567')) refused += 1;
   });
-  // Twice: the first time is for the compiler.
+  // Twice: the first run is for the compiler.
   if (refused !== rounds) throw new Error('every second number is one too short');
   return (tookMs * 1_000) / rounds;
 }
 
-/** A message every 10 ms over an hour: every 6,000th comes in a new minute and is looked up again. */
+/** A message every 10 ms over an hour: every 6,000th is in a new minute and computed again. */
 function quietHoursUs(country: CountryRules): number {
   const quiet = quietHours(country.quietHours ?? []);
   const startMs = systemClock.nowMs();

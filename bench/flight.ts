@@ -1,5 +1,5 @@
-// What the flight recorder costs: copy and mask, per PDU, in CPU time of one thread. The PDUs are a message's four, as
-// our own encoder writes them: submit_sm, its answer, the receipt, the answer to that. No socket and no bus.
+// The cost of the flight recorder: copy and mask, per PDU, in CPU time of one thread. The PDUs are a message's four, as
+// our own encoder writes them: submit_sm, its response, the receipt, the response to that. No socket and no bus.
 import { systemClock } from '../platform/clock.ts';
 import { encodeMessageId } from '../smpp/codec-hot.ts';
 import { BindFlight, bindFlightBytes } from '../smpp/flight/bind-flight.ts';

@@ -1,6 +1,6 @@
-// What all gates together cost one message, in one thread: 10,000 accounts with everything of their own switched on
-// (networks, rates, templates demanded, content rules, long suppression lists). The do-not-disturb registry has a bench
-// of its own. Messages differ, so that no answer can be remembered. It measures the ingress's own code, without I/O.
+// The cost of all gates together for one message, in one thread: 10,000 accounts with everything of their own switched
+// on (networks, rates, required templates, content rules, long suppression lists). The do-not-disturb registry has a
+// bench of its own. Messages differ, so that no result is cached. It measures the ingress's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 import { cpuPerCallUs } from './harness/cpu-per-call.ts';
@@ -32,7 +32,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
 
 function measure(one: (at: number) => void, durationMs: number): number {
   let at = 0;
-  // What is compiled when it is first needed is not a message's cost.
+  // What is compiled at first use is not a message's cost.
   for (let warm = 0; warm < accounts * 2; warm += 1) one((at += 1));
   return cpuPerCallUs(() => one((at += 1)), durationMs, slice);
 }

@@ -34,7 +34,7 @@ const rateDefault = 300;
 const daySeconds = 86_400;
 const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 const operation = 'POST /v1/sms';
-/** How often each page is written again on the mean; in the product some 260 times in its two hours. */
+/** How often each page is rewritten on average; in the product some 260 times in its two hours. */
 const roundsAgain = 4;
 const sampled = 1_000;
 const memoryMbMax = 1_024;
@@ -85,7 +85,7 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   const load = await offer(requests, { seconds, rate });
   stopLooking();
 
-  // Another process would read the same: its own store, nothing remembered.
+  // What another process would read: a store of its own, with nothing cached.
   const other = new Publisher(bus.bus);
   const reader = new IdempotentRequests(idempotencyStore(bus.bus, other));
   let notReplayed = 0;
@@ -153,7 +153,7 @@ const requestOf = (key: string): KeyedRequest => ({
 
 type Filled = { readonly sample: string[]; readonly ms: number };
 
-/** Fills pages and archives directly, and writes pages again at random. Some keys are real ones, to be found again. */
+/** Fills pages and archives directly, and rewrites pages at random. Some keys are real ones, to be found again. */
 async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> {
   const publisher = new Publisher(bus.bus, { deadlineMs: 60_000, timeoutMs: 20_000 });
   const random = seededRandom(seed);
@@ -170,7 +170,7 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
   const period = periodOf(nowMs);
   let failed = 0;
 
-  /** The page of that many periods ago: any keys, which no other has; and the real ones, spread over the periods. */
+  /** The page of that many periods ago: unique random keys, and the real ones, spread over the periods. */
   function pageOf(number: number, ago: number): Page {
     const real = (byPage.get(number.toString(36)) ?? []).filter(({ own }) => own % periods === ago);
     const owns = real.map(({ own }) => own);
@@ -277,7 +277,7 @@ function serverMb(): number {
   return Math.max(0, ...servers.map(({ rssBytes }) => rssBytes)) / 1e6;
 }
 
-/** What the files of the server take, with their holes. */
+/** Disk usage of the server's files, including holes. */
 function directoryMb(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
   return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0) / 1e6;

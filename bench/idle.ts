@@ -1,6 +1,6 @@
-// What the system costs when nothing happens: how soon a warm start is ready, how much memory the whole process tree
-// holds at rest, and how much CPU it takes. Memory is the sum of PSS: pages shared between processes count once, which
-// is what the machine has to give; the sum of RSS stands beside it, because that is what most tools show.
+// The cost of an idle system: how soon a warm start is ready, how much memory the whole process tree uses at rest, and
+// how much CPU. Memory is the sum of PSS: pages shared between processes count once, which is what the machine has to
+// provide; the sum of RSS is shown too, because most tools show that.
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
 import { ignoring } from '../platform/errors.ts';
@@ -12,13 +12,13 @@ import { cpuBetween, processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const warmStarts = 3;
-/** After this, what a start leaves behind has been collected. */
+/** After this, the garbage of a start has been collected. */
 const restBeforeMs = 20_000;
 
 export const bench: Bench = { about: 'warm start, and memory and CPU of a system at rest', secondsDefault: 10, run };
 
 async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
-  // The configuration of the repository: what `npm start` runs, its simulated carriers included.
+  // The configuration of the repository, which `npm start` runs, including its simulated carriers.
   const configuration = readFileSync(new URL('../heliograph.yaml', import.meta.url), 'utf8');
   let system = await startWholeSystem(configuration);
   const coldStartMs = system.readyAfterMs;
@@ -74,7 +74,7 @@ async function atRest(
   };
 }
 
-/** The process's share of the memory it uses: a page that n processes share counts as a nth in each. */
+/** The process's share of the memory it uses: a page that n processes share counts as 1/n in each. */
 function pssMb(pid: number): number {
   try {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');

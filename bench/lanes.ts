@@ -1,8 +1,7 @@
-// An OTP behind everything else: one account's promotional backlog keeps a carrier at its contract while several
-// accounts send OTP, that account too; then one account floods the OTP lane itself, ten times as fast as the carrier
-// takes them, and the others still send theirs. Measured at the SMSC peer by nonce, from the intended time of each OTP.
-// Accounts that share a shard with the flood are told apart: they are protected only by what moves its excess to
-// overflow.
+// OTP under load: one account's promotional backlog keeps a carrier at its contract while several accounts send OTP,
+// that account too; then one account floods the OTP lane itself, ten times as fast as the carrier accepts, and the
+// others still send theirs. Measured at the SMSC peer by nonce, from the intended time of each OTP. Accounts that share
+// a shard with the flood are reported separately: only the move of its excess to overflow protects them.
 import type { AccountId } from '../model/ids.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
@@ -19,7 +18,7 @@ const tps = 1_000;
 const window = 50;
 const otpRateDefault = 100;
 const floodRate = tps * 10;
-/** A flood that the generator could not offer is none: it must be several times what the carrier takes. */
+/** The flood must be several times what the carrier accepts; otherwise the generator could not offer it. */
 const floodOfferedMin = tps * 5;
 const backlogDefault = 100_000;
 const steadyAfterSeconds = 3;
@@ -139,7 +138,7 @@ async function measure(link: CarrierLink, { seconds, seed, count, otpRate }: Wan
   };
 }
 
-/** What is asked is how a campaign under way treats OTP: a process that has just begun learns its carrier first. */
+/** The target is a campaign in progress: a process that has just begun learns its carrier first. */
 function isSteady({ accepted, lastPerS }: { accepted: number; lastPerS: number }): boolean {
   return accepted > steadyAfterSeconds * tps && lastPerS > tps * 0.9;
 }

@@ -1,5 +1,5 @@
 // `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--json]`: runs one
-// harness. Exit code 1 when a target is missed, 2 when an option is wrong or means nothing to this harness.
+// harness. Exit code 1 when a target is missed, 2 when an option is wrong or this harness does not take it.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
 import { report } from './harness/report.ts';

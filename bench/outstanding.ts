@@ -1,5 +1,5 @@
-// What a segment costs that waits for its receipt: memory, measured after collecting garbage, and the time to remember
-// it and to find it again. Messages come out of their records, as in an actor, so that nothing is shared by accident.
+// The cost of a segment that waits for its receipt: memory, measured after garbage collection, and the time to store
+// and to find it. Messages are decoded from their records, as in an actor, so that nothing is shared by accident.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Outstanding } from '../actors/carrier/receipts/outstanding.ts';
@@ -75,7 +75,7 @@ async function run({ seconds, seed, count = 150_000 }: BenchOptions): Promise<Be
   };
 }
 
-/** A million segments, of which one in twenty waits to the end and the others for a thousand more: what that costs. */
+/** The cost of a million segments, of which one in twenty waits to the end and the others for a thousand more. */
 function withStragglers(seed: number): { readonly microseconds: number; readonly notFound: number } {
   const count = 1_000_000;
   const outstanding = new Outstanding('auto');

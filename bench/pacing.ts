@@ -1,7 +1,7 @@
-// Pacing at the contract's edge: a carrier of 10, 100, 1,000 and 5,000 segments per second, each against a simulator
-// that counts any second, wherever it begins, and throttles what is beyond. More is offered than the contract, from
-// idle; then the actors' event loop stands still for two seconds, and everything it missed must not come in a burst.
-// The achieved rate is counted at the SMSC peer, over the given seconds from the first arrival after idle or the stall.
+// Pacing at the contract's limit: a carrier of 10, 100, 1,000 and 5,000 segments per second, each against a simulator
+// that counts any second, wherever it begins, and throttles the excess. More is offered than the contract, from idle;
+// then the actors' event loop is blocked for two seconds, and everything it missed must not come in a burst. The
+// achieved rate is counted at the SMSC peer, over the given seconds from the first arrival after idle or the stall.
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';

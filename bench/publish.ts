@@ -1,5 +1,5 @@
-// Why cluster/bus/publisher.ts exists: acked JetStream publishes through it and through the client's own
-// js.publish, on one connection and one thread, in the same run. CPU is that of this process alone.
+// Why cluster/bus/publisher.ts exists: acked JetStream publishes through it and through the client's own js.publish, on
+// one connection and one thread, in the same run. CPU is that of this process alone.
 import { limits } from '../platform/limits.ts';
 import { systemClock } from '../platform/clock.ts';
 import { ignoring } from '../platform/errors.ts';
@@ -53,7 +53,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     figures: {
       ...figures,
       cpu_ratio: figures.publisher_cpu_us / figures.client_cpu_us,
-      // Counted in the stream: a publish that was refused costs little and is none.
+      // Counted in the stream: a refused publish costs little and does not count.
       not_stored: sum([...ours, ...theirs].map(({ sent }) => sent)) - stored,
     },
     targets: [

@@ -1,6 +1,6 @@
-// How long the event store takes to find the submit of a receipt that no carrier's memory holds, by the number of
-// submits there are. The rows are made by ClickHouse itself, in the table that is asked; ids and recipients are
-// scattered, so that each day's part has to be looked into, and submits spread over four days.
+// How long the event store takes to find the submit of a receipt that no carrier has in memory, by the number of
+// submits. ClickHouse generates the rows in the queried table; ids and recipients are scattered, so that each day's
+// part has to be searched, and submits spread over four days.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<
     let missed = 0;
     const ask = async () => {
       const at = Math.floor(random.unit() * count);
-      // As a receipt asks whose id has three readings.
+      // A query for a receipt whose id has three readings.
       const carrierMessageIds = [`${idOf(at)}0`, idOf(at), `9${idOf(at)}`];
       const reply = await search({ carrier: 'alpha', recipients: [recipientOf(at)], carrierMessageIds });
       if (reply.result !== 'found' || !reply.submitted.messageId.startsWith(messageIdOf(at))) missed += 1;
@@ -98,7 +98,7 @@ async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<
   }
 }
 
-/** In service rows come over days and not within minutes: the merges of that are no part of a look-up. */
+/** In production rows arrive over days: their merges are not part of a look-up. */
 async function merged(engine: Engine): Promise<void> {
   const underWay = 'SELECT toUInt32(count()) FROM system.merges';
   const none = async () => Number((await engine.rows(underWay, {}, insertLimitMs))[0]?.[0]) === 0;

@@ -1,6 +1,6 @@
 // Scheduled messages in bulk: `--count` of them wait for weeks, as many are due in a burst of 16,667 a second (--rate),
-// which is a million in a minute. Real records through the real releaser and its rules; what comes out is counted where
-// the carriers' queues are. Releaser and counter share this process, so the figures are a lower bound.
+// which is a million in a minute. Real records through the real releaser and its rules; the output is counted at the
+// carriers' queues. Releaser and counter share this process, so the figures are a lower bound.
 import { ReleaseRules } from '../actors/later/release-rules.ts';
 import { LaterReleaser } from '../actors/later/releaser.ts';
 import { bodyCipher } from '../model/records/body-cipher.ts';
@@ -27,7 +27,7 @@ const countDefault = 50_000;
 const duePerSecondDefault = Math.ceil(1_000_000 / 60);
 const dayMs = 86_400_000;
 const cancelsMax = 200;
-/** Longer than publishing takes, and what the releaser needs to notice the burst. */
+/** Longer than publishing takes, and than the releaser needs to notice the burst. */
 const aheadMs = (count: number) => 5_000 + count / 30;
 
 export const bench: Bench = {
@@ -124,7 +124,7 @@ async function run({
   const isThere = until('all released', () => lateMs.length >= wanted, { limitMs, everyMs: 50 });
   await isThere.catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   const releasedMb = serverMb();
-  // A publish that is repeated is seen twice on the subject, and stored once: what is stored is what counts.
+  // A repeated publish is seen twice on the subject, and stored once: stored messages count.
   const stored = (await bus.manager.streams.info(streamNames.messages.txn)).state.messages;
   await releaser.stop();
   publisher.close();

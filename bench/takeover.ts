@@ -1,7 +1,6 @@
-// A node dies with the binds it holds: how long until they are open elsewhere, and how long the OTP had to wait that
-// came before, meanwhile and after. Real processes on a cluster of three real nats-servers; kill -9 and nobody who
-// starts it again, which is what the loss of a machine looks like from outside, but for the sessions, which its kernel
-// still resets.
+// A node dies with its binds: how long until other nodes have opened them, and how long the OTP waited that came
+// before, meanwhile and after. Real processes on a cluster of three real nats-servers; kill -9 without a restart, which
+// looks from outside like the loss of a machine, except that its kernel still resets the sessions.
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -33,9 +32,9 @@ type Round = {
   readonly movedMs: number;
   readonly worstMs: number;
   readonly sent: number;
-  /** Never came, and reported as unknown: what was in an intent when the node died. */
+  /** Never arrived, and reported as unknown: those with an intent when the node died. */
   readonly unknown: number;
-  /** Never came, and nobody knows: must be 0. */
+  /** Never arrived and not reported: must be 0. */
   readonly lost: number;
 };
 
@@ -103,7 +102,7 @@ async function oneRound({ cluster, bus, smscPeer, shape, carrier, seconds }: Rou
     for (let nth = 0; nth < shape.nodes; nth += 1) {
       const shared = nodeNamed(`${carrier}-n${nth}`, 3);
       nodes.push(await startHostChild(cluster.url(nth), [config], { shared }));
-      // The first has the only bind, and keeps it; three are spread when nothing moves any more.
+      // The first node has the only bind, and keeps it; three are distributed when nothing moves any more.
       await until('the binds are open', async () => (await smscPeer.stats()).binds.now === shape.binds);
     }
     await quiet(smscPeer);
@@ -126,7 +125,7 @@ async function oneRound({ cluster, bus, smscPeer, shape, carrier, seconds }: Rou
     });
     const movedMs = systemClock.monotonicMs() - killedAtMs;
     const { intendedUs, messageIds } = await offered;
-    // What was in an intent when the node died is unknown and never comes: the rest has, long before.
+    // What had an intent when the node died is unknown and never comes: the rest has arrived long before.
     await systemClock.sleep(2 * limits.leases.expireAfterMs);
     const arrivals = await smscPeer.arrivals();
     const waitedMs = Array.from({ length: count }, (_, n) => arrivals.get(n + 1)).flatMap((arrival, n) =>

@@ -1,8 +1,8 @@
-// Whether one account can hold up another: an account that sends 50 one-time passwords a second alone, and then beside
-// each thing that another account, or a stranger, can do to the HTTP interface. Its OTP are counted at an SMSC peer of
-// its own, from acceptance (the time in the message id) and, without a target, from the time each was meant to be sent,
-// which has the client's share of the processors in it. Every one must be answered 202. All in one run, so that it is
-// one machine's.
+// Whether one account can delay another: an account that sends 50 OTP a second alone, and then beside each attack of
+// another account, or of an unauthenticated client, on the HTTP interface. Its OTP are counted at an SMSC peer of its
+// own, from acceptance (the time in the message id) and, without a target, from the intended send time, which includes
+// the client's share of the processors. Every one must be answered 202. One run, so that all figures are of the same
+// machine state.
 import { fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
@@ -22,10 +22,10 @@ import type { Bench, BenchOptions } from './harness/bench.ts';
 const otpPerSecond = 50;
 const slowerMax = 1.5;
 const warmUpSeconds = 8;
-/** Each attack for so long before anything is counted: code that runs for the first time is not what is measured. */
+/** Warm-up of each attack: first executions are not measured. */
 const attackWarmUpSeconds = 1;
 const drainedWithinMs = 90_000;
-/** The attack is at work before the first OTP beside it is counted. */
+/** The attack runs before the first OTP beside it is counted. */
 const leadSeconds = 1;
 const noncesPerPhase = 1_000_000;
 const attackNice = 10;
@@ -100,7 +100,7 @@ async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number,
   };
 }
 
-/** Resolves when nothing that was accepted waits for a carrier. */
+/** Resolves when no accepted message waits for a carrier. */
 async function drained(system: WholeSystem): Promise<void> {
   const waiting = ['stream_waiting_messages', 'carrier_overflow_waiting', 'carrier_oldest_waiting_seconds'];
   const isEmpty = async () => {
@@ -111,7 +111,7 @@ async function drained(system: WholeSystem): Promise<void> {
 }
 
 type Latency = ReturnType<LatencyHistogram['summary']>;
-/** `submit`: from acceptance to the SMSC peer; `whole`: from the time it was meant to be sent. */
+/** `submit`: from acceptance to the SMSC peer; `whole`: from the intended send time. */
 type Offered = { submit: Latency; whole: Latency; not202: number; lost: number };
 
 async function offerOtp(
@@ -162,7 +162,7 @@ async function offerOtp(
 
 function startAttack(task: AttackTask): Promise<AttackResult> {
   const child = fork(join(import.meta.dirname, 'load/attack-process.ts'));
-  // In reality it runs on a machine of its own: it sends all it should, and takes no processor from the measured path.
+  // In reality it runs on its own machine: it sends its full load, and takes no processor from the measured path.
   setPriority(child.pid ?? 0, attackNice);
   const result = new Promise<AttackResult>((resolve, reject) => {
     child.once('message', (message) => resolve(message as AttackResult));
@@ -172,7 +172,7 @@ function startAttack(task: AttackTask): Promise<AttackResult> {
   return withDeadline('the attack', (task.seconds + 60) * 1_000, result);
 }
 
-/** Another account with an approved sender and a content rule, so that its texts are read. Gives its key. */
+/** Another account with an approved sender and a content rule, so that its texts are read. Returns its key. */
 async function otherAccount(system: WholeSystem): Promise<string> {
   const cli = async (...words: string[]) => JSON.parse(await system.cli(...words, '--json')) as Record<string, string>;
   const account = await cli('accounts', 'create', '--name', 'Crowd');
@@ -180,7 +180,7 @@ async function otherAccount(system: WholeSystem): Promise<string> {
   const call = async (method: string, path: string, body: object) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const init = { method, headers, body: JSON.stringify(body) };
-    // The key was made a moment ago.
+    // The key was created just now.
     return until(`${method} ${path}`, async () => {
       const answer = await fetch(`http://127.0.0.1:${system.httpPort}${path}`, init);
       const json = (await answer.json()) as Record<string, string>;

@@ -1,8 +1,8 @@
-// The main job under load, end to end on real parts: HTTP → JetStream → carrier actor → SMPP → simulator → receipt →
-// events in ClickHouse, with the load generator and the simulators on the same machine. Two phases, each to a carrier
+// The complete path under load, end to end on real parts: HTTP → JetStream → carrier actor → SMPP → simulator → receipt
+// → events in ClickHouse, with the load generator and the simulators on the same machine. Two phases, each to a carrier
 // of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages are counted at
-// the SMSC peers by the nonce in their text, latency runs from the intended send time, and the rate is that of the
-// arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
+// the SMSC peers by the nonce in their text, latency is measured from the intended send time, and the rate is that of
+// the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
@@ -110,7 +110,7 @@ async function measure(
       start_ms: system.readyAfterMs,
       refused: refusedOf(quiet) + refusedOf(full),
       lost: warmUp.lost + quietEnd.lost + fullEnd.lost,
-      // Copies an account asked for are counted, and are no fault.
+      // Copies that an account's policy asks for are counted, and are no fault.
       duplicated: Math.max(0, copies - resent),
       resent_by_policy: resent,
       events_missing: accepted * 3 - recorded.accepted - recorded.submitted - recorded.delivered,
@@ -130,8 +130,8 @@ async function measure(
 }
 
 /**
- * Waits until every accepted message has come and every receipt was answered. Gives when they came, and how many did not:
- * by nonce, because what was sent but never answered comes too and would make up for one that is missing.
+ * Waits until every accepted message has arrived and every receipt was answered. Returns when they arrived, and how
+ * many did not: by nonce, because a message sent without an answer arrives too and would hide a missing one.
  */
 async function settled(smscPeer: SmscPeer, nonces: readonly number[]): Promise<{ arrivedUs: number[]; lost: number }> {
   const haveCome = async () => {

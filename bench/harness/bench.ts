@@ -1,23 +1,23 @@
-// What a bench is: main.ts runs each of them the same way.
+// The type of a bench: main.ts runs each of them the same way.
 import type { BenchResult } from './report.ts';
 
 export type BenchOptions = {
   readonly seconds: number;
   readonly seed: number;
-  /** How many of whatever it is about, for the benches that take it. */
+  /** How many items, for the benches that take it. */
   readonly count?: number;
   /** Segments per second, for the benches of a carrier's contract. */
   readonly contracts?: readonly number[];
   /** Messages offered per second, for the benches that offer a load. */
   readonly rate?: number;
 };
-/** Options that only some benches have a use for. */
+/** Options that only some benches use. */
 export type BenchOption = 'count' | 'contracts' | 'rate';
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;
   readonly secondsDefault: number;
-  /** What it takes beside --seconds and --seed; anything else is refused, because it would change nothing. */
+  /** What it takes beside --seconds and --seed; any other option is refused, because it would have no effect. */
   readonly takes?: readonly BenchOption[];
   run(options: BenchOptions): Promise<BenchResult>;
 };

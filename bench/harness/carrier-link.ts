@@ -1,6 +1,6 @@
-// A carrier's actor between its real neighbours, for benches of pacing and lanes: a real nats-server, the actors
-// process with its threads, the simulator in a process of its own. No entry points and no ClickHouse: what is measured is
-// the way from the stream to the carrier, and two cores are little for all of it.
+// A carrier's actor with real peers, for benches of pacing and lanes: a real nats-server, the actors process with its
+// threads, the simulator in a process of its own. No entry points and no ClickHouse: the path from the stream to the
+// carrier is measured, on two cores.
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -19,7 +19,7 @@ export type LinkOptions = SmscPeerOptions & {
   readonly window: number;
 };
 
-/** What every load to one carrier shares. */
+/** Common to every load for one carrier. */
 export type SharedLoad = Pick<BusLoad, 'publisher' | 'cipher' | 'carrier' | 'queues'>;
 
 export type CarrierLink = TestBus & {
@@ -31,7 +31,7 @@ export type CarrierLink = TestBus & {
 };
 
 const bindsPerCarrier = 2;
-/** As the product has it (host-pool.ts): two minutes at 5,000 per second are remembered. */
+/** As in host-pool.ts: two minutes at 5,000 per second are kept in memory. */
 const threadMemoryMb = 1_024;
 
 export async function openCarrierLink(options: LinkOptions): Promise<CarrierLink> {

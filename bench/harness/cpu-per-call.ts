@@ -1,5 +1,5 @@
-// What a piece of code costs, in CPU time of this process: the median over slices of many calls, so that whatever else
-// the machine does meanwhile is left out.
+// The cost of a piece of code, in CPU time of this process: the median over slices of many calls, which excludes other
+// load on the machine.
 import { systemClock } from '../../platform/clock.ts';
 import { median } from './median.ts';
 

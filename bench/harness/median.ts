@@ -1,4 +1,4 @@
-// What is in the middle of what was measured: a round in which another process had the core says nothing.
+// Median and quantile: a round in which another process had the core must not decide.
 
 /** NaN of nothing, which meets no target. */
 export function median(values: readonly number[]): number {
@@ -8,7 +8,7 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** The value that this share of `sorted` stays below. */
+/** The value that this share of `sorted` is below. */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -11,7 +11,7 @@ export type ProcessUse = {
   readonly rssBytes: number;
 };
 
-/** Linux counts CPU time in ticks of 10 ms on every machine we know. */
+/** Linux counts CPU time in ticks of 10 ms on all common machines. */
 const tickUs = 10_000;
 const pageBytes = 4_096;
 
@@ -35,7 +35,7 @@ export function processTree(root: number): ProcessUse[] {
   return [...uses.values()].filter((use) => isInside(use.pid));
 }
 
-/** CPU time used between two looks, by process name. */
+/** CPU time used between two samples, by process name. */
 export function cpuBetween(before: readonly ProcessUse[], after: readonly ProcessUse[]): Map<string, number> {
   const earlier = new Map(before.map((use) => [use.pid, use.cpuUs]));
   const byName = new Map<string, number>();

@@ -1,4 +1,4 @@
-// What a bench says in the end: a table for people, and with --json one line for machines (contract: Commands).
+// Reports a bench: a table for people, and with --json one line for machines (contract: Commands).
 import { execFileSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
 import { ignoring } from '../../platform/errors.ts';
@@ -9,7 +9,7 @@ export type BenchResult = {
   readonly bench: string;
   readonly seconds: number;
   readonly seed: number;
-  /** One line: what was offered, to what. */
+  /** One line: the offered load and its target. */
   readonly load: string;
   /** Names end in their unit: `accept_p99_ms`. */
   readonly figures: Readonly<Record<string, number>>;
@@ -38,7 +38,7 @@ export function report(result: BenchResult, json: boolean): boolean {
 }
 
 export function isMet({ op, bound }: Target, value: number | undefined): boolean {
-  // Nothing measured, or a figure that was lost on its way as null: never a target that is met.
+  // Nothing measured, or NaN that became null in JSON: meets no target.
   if (typeof value !== 'number' || Number.isNaN(value)) return false;
   switch (op) {
     case '<=':

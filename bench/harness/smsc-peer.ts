@@ -58,7 +58,7 @@ function ask<T>(child: ChildProcess, question: string | object): Promise<T> {
 
 const arrivalBytes = 24;
 
-/** In one go and not over the process channel: a million of them are 24 MB. */
+/** In one response and not over the process channel: a million of them are 24 MB. */
 async function readArrivals(statsPort: number): Promise<ReadonlyMap<number, Arrival>> {
   const answer = fetch(`http://127.0.0.1:${statsPort}/nonces?format=binary`).then((response) => response.arrayBuffer());
   const bytes = Buffer.from(await withDeadline('the arrivals', answerWithinMs, answer));

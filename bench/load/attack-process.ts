@@ -1,13 +1,12 @@
-// What one account, or a stranger, does to the HTTP interface in order to hold up others: a process of its own, open
-// loop, as many of its requests a second as it says whatever became of the ones before. Its answers are counted by
-// status.
+// What one account, or an unauthenticated client, does to the HTTP interface to delay others: a process of its own,
+// open loop, with a fixed rate of requests whatever became of the earlier ones. Its answers are counted by status.
 import { Agent, request } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 
-/** `batches` comes last: what it leaves behind waits beside whatever comes after it. */
+/** `batches` is last: its backlog waits beside whatever comes after it. */
 export const attacks = [
   'half_sent_unauthenticated',
   'half_sent_by_account',
@@ -27,7 +26,7 @@ export type AttackTask = {
   readonly key: string;
   readonly seconds: number;
 };
-/** `sent`: requests, or connections with half of one. `statuses` may say more of them than were answered in time. */
+/** `sent`: requests, or connections with half of one. `statuses` may count more of them than were answered in time. */
 export type AttackResult = { readonly sent: number; readonly statuses: Readonly<Record<string, number>> };
 
 type Shot = { method: string; path: string; body?: string; headers?: Record<string, string> };

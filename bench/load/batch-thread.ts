@@ -1,6 +1,5 @@
 // Posts batches, with a pause after each, until its time is over; `spentMs` is without the pauses, `overMs` with them.
-// A thread of its own, so that writing and reading their bodies is not in the way of what is measured beside
-// them.
+// A thread of its own, so that writing and reading their bodies does not delay what is measured beside them.
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { goodBody } from '../../test/api/http/harness.ts';

@@ -1,5 +1,5 @@
-// Offers messages to the MT streams as the entry points do, open loop: each has its intended time, whether or not the bus
-// keeps up, and its text tells nonce and intended time to the SMSC peer. It knows nothing about carriers.
+// Offers messages to the MT streams as the entry points do, open loop: each has its intended time, whether or not the
+// bus keeps up, and its text carries nonce and intended time to the SMSC peer.
 import { encodeMessage } from '../../model/records/message-record.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
@@ -14,13 +14,13 @@ export type BusLoad = {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
   readonly carrier: string;
-  /** What the entry points hear of accounts that flood a lane. */
+  /** The accounts that flood a lane, as the entry points know them. */
   readonly queues: AccountQueues;
   readonly category: Category;
-  /** They take turns: message n belongs to accounts[n % accounts.length]. */
+  /** They alternate: message n belongs to accounts[n % accounts.length]. */
   readonly accounts: readonly AccountId[];
   readonly count: number;
-  /** Infinity: as fast as the bus takes them. */
+  /** Infinity: as fast as the bus accepts them. */
   readonly ratePerSecond: number;
   /** The nonces are firstNonce, firstNonce + 1, … */
   readonly firstNonce: number;
@@ -36,7 +36,7 @@ export type BusLoadResult = {
   intendedUs(n: number): number;
 };
 
-/** Resolves when each has its answer. */
+/** Resolves when each is answered. */
 export function offerToBus(load: BusLoad): Promise<BusLoadResult> {
   const { publisher, count, ratePerSecond } = load;
   const lane = laneSubject(load.category);

@@ -1,10 +1,10 @@
-// One thread of bench/dnd.ts: looks numbers up in the memory it was handed, and answers what one look-up took.
+// One thread of bench/dnd.ts: looks numbers up in the memory it was given, and reports the time per look-up.
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { median } from '../harness/median.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 
-/** Distinct mobile numbers of Bangladesh, 13… to 19…, scattered as a registry's are. */
+/** Distinct mobile numbers of Bangladesh, 13… to 19…, scattered like a registry's. */
 export function benchNational(at: number, seed: number): number {
   // A step without a common divisor visits all 700,000,000 numbers before it repeats one.
   return 1_300_000_000 + ((at * 387_420_489 + seed * 7_919) % 700_000_000);
@@ -23,7 +23,7 @@ let numbers: readonly string[] = [];
 
 parentPort?.on('message', ({ seed, seconds, buffer }: OperatorCommand) => {
   if (buffer === null) {
-    // Made before anything is measured; every second one is listed. Parsed as a request's are.
+    // Made before anything is measured; every second one is listed. Parsed like a request's.
     const text = JSON.stringify(Array.from({ length: asked }, (_, at) => numberAt(at, seed)));
     numbers = JSON.parse(text) as string[];
     return parentPort?.postMessage(0);

@@ -1,5 +1,5 @@
-// Accounts with every gate switched on, in the very structures an entry point holds them in, and messages that pass all
-// of them: a refusal ends early and would look cheap.
+// Accounts with every gate switched on, in the same structures as in an entry point, and messages that pass all of
+// them: a refusal ends early and would look cheap.
 import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
@@ -42,7 +42,7 @@ export function admitForBench(wanted: Wanted) {
   const tokens = Array.from({ length: wanted.accounts }, (_, at) => {
     const { token, accountId } = addAccount(tenants, at);
     const count = at === 0 ? wanted.suppressedOfLargest : wanted.suppressedPerAccount;
-    // Odd numbers are suppressed, even ones are sent to: neighbours, so that nothing is told by the first digits.
+    // Odd numbers are suppressed, even ones are sent to: neighbours, so that the first digits decide nothing.
     suppress(
       suppressed,
       accountId,
@@ -50,7 +50,7 @@ export function admitForBench(wanted: Wanted) {
     );
     return token;
   });
-  // Asked in the end: what is compiled at first use belongs to it.
+  // Read at the end: what is compiled at first use belongs to it.
   const heapMb = () => (process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers - heapBefore) / 2 ** 20;
 
   const rates = new RateLimits(newRateMemory());

@@ -1,6 +1,6 @@
-// The load generator, a process of its own: open loop, so a slow server does not slow the load down, and every
-// latency counts from the moment the request should have been sent. Raw HTTP/1.1 on keep-alive sockets, one
-// request at a time on each, because the generator shares two cores with what it measures.
+// The load generator, a process of its own: open loop, so a slow server does not slow the load down, and every latency
+// counts from the intended send time. Raw HTTP/1.1 on keep-alive sockets, one request at a time on each, because the
+// generator shares two cores with the measured system.
 import { type Socket, connect } from 'node:net';
 import { type MessageId, timeOfMessageId } from '../../model/ids.ts';
 import { epochUs, systemClock } from '../../platform/clock.ts';
@@ -20,7 +20,7 @@ export type LoadTask = {
   readonly category: 'otp' | 'transactional' | 'promotional';
   /** The nonces are firstNonce, firstNonce + 1, … */
   readonly firstNonce: number;
-  /** Whether the texts carry their intended send time, which the simulator then measures from, and times of acceptance are read. */
+  /** Whether texts carry their intended send time, for the simulator's latency, and acceptance times are read. */
   readonly timed: boolean;
 };
 
@@ -97,7 +97,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
     send(lane, next, indexOf(next));
   };
 
-  // A request's place follows from its intended time, so the queue holds numbers only.
+  // A request's content follows from its intended time, so the queue holds numbers only.
   let startMs = 0;
   const indexOf = (intendedMs: number) => Math.round(((intendedMs - startMs) * task.ratePerSecond) / 1_000);
   const openLane = async () => {
@@ -125,7 +125,7 @@ async function run(task: LoadTask): Promise<LoadResult> {
       const due = Math.min(total, Math.floor(((nowMs - startMs) * task.ratePerSecond) / 1_000) + 1);
       for (; offered < due; offered += 1) {
         const intendedMs = startMs + (offered * 1_000) / task.ratePerSecond;
-        // In turn, so that none is idle long enough for the server to close it.
+        // In rotation, so that none is idle long enough for the server to close it.
         const lane = idle.shift();
         if (lane === undefined) waiting.push(intendedMs);
         else send(lane, intendedMs, offered);

@@ -1,4 +1,4 @@
-// Runs the load generator as a child process and gives its result, with the nonces that were accepted.
+// Runs the load generator as a child process and returns its result, with the nonces that were accepted.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -14,7 +14,7 @@ export function offerLoad(task: LoadTask): Promise<LoadResult> {
   return withDeadline('the load generator', (task.seconds + 60) * 1_000, result);
 }
 
-/** The nonces a load was answered 202 for. */
+/** The nonces that were answered 202. */
 export function acceptedNonces(task: LoadTask, { acceptedBits }: LoadResult): number[] {
   const nonces: number[] = [];
   for (let index = 0; index < acceptedBits.length * 8; index += 1)

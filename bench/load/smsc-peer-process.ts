@@ -1,4 +1,4 @@
-// A carrier's SMSC for a bench: the bundled simulator in a process of its own, asked over IPC.
+// A carrier's SMSC for a bench: the bundled simulator in a process of its own, controlled over IPC.
 import { withDeadline } from '../../platform/deadline.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
@@ -6,7 +6,7 @@ import { startSimulator } from '../../smpp/simulator/simulator.ts';
 export type SmscPeerTask = {
   readonly systemId: string;
   readonly password: string;
-  /** From the answer to the receipt, and from the submit to its answer. */
+  /** From the response to the receipt, and from the submit to its response. */
   readonly latencyMs: string;
   readonly responseMs: string;
   /** Submits in any one second before it answers ESME_RTHROTTLED; 0 is no limit. */
