@@ -1,6 +1,6 @@
-// How long the slow test files take, in seconds of two quiet cores: files are started by it, the longest first
-// (test/support/longest-first.ts). A figure that is wrong costs waiting at the end of a run and nothing else; a file that
-// is not here counts as quick.
+// How long the slow test files take, in seconds of two idle cores; the longest start first
+// (test/support/longest-first.ts). A wrong figure costs waiting at the end of a run and nothing else; a file that is
+// not listed counts as quick.
 export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/nodes/three-nodes.test.ts': 149,
   'test/cluster/supervisor/system.test.ts': 122,

@@ -1,5 +1,5 @@
-// Which test files `npm test` runs and which `npm run test:faults` does: whatever kills or stops processes under load,
-// needs several nats-servers or machines, whole systems, and fuzzing. It waits for real timeouts.
+// Which test files `npm test` runs and which `npm run test:faults` does: those that kill or stop processes under load,
+// need several nats-servers or machines, whole systems, or fuzzing. They wait for real timeouts.
 
 /** Globs relative to the root of the repository: whole systems and clusters, which two at a time keep two cores busy. */
 export const systemSuite: readonly string[] = [
@@ -10,10 +10,7 @@ export const systemSuite: readonly string[] = [
   'test/cluster/supervisor/system.test.ts',
 ];
 
-/**
- * One part of a system that is killed, or waits for a window of half a minute; three at a time do not disturb each
- * other.
- */
+/** One part of a system that is killed, or a wait of half a minute; three at a time do not disturb each other. */
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
   'test/actors/carrier/faults.test.ts',

@@ -1,5 +1,5 @@
-// The layout rules, held by a machine: who may import whom (no circles), how long a file may be, how it begins, and
-// what is written in one place only. A failure names the file and the rule; the reasons stand in docs/architecture.md.
+// Checks the layout rules: which file may import which (no circles), how long a file may be, how it begins, and what is
+// written in one place only. A failure names the file and the rule; docs/architecture.md has the reasons.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -43,10 +43,10 @@ const carrierStages: readonly string[] = [
   ...['in-flight', 'pacing', 'deduplication'],
   ...['queue', 'intake', 'submit', 'binds', 'outcome', 'receipts', 'failover', 'multi-node'],
 ];
-/** These stand beside the product: they may import all of it, and nothing of it may import them. */
+/** Outside the product: they may import all of it, and nothing of it may import them. */
 const beside = ['bench', 'sdk', 'test', 'vitest.config.ts'];
 
-/** Circles that are still there; no file may join one, and one that is broken leaves this list. */
+/** Remaining circles; no file may join one, and one that is broken leaves this list. */
 const knownCircles: readonly (readonly string[])[] = [];
 
 const carrierFolder = 'actors/carrier/';
@@ -81,7 +81,7 @@ onlyThere.push(
   },
 );
 
-/** What nobody may say. */
+/** Forbidden everywhere. */
 const never: { what: string; pattern: RegExp }[] = [
   { what: 'a catch without its error (use ignoring(error, why))', pattern: /\bcatch\s*\{/ },
   { what: 'enum (a union of literals is erasable)', pattern: /^\s*(export\s+)?(const\s+)?enum\s+\w+/m },
@@ -99,7 +99,7 @@ const neverInTests: { what: string; pattern: RegExp }[] = [
   { what: '.todo', pattern: /\b(it|test|describe)\.todo\b/ },
 ];
 
-/** Words of before, with their replacement (docs/glossary.md): refused in code, comments, documents and file names. */
+/** Retired words with their replacement (docs/glossary.md): refused in code, comments, documents and file names. */
 const retired: readonly (readonly [word: string, instead: string])[] = [
   ['doors?', 'HTTP server, ingress or entry point'],
   ['houses?', 'harness'],
@@ -245,7 +245,7 @@ describe('layout', () => {
 });
 
 describe('words', () => {
-  it.each(onlyThere)('$what stands in its place only', ({ pattern, where, instead }) => {
+  it.each(onlyThere)('$what is in its place only', ({ pattern, where, instead }) => {
     const broken = [...codeOf].flatMap(([file, code]) => (where.test(file) ? [] : placesOf(file, code, pattern)));
     expect(broken, `use ${instead}`).toEqual([]);
   });
@@ -254,7 +254,7 @@ describe('words', () => {
     expect([...codeOf].flatMap(([file, code]) => placesOf(file, code, pattern))).toEqual([]);
   });
 
-  it('the product ignores an error by name only: ignoring(error, why)', () => {
+  it('the product ignores an error only with a reason: ignoring(error, why)', () => {
     const product = [...codeOf].filter(([file]) => !file.startsWith('test/'));
     expect(product.flatMap(([file, code]) => placesOf(file, code, emptyCatch))).toEqual([]);
   });
@@ -266,7 +266,7 @@ describe('words', () => {
 });
 
 describe('retired words', () => {
-  // What was renamed for operators stands in the changelog under its old name.
+  // The changelog names what was renamed for operators.
   const documents = filesOf(root).filter((file) => /\.(md|yaml)$/.test(file) && file !== 'CHANGELOG.md');
   const texts = [...textOf, ...documents.map((file) => [file, readFileSync(join(root, file), 'utf8')] as const)];
 
@@ -278,7 +278,7 @@ describe('retired words', () => {
 });
 
 describe('documents', () => {
-  it('link only to what is there', () => {
+  it('link only to existing files', () => {
     const documents = filesOf(root).filter((file) => file.endsWith('.md') && !file.startsWith('sdk/'));
     const broken = documents.flatMap((file) => {
       const text = readFileSync(join(root, file), 'utf8').replaceAll(/```[\s\S]*?```/g, '');

@@ -1,6 +1,5 @@
-// docs/architecture.md lists the files that a request or a receipt passes, in order. Here the lists are held to the code:
-// each file is there and declares what the list names in it, and no walk becomes longer than was set, or comes back to a
-// file that it left.
+// docs/architecture.md lists the files that a request or a receipt passes, in order. Checked here against the code:
+// each file exists and declares what the list names in it, and no walk exceeds its bound, or returns to a file.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -20,13 +19,13 @@ type Stop = { readonly file: string; readonly names: readonly string[]; readonly
 describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
   const stops = stopsOf(of);
 
-  it('passes as many files as it may, and none twice', () => {
+  it('passes at most its bound of files, and none twice', () => {
     expect(stops.length).toBeGreaterThan(10);
     expect(stops.length).toBeLessThanOrEqual(filesMax);
     expect(new Set(stops.map(({ file }) => file)).size).toBe(stops.length);
   });
 
-  it('names files and functions that are there', () => {
+  it('names existing files and functions', () => {
     const missing = stops.flatMap(({ file, names }) => {
       if (!existsSync(join(root, file))) return [file];
       const code = codeOf(file);
@@ -35,7 +34,7 @@ describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
     expect(missing).toEqual([]);
   });
 
-  it.runIf(!throughTypes)('goes on to what is imported by a file before', () => {
+  it.runIf(!throughTypes)('continues with what is imported by an earlier file', () => {
     const reached = new Set<string>();
     const lost = stops.filter(({ file, through }, at) => {
       const isReached = at === 0 || reached.has(file) || (through !== null && importsOf(through).includes(file));
@@ -46,7 +45,7 @@ describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
   });
 });
 
-it('every walk of the page is held', () => {
+it('every walk of the page is checked', () => {
   const titles = [...page.matchAll(/^## The walk of (?:a )?(.+)$/gm)].map(([, title]) => title);
   expect(titles).toEqual(walks.map(({ of }) => of));
 });

@@ -1,4 +1,4 @@
-// The record of a message says what admission decided, whoever sends it: a client's request and the answer to a keyword.
+// The record of a message contains what admission decided, for a client's request as for the answer to a keyword.
 import { expect, test } from 'vitest';
 import { messageOfReply } from '../../actors/inbound/reply.ts';
 import { buildMessage } from '../../acceptance/accept.ts';
@@ -19,7 +19,7 @@ function admitted(over: Parameters<typeof request>[0] = {}): Admitted {
   return result;
 }
 
-test('a request becomes a message of its owner, by its plan', () => {
+test('a request becomes a message of its principal, with its plan', () => {
   const message = buildMessage(owner, request({ clientReference: 'order 1' }), admitted(), identity);
   expect(message).toMatchObject({
     ...identity,
@@ -47,7 +47,7 @@ test.each([
   expect(validUntilMs - acceptedAtMs).toBe(validityMs);
 });
 
-test('a scheduled message is valid from its time on, and says what was decided beside its route', () => {
+test('a scheduled message is valid from its time on, and its trace has the decisions beside its route', () => {
   const notBeforeMs = acceptedAtMs + 3_600_000;
   const waiting = { ...admitted(), notBeforeMs, trace: ['asked a registry'] };
   const message = buildMessage(owner, request({ validitySeconds: 60 }), waiting, identity);
@@ -58,7 +58,7 @@ test('a scheduled message is valid from its time on, and says what was decided b
   });
 });
 
-test('the answer to a keyword goes over the carrier that brought it and no other, in the name of the system', () => {
+test('the answer to a keyword goes over the carrier that brought it and no other, with the system as principal', () => {
   const reply = {
     accountId: 'acc_1' as AccountId,
     sender: '16000',
@@ -89,7 +89,7 @@ test('the answer to a keyword goes over the carrier that brought it and no other
     clientReference: null,
     trace: ['answer to the keyword stop in sms_in'],
   });
-  // Its repeat, and a machine that answers at the same moment, make no second one.
+  // Its repeat, and a system that answers at the same time, make no second one.
   expect(messageOfReply({ ...reply, messageId: 'sms_other' as MessageId }).messageId).toBe(message.messageId);
   expect(messageOfReply({ ...reply, keyword: 'help' }).messageId).not.toBe(message.messageId);
 });

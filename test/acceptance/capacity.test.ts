@@ -1,5 +1,5 @@
-// The one check of capacity: each cause by itself refuses with its own code, and what a single message is refused for is
-// what bulk work waits for.
+// The one check of capacity: each cause alone refuses with its own code, and bulk work waits for what a single message
+// is refused for.
 import { expect, test } from 'vitest';
 import { Capacity } from '../../acceptance/capacity.ts';
 import { laneSubject, waitFilter } from '../../cluster/bus/subjects.ts';
@@ -47,7 +47,7 @@ test.each([
   expect(capacity.mustWait(message)).toBe(true);
 });
 
-test('events that wait for the bus refuse single messages at once, and bulk work waits for them', () => {
+test('events that wait for the bus refuse single messages at once, and make bulk work wait', () => {
   const { capacity } = capacityWith({ hasCapacity: false });
   expect(capacity.refuseAll()).toBeNull();
   expect(capacity.refuseNow()).toMatchObject({ code: 'overloaded', retryAfterS: 1 });
@@ -55,7 +55,7 @@ test('events that wait for the bus refuse single messages at once, and bulk work
   expect(capacity.mustWait(message)).toBe(true);
 });
 
-test('a busy stream refuses what goes there and nothing else', () => {
+test('a busy stream refuses its own messages and no others', () => {
   const { capacity } = capacityWith({ busy: [laneSubject('transactional')] });
   const later = { ...message, scheduledAtMs: 1 };
   expect(capacity.refuseNow()).toBeNull();
@@ -67,7 +67,7 @@ test('a busy stream refuses what goes there and nothing else', () => {
   });
 });
 
-test('an account at its publish slots waits and is refused, until one is given back', () => {
+test('an account without free publish slots is made to wait or refused, until one is free', () => {
   const { capacity, slots } = capacityWith();
   expect([capacity.take('acc_1', 'ordinary'), capacity.take('acc_1', 'ordinary')]).toEqual([null, null]);
   expect(capacity.mustWait(message)).toBe(true);

@@ -1,4 +1,4 @@
-// How much of a flood of refusals is recorded: whole batches, then so many a second, and nobody forgotten for another.
+// How much of a flood of refusals is recorded: whole batches, then so many a second, for each account.
 import { expect, test } from 'vitest';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../acceptance/principal.ts';
@@ -29,7 +29,7 @@ function audit() {
   return { clock, events, record };
 }
 
-test('an account in a flood: the burst, then so many a second; another account is not touched', () => {
+test('an account in a flood gets the burst, then so many a second; another account is not affected', () => {
   const { clock, record } = audit();
   expect(record('a', refusalsPerAccountBurst * 2)).toBe(refusalsPerAccountBurst);
   expect(record('b', 10)).toBe(10);
@@ -37,14 +37,14 @@ test('an account in a flood: the burst, then so many a second; another account i
   expect(record('a', 1_000)).toBe(refusalsPerAccountPerSecond);
 });
 
-test('many accounts in a flood share what a thread records', () => {
+test('many accounts in a flood share the record rate of a thread', () => {
   const { record } = audit();
   let recorded = 0;
   for (let at = 0; at < 10; at += 1) recorded += record(`a${at}`, refusalsPerAccountBurst);
   expect(recorded).toBe(refusalsBurst);
 });
 
-test('accounts that are calm again make room for others', () => {
+test('accounts without refusals free their places for others', () => {
   const { clock, record } = audit();
   for (let at = 0; at < accountsMax; at += 1) {
     if (at % 100 === 0) clock.advance(1_000);

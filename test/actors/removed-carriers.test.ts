@@ -1,5 +1,5 @@
-// A carrier is taken out of the configuration while messages wait for it: the real actors role moves what another
-// carrier takes, ends what none takes, says `unknown` of what may have been at the carrier, and sends nothing twice.
+// A carrier is removed from the configuration while messages wait for it: the real actors role moves what another
+// carrier takes, ends what none takes, ends as `unknown` what may have reached the carrier, and sends nothing twice.
 import { afterEach, expect, test } from 'vitest';
 import { routingRules } from '../../cluster/roles/routing-rules.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
@@ -59,7 +59,9 @@ const left = async () => {
   );
   return all.reduce((sum, { messages }) => sum + messages, 0);
 };
-/** A message is settled before its record is acknowledged: by its event, or by the receipt for another node's submit. */
+/**
+ * A message is settled before its record is acknowledged: by its event, or by the receipt for another node's submit.
+ */
 const nothingLeft = () => until('nothing is left', async () => (await left()) === 0, waiting);
 const consumersOf = async (carrier: string) => {
   const names: string[] = [];
@@ -72,7 +74,7 @@ const consumersOf = async (carrier: string) => {
   return names;
 };
 
-test('the real role gives the backlog of a removed carrier to another one, each message once, and its consumers go', async () => {
+test('the real role moves the backlog of a removed carrier to another one, each message once, and its consumers are deleted', async () => {
   harness = await openCarrierHarness();
   const sent = (
     await Promise.all(categories.map((category) => harness.send(30, { category, carrier: 'gone', plan: ['gone too'] })))
@@ -94,7 +96,7 @@ test('the real role gives the backlog of a removed carrier to another one, each 
   expect(new Set(moved.map(({ messageId }) => messageId))).toEqual(new Set(sent.map(({ messageId }) => messageId)));
 });
 
-test('what nobody takes ends as failed, no_route; what may be at the removed carrier is unknown and not sent again', async () => {
+test('what no carrier takes ends as failed, no_route; what may be at the removed carrier is unknown and not sent again', async () => {
   harness = await openCarrierHarness({ response: 'fixed:60000' });
   const gone = carrierWith(harness.simulator, { name: 'gone', bind: { window: 5, count: 1 } });
   const host = await harness.host([gone]);
@@ -115,7 +117,7 @@ test('what nobody takes ends as failed, no_route; what may be at the removed car
   });
 });
 
-test('a carrier that another node serves is left to it, until nobody does', async () => {
+test('a carrier that another node serves is left to it, until none does', async () => {
   harness = await openCarrierHarness();
   const sent = await harness.send(10, { carrier: 'elsewhere' });
   const alpha = carrierWith(harness.simulator);
@@ -144,7 +146,7 @@ test('a carrier that another node serves is left to it, until nobody does', asyn
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
 });
 
-test('of two nodes one serves it; when that one is cut off the other goes on, and nobody gets a message twice', async () => {
+test('of two nodes one serves it; when that one is cut off the other continues, and no carrier gets a message twice', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:5' });
   await harness.actor(carrierWith(harness.simulator, { tps: 200 }));
   const serving: string[] = [];
@@ -195,7 +197,7 @@ test('of two nodes one serves it; when that one is cut off the other goes on, an
   expect(most).toBe(1);
 }, 120_000);
 
-test('what was moved to overflow for it goes too; what has its outcome or was moved before is not moved again', async () => {
+test('its records in overflow are moved too; what has its outcome or was moved before is not moved again', async () => {
   harness = await openCarrierHarness();
   const cipher = bodyCipher(bodyKey);
   const events = new EventWriter(harness.publisher);
@@ -214,8 +216,8 @@ test('what was moved to overflow for it goes too; what has its outcome or was mo
   const { ended, submitted, moved, refused } = Object.fromEntries(made) as Record<string, Message>;
   for (const [, message] of made) await publish(acceptedEvent(message));
   const now = { attempt: 1, atMs: systemClock.nowMs() };
-  // Earlier incarnations said of them: the end · taken by the carrier · on its way to beta, published and not acked ·
-  // refused for a moment.
+  // Events of earlier incarnations: the end · accepted by the carrier · rerouted to beta, published and not acked ·
+  // refused temporarily.
   for (const message of [submitted, refused]) await publish(eventOfMessage(message!, { kind: 'intent', ...now }));
   await publish(eventOfMessage(submitted!, { kind: 'submitted', ...now, carrierMessageId: 'x1' }));
   await publish(eventOfMessage(ended!, { kind: 'failed', ...now, error: 'no_route' }));

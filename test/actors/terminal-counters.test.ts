@@ -1,4 +1,4 @@
-// What became of messages is counted: on a real nats-server and the real simulator, whose magic numbers decide.
+// Terminal events are counted: on a real nats-server and the real simulator, whose magic numbers decide.
 import { afterEach, expect, test } from 'vitest';
 import type { Category } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -17,7 +17,7 @@ async function counted(category: Category): Promise<Record<string, number>> {
 
 const nothing = { delivered: 0, undelivered: 0, expired: 0, rejected: 0, unknown: 0, failed: 0, blocked: 0 };
 
-test('every end is counted once when it is durable, by category and status, also what no carrier ever got', async () => {
+test('every terminal event is counted once when it is durable, by category and status, also of messages that no carrier got', async () => {
   harness = await openCarrierHarness({ magic: true });
   // A receipt that comes twice is one end.
   harness.simulator.setFault('duplicate-receipt');

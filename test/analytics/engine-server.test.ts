@@ -1,5 +1,5 @@
-// The engine behind ClickHouse's HTTP interface. The interface is the test's own and the engine behind it is real:
-// no ClickHouse server of a usable age can be had from the distribution.
+// The engine behind ClickHouse's HTTP interface. The interface is the test's own and the engine behind it is real: the
+// distribution has no ClickHouse server that is recent enough.
 import { openEngine } from '../../analytics/store/engine.ts';
 import { startClickHouse } from './support/clickhouse-server.ts';
 import { engineConformance } from './support/engine-conformance.ts';

@@ -1,5 +1,5 @@
-// EVENTS is deleted and recreated, loses its end, or is put back from a backup under the node that records (fault 63):
-// everything the recorder had read stays in ClickHouse, and everything the stream at hand holds comes there, once each.
+// EVENTS is deleted and recreated, loses its end, or is restored from a backup under the node that records (fault 63):
+// everything the recorder had read stays in ClickHouse, and everything in the present stream arrives there, once each.
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -49,7 +49,7 @@ async function publish(records: number): Promise<DeliveryEvent[]> {
   return published;
 }
 
-/** Until every one of these is in ClickHouse; then all there is, each id once, in the table and in the view. */
+/** Waits until every one of these is in ClickHouse; then reads all, each id once, in the table and in the view. */
 async function expectRecorded(...published: readonly DeliveryEvent[][]): Promise<void> {
   const ids = new Set(published.flat().map(({ eventId }) => eventId));
   const recorded = async () => (await events.engine.rows('SELECT event_id FROM sms_events')).map(([id]) => String(id));
@@ -69,7 +69,7 @@ async function recreate(): Promise<void> {
   await ensureStreams(events.bus);
 }
 
-/** Where the server keeps EVENTS, or all streams and buckets. */
+/** The server's folder of EVENTS, or of all streams and buckets. */
 function storeOf(what: 'EVENTS' | 'all'): string {
   const { dataDir } = events.nats;
   const found = readdirSync(dataDir, { recursive: true, encoding: 'utf8' });
@@ -77,7 +77,7 @@ function storeOf(what: 'EVENTS' | 'all'): string {
   return join(dataDir, streams, what === 'all' ? '' : what);
 }
 
-/** What the server has on its disk now, to be put back later. */
+/** Copies the server's files, to be restored later. */
 async function backUp(what: 'EVENTS' | 'all'): Promise<void> {
   await events.nats.kill9();
   cpSync(storeOf(what), join(events.nats.dataDir, 'backup'), { recursive: true });
@@ -104,7 +104,7 @@ describe('EVENTS recreated', () => {
     await expectRecorded(old, recreated, await publish(1));
   });
 
-  test('while ClickHouse takes nothing: what is held of the old one comes there first', async () => {
+  test('while ClickHouse accepts nothing: what is held of the old one is inserted first', async () => {
     await start();
     const old = await publish(3);
     await expectRecorded(old);
@@ -153,7 +153,7 @@ describe.each(['EVENTS', 'all'] as const)('EVENTS put back from a backup (of %s)
 });
 
 describe('the purge', () => {
-  test('takes nothing of an EVENTS other than the one that is recorded', async () => {
+  test('removes nothing of an EVENTS other than the one that is recorded', async () => {
     const place = await placeAfter(20);
     await recreate();
     await publish(30);
@@ -161,7 +161,7 @@ describe('the purge', () => {
     expect(await purgedWith(await placeAfter(1))).toBe(31);
   });
 
-  test('takes nothing of one that was put back and has grown again', async () => {
+  test('removes nothing of one that was restored and has grown again', async () => {
     await publish(5);
     await backUp('EVENTS');
     const place = await placeAfter(10);
@@ -171,13 +171,13 @@ describe('the purge', () => {
   });
 });
 
-/** The last record of EVENTS when that many more are told. */
+/** The last record of EVENTS after that many more events. */
 async function placeAfter(count: number): Promise<StreamPosition> {
   await publish(count);
   return endOf(events.bus, 'EVENTS');
 }
 
-/** How many records a purge takes that has seen them for long, recorded up to that place. */
+/** How many records a purge removes that are old enough, recorded up to that position. */
 async function purgedWith(place: StreamPosition): Promise<number> {
   let skippedMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs };
@@ -191,7 +191,7 @@ async function purgedWith(place: StreamPosition): Promise<number> {
   return before - (await messages());
 }
 
-test('nobody says "not found" of an EVENTS that ends before what was taken of it, or that is another', async () => {
+test('no answer is "not found" for an EVENTS that ends before what was read of it, or that is another', async () => {
   await publish(5);
   const { made } = await endOf(events.bus, 'EVENTS');
   const saysNo = async (streamMade: string, takenTo: number) => {
@@ -205,8 +205,8 @@ test('nobody says "not found" of an EVENTS that ends before what was taken of it
   expect(await saysNo(made, 5)).toBe(false);
 });
 
-describe('a place in a stream', () => {
-  test('holds while the stream grows and is purged, and not when it ends before it, or is another', async () => {
+describe('a position in a stream', () => {
+  test('is valid while the stream grows and is purged, and not when it ends before it, or is another', async () => {
     const place = await placeAfter(5);
     const change = () => changeSince(events.bus, 'EVENTS', place);
     expect(await change()).toBeNull();
@@ -220,7 +220,7 @@ describe('a place in a stream', () => {
     expect(await change()).toMatch(/recreated/);
   });
 
-  test('is told apart by nanoseconds', () => {
+  test('is distinguished by nanoseconds', () => {
     expect(nanosOf('2026-11-22T18:00:00.123456789Z')).toBe(
       BigInt(Date.UTC(2026, 10, 22, 18)) * 1_000_000n + 123_456_789n,
     );

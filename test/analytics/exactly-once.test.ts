@@ -1,4 +1,4 @@
-// Real nats-server, the real role in a process of its own, and exact counts at the SMSC peer.
+// Real nats-server, the real role in a process of its own, and exact counts.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -44,7 +44,7 @@ test('every event is one row, however often and in whatever order it was publish
   expect(await counts()).toEqual({ rows: 150, ids: 150, hourly: 150, submits: 50 });
 });
 
-test('a record nobody can read is moved to DEAD and the others are counted', async () => {
+test('an unreadable record is moved to DEAD and the others are counted', async () => {
   role = await startRole(events.nats.url, events.dataDir);
   await events.publish(lifeOf(contextOf()));
   await events.publishOctets(Buffer.from('not a batch of events'));
@@ -57,7 +57,7 @@ test('a record nobody can read is moved to DEAD and the others are counted', asy
   expect(state.messages).toBe(2);
 });
 
-test('events of more days than an insert may have parts of are recorded all the same', async () => {
+test('events of more days than an insert may have parts for are recorded all the same', async () => {
   role = await startRole(events.nats.url, events.dataDir);
   const nowMs = systemClock.nowMs();
   const lives = Array.from({ length: 110 }, (_, day) =>

@@ -1,4 +1,4 @@
-// Whose turn it is at the engine: the system's own questions go before accounts', and nobody is left waiting for ever.
+// The order of queries at the engine: the system's own come before accounts', and none waits for ever.
 import { expect, test } from 'vitest';
 import { type Turn, fairSemaphore } from '../../analytics/store/fair-semaphore.ts';
 
@@ -13,17 +13,17 @@ async function orderOf(asked: readonly Turn[]): Promise<string> {
   return order.join('');
 }
 
-test('the system’s questions go before all that accounts have waiting, in their own order', async () => {
+test('the system’s queries come before all that accounts have waiting, in their own order', async () => {
   const lists: Turn[] = Array.from({ length: 20 }, () => 'account');
   expect(await orderOf([...lists, 'system', 'system'])).toBe(`ss${'a'.repeat(20)}`);
 });
 
-test('what runs in the background gets every fifth turn while accounts ask, and all of them when nobody does', async () => {
+test('background work gets every fifth turn while accounts query, and all of them when none does', async () => {
   const lists: Turn[] = Array.from({ length: 10 }, () => 'account');
   expect(await orderOf(['background', 'background', 'background', ...lists])).toBe('aaaabaaaabaab');
 });
 
-test('more than may wait are refused at once, and a crowd of accounts takes no place from the system', async () => {
+test('more than may wait are refused at once, and many accounts take no place from the system', async () => {
   const pass = fairSemaphore(1, 2);
   const first = Promise.withResolvers<void>();
   const held = [pass(() => first.promise, 'account')];

@@ -1,5 +1,5 @@
-// Messages from subscribers in the event store: listed apart from those to them, in the names a client knows, with their
-// words only where they are kept; and who wrote last to a subscriber.
+// Messages from subscribers in the event store: listed separately from those to them, in the API's terms, with their
+// text only where it is kept; and which account wrote last to a subscriber.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type FindWriterReply,
@@ -98,7 +98,7 @@ test('they are listed under their direction and nowhere else, held and recorded 
   expect(lone).toMatchObject({ result: 'none' });
 });
 
-test('their words are kept, sealed, only where the account wants it', async () => {
+test('their text is kept, encrypted, only where the account wants it', async () => {
   const [kept, dropped] = [received({ keepBody: true }), received({ keepBody: false })];
   const incomplete = received({ keepBody: true, parts: 1 }, { clientNumber: '16999' });
   await node.publish([kept, dropped, { ...incomplete, segments: 3, error: 'incomplete' }]);
@@ -127,7 +127,7 @@ test('they are counted by the hour with everything else', async () => {
   expect(Number(row?.[0])).toBe(5);
 });
 
-test('who wrote last to a subscriber is found, held or recorded, by number and mode', async () => {
+test('the account that wrote last to a subscriber is found, held or recorded, by number and mode', async () => {
   const other = newAccountId(7);
   const to = '+8801712340002';
   const writer = async (senders: readonly string[], livemode = true) => {

@@ -1,4 +1,4 @@
-// ClickHouse as a server that goes away and loses answers (faults 35 and 36), the role as a real child process.
+// ClickHouse as a server that goes down and loses answers (faults 35 and 36), the role as a real child process.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
@@ -43,7 +43,7 @@ test('while ClickHouse is down events wait in the stream; afterwards the counts 
   clickhouse.weather = 'down';
   await publishLives(400);
   await until('refused inserts', () => clickhouse.refused >= 3);
-  // Also a role that starts into the outage waits and does not count twice.
+  // Also a role that starts during the outage waits and does not count twice.
   await role.end('SIGKILL');
   clickhouse.weather = 'fine';
   role = await start();

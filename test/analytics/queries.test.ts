@@ -1,4 +1,4 @@
-// Questions over NATS to a node in this process: real nats-server, real chDB.
+// Queries over NATS to a node in this process: real nats-server, real chDB.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type FindSubmitted,
@@ -39,7 +39,7 @@ const flushed = (messageId: string) =>
     return rows.length > 0;
   });
 
-test('a new store is given every version of the schema, and nothing a second time', async () => {
+test('a new store gets every version of the schema, and none a second time', async () => {
   expect(node.applied).toEqual(schemaFiles().map(({ version }) => version));
   expect(await applySchema(node.engine)).toEqual([]);
 });
@@ -56,7 +56,7 @@ test('a message is readable right after its event was published, before anything
   expect(await get(context.messageId)).toEqual({ ...reply, recordedTo: expect.any(Number) });
 });
 
-test('who asks with every event is told the last record that was given on, and nobody is told of a short deferral', async () => {
+test('a query with every event returns the last record that was passed on, and no short deferral', async () => {
   const context = contextOf();
   const published = (draft: Partial<EventDraft>) =>
     deliveryEvent(context, { kind: 'deferred', atMs: context.acceptedAtMs + 1, ...draft });
@@ -88,7 +88,7 @@ test('what is recorded and what is only held are folded together in stream order
   expect(reply.message.deliveredAtMs).toBe(context.acceptedAtMs + 3);
 });
 
-test('a message of another account is not there for this one', async () => {
+test('a message of another account is not found for this one', async () => {
   const context = contextOf();
   await node.publish(lifeOf(context));
   expect(await get(context.messageId)).toMatchObject({ result: 'found' });
@@ -97,20 +97,20 @@ test('a message of another account is not there for this one', async () => {
   expect(await get(context.messageId, newAccountId(1))).toMatchObject({ result: 'none' });
 });
 
-test('a young message that nobody knows is never called unknown: its first event may still be on its way', async () => {
+test('an unknown young message is never reported as absent: its first event may still be in transit', async () => {
   const young = newMessageId(systemClock.nowMs() - limits.queries.youngMs + 5_000);
   expect(await get(young)).toMatchObject({ result: 'unavailable', why: 'young' });
   const oldEnough = newMessageId(systemClock.nowMs() - limits.queries.youngMs);
   expect(await get(oldEnough)).toMatchObject({ result: 'none' });
 });
 
-test('a young message that nobody knows yet is waited for; an old or malformed one is not', async () => {
+test('an unknown young message is waited for; an old or malformed one is not', async () => {
   const context = contextOf();
   const early = get(context.messageId);
   await node.publish([acceptedEvent(context)]);
   expect(await early).toMatchObject({ result: 'found' });
 
-  // Five of each: a wait for either would take longer than any moment in which a busy machine stands still.
+  // Five of each: a wait for either would take longer than any stall of a busy machine.
   const startedAtMs = systemClock.monotonicMs();
   for (let times = 0; times < 5; times += 1) {
     expect(await get(newMessageId(systemClock.nowMs() - 60_000))).toMatchObject({ result: 'none' });
@@ -119,7 +119,7 @@ test('a young message that nobody knows yet is waited for; an old or malformed o
   expect(systemClock.monotonicMs() - startedAtMs).toBeLessThan(5 * limits.queries.youngWaitMs);
 });
 
-test('a list is newest first, pages through everything once and keeps to its filters', async () => {
+test('a list is newest first, pages through everything once and obeys its filters', async () => {
   const sender = 'PAGED';
   const base = systemClock.nowMs() - 100_000;
   const contexts = Array.from({ length: 45 }, (_, n) =>
@@ -159,14 +159,14 @@ test('a list is newest first, pages through everything once and keeps to its fil
   expect(await ids({ from: 'NOBODY' })).toEqual([]);
 });
 
-test('a wrong question is refused and says why', async () => {
+test('a malformed query is refused with the reason', async () => {
   const refused = (query: object) => node.ask<object>(querySubjects.list, { accountId: account, ...query });
   expect(await refused({ limit: 101 })).toMatchObject({ result: 'bad_request' });
   expect(await refused({ limit: 0 })).toMatchObject({ result: 'bad_request' });
   expect(await refused({ cursor: 'nonsense' })).toMatchObject({ result: 'bad_request' });
 });
 
-test('a hundred questions at once are all answered', async () => {
+test('a hundred queries at once are all answered', async () => {
   const contexts = Array.from({ length: 100 }, () => contextOf());
   await node.publish(contexts.map(acceptedEvent));
   const replies = await Promise.all(contexts.map(({ messageId }) => get(messageId)));
@@ -176,7 +176,7 @@ test('a hundred questions at once are all answered', async () => {
 test('a flood of receipts finds its submits, held or recorded, each by recipient and id', async () => {
   const lives = Array.from({ length: 300 }, (_, at) => {
     const context = contextOf({ recipient: `+88018${String(10_000_000 + at)}` });
-    // The carrier's ids come again: everybody's is one of three.
+    // The carrier's ids repeat: each is one of three.
     return { context, submitted: submittedOf(context, `00A${at % 3}`) };
   });
   await node.publish(lives.slice(0, 200).map(({ submitted }) => submitted));
@@ -219,7 +219,7 @@ function submittedOf(context: EventContext, carrierMessageId: string): DeliveryE
   });
 }
 
-test('an account at its share of questions is told so, and others and receipts are answered meanwhile', async () => {
+test('an account at its share of queries is refused with that reason, and others and receipts are answered meanwhile', async () => {
   const { perAccount } = sharedBounds.store_queries;
   const context = contextOf({ recipient: '+8801888888888' });
   await node.publish([submittedOf(context, '4711')]);

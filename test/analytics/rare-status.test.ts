@@ -1,5 +1,5 @@
-// A list by status looks for its messages among those that have another: real nats-server, real chDB. What is rare must
-// be found without a page of nothing for every thousand messages in front of it.
+// A list by status finds its messages among those that have another: real nats-server, real chDB. Rare ones must be
+// found without an empty page for every thousand messages before them.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
@@ -38,7 +38,7 @@ test('the one blocked message behind three thousand accepted ones is on the firs
   expect(await node.list({ status: 'delivered' })).toEqual({ messages: [], nextCursor: null });
 });
 
-test('what is rare is found once and in order on either side of where one window of rows ends', async () => {
+test('rare ones are found once and in order on either side of where one window of rows ends', async () => {
   const base = systemClock.nowMs();
   const oldest = contextOf({ acceptedAtMs: base - 1_000 });
   await node.publish([deliveryEvent(oldest, { kind: 'failed', atMs: base, error: 'old' })]);

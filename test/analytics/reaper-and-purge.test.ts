@@ -75,7 +75,7 @@ describe('an operator’s durable consumer', () => {
     expect(readersThatCount([own, foreign], foreignReadersRatio + 0.01)).toEqual([own]);
   });
 
-  test('of a full EVENTS does not keep it, and one that is half full waits for it', async () => {
+  test('of a full EVENTS does not pin it, and one that is half full waits for it', async () => {
     const { bus, stop } = await startBus();
     const publisher = new Publisher(bus);
     const manager = bus.manager;
@@ -100,7 +100,7 @@ describe('an operator’s durable consumer', () => {
 });
 
 describe('a carrier’s replay floor', () => {
-  test('keeps EVENTS as long as one of its records waits, configured or not, and not when none does', async () => {
+  test('pins EVENTS as long as one of its records waits, configured or not, and not when none does', async () => {
     const { bus, stop } = await startBus();
     const publisher = new Publisher(bus);
     const floors = new ReplayFloors(bus);

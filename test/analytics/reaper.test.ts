@@ -1,5 +1,5 @@
-// Messages without a receipt, many thousands of them in a real event store: all are settled, each once, over restarts and
-// while the store is away, and none is passed by because its submit was recorded late.
+// Messages without a receipt, many thousands of them in a real event store: all are settled, each once, over restarts
+// and while the store is down, and none is skipped because its submit was recorded late.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/recorder/batch.ts';
@@ -120,7 +120,7 @@ test('many thousands are settled each once, more than a thousand a minute, over 
   expect((count * 0.8) / minutes).toBeGreaterThan(1_000);
 }, 240_000);
 
-test('after a restart it goes on at its cursor and looks at nothing again', async () => {
+test('after a restart it continues at its cursor and reads nothing again', async () => {
   await recordMany(2_000);
   const first = start();
   await first.run();
@@ -155,7 +155,7 @@ test('a submit that is recorded after the cursor has passed its validity is sett
   expect(rows.at(-1)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
 });
 
-test('it passes nothing that is not in ClickHouse yet', async () => {
+test('it skips nothing that is not in ClickHouse yet', async () => {
   await recordMany(100);
   const heldSinceMs = systemClock.nowMs() - 4 * hourMs;
   const reaper = start(() => heldSinceMs);
@@ -165,7 +165,7 @@ test('it passes nothing that is not in ClickHouse yet', async () => {
   expect(entry?.json<{ dueMs: number }>().dueMs).toBe(heldSinceMs - receiptGraceMs - clockSkewMsMax);
 });
 
-test('nothing is settled while EVENTS has what is not recorded or held', async () => {
+test('nothing is settled while EVENTS has records that are neither recorded nor held', async () => {
   await recordMany(500);
   await recorder.stop(5_000);
   await events.publish(lifeOf(contextOf()));
@@ -178,7 +178,7 @@ test('nothing is settled while EVENTS has what is not recorded or held', async (
   expect(await published()).toBe(1);
 });
 
-test('of two reapers the one that came last goes on', async () => {
+test('of two reapers the one that started last continues', async () => {
   const bucket = await openBucket(events.bus, 'recorder');
   const from = () => Promise.resolve(1_000);
   const first = await ReaperCursor.takeOver(bucket, from);

@@ -1,5 +1,5 @@
-// The table by which receipts find their submits: its key is the canonical id, exactly; it is read by its order and not
-// by looking through days; and a schema that stopped in its middle fills it again.
+// The table by which receipts find their submits: its key is exactly the canonical id; it is read by its order and not
+// by scanning days; and an interrupted schema version fills it again.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../analytics/recorder/writer.ts';
@@ -34,7 +34,7 @@ const search = () =>
     { recordedTo: () => 1, surely: async (read) => ({ result: 'sure', recordedTo: 1, value: await read() }) },
   );
 
-test('the key is the id as receipts are compared with it, however the carrier wrote it', async () => {
+test('the key is the canonical id, however the carrier wrote it', async () => {
   const odd = ['0', '000', '0x', '0x0', '0x00AF', '00x5', 'ABC-1', ' 7 ', '0X10', 'x', '00000000-0000', 'é1'];
   const made = fc.sample(fc.string({ minLength: 1, maxLength: 65, unit: 'grapheme-ascii' }), 500);
   const written = [...odd, ...made].filter((id) => id.trim() !== '');
@@ -62,7 +62,7 @@ test('a submit is found by reading one granule, among hundreds of thousands', as
   expect(Number(granules[0]?.[2])).toBeGreaterThan(200);
 }, 60_000);
 
-test('an insert that ended between the events and their submits is made whole by its repeat, and nothing twice', async () => {
+test('an insert that ended between the events and their submits is completed by its repeat, and nothing is doubled', async () => {
   const counts = async () => {
     const [row] = await events.engine.rows(
       `SELECT (SELECT toUInt32(count()) FROM sms_events WHERE carrier = 'gamma'), (SELECT toUInt32(count()) FROM sms_submits WHERE carrier = 'gamma'),
@@ -85,7 +85,7 @@ test('an insert that ended between the events and their submits is made whole by
   }
 });
 
-test('a schema file that stopped in its middle is applied again, and each submit is there once', async () => {
+test('an interrupted schema file is applied again, and each submit is there once', async () => {
   const [before] = await events.engine.rows(
     'SELECT toUInt32(count()), toUInt32(uniqExact(carrier, event_id)) FROM sms_submits',
   );

@@ -19,7 +19,7 @@ import { contextOf, lifeOf } from './support/events.ts';
 const eventId = (n: number) => `evt_${Buffer.from(`identity ${n} of an event`).toString('base64url').slice(-22)}`;
 
 describe('the memory of ids', () => {
-  test('knows what was added and forgets by generations, saying how far back it reaches', () => {
+  test('knows what was added and forgets by generations, reporting how far back it reaches', () => {
     const seen = new SeenIds(100, 64);
     const ids = Array.from({ length: 38 * 3 }, () => acceptedEvent(contextOf()).eventId);
     for (const [n, id] of ids.slice(0, 38).entries()) expect(seen.add(id, 1_000 + n)).toBe(true);
@@ -95,7 +95,7 @@ describe('batches', () => {
     }
   });
 
-  test('that are held say since when, and nothing of a range to repeat: its rows may be stamped already', async () => {
+  test('that are held report since when, and nothing of a range to repeat: its rows may be stamped already', async () => {
     let nowMs = 5_000;
     const clock = { ...systemClock, nowMs: () => nowMs };
     const replay = { first: 1, last: 2, lastAtNs: null, token: 'token' };
@@ -115,7 +115,7 @@ describe('batches', () => {
     expect(batcher.heldSinceMs).toBeNull();
   });
 
-  test('hold the same rows and fold to the same state for every order and repetition of being told', () => {
+  test('hold the same rows and fold to the same state for every order and repetition of publishes', () => {
     const context = contextOf();
     const life = lifeOf(context);
     const expected = new Set(life.flatMap(expandEvent).map((event) => event.eventId));
@@ -191,7 +191,7 @@ describe('in ClickHouse', () => {
     expect(rows.map(eventOfRow)).toEqual(events);
   });
 
-  test('an event published again long after memory forgot it is found by looking it up', async () => {
+  test('an event published again long after memory forgot it is found by a look-up', async () => {
     const nowMs = systemClock.nowMs();
     const life = lifeOf(contextOf({ acceptedAtMs: nowMs - 2 * 3_600_000 }));
     await insert(life, 50, nowMs - 2 * 3_600_000);
@@ -208,7 +208,7 @@ describe('in ClickHouse', () => {
     expect(await recordedBefore(engine, suspects, { streamEpoch: 7, streamSeq: 50 })).toEqual(new Set());
   });
 
-  test('memory that could not be filled to its end says that it reaches less far', async () => {
+  test('memory that could not be filled to its end reports that it reaches less far', async () => {
     const nowMs = systemClock.nowMs();
     for (let n = 0; n < 5; n += 1) await insert(lifeOf(contextOf()), 70 + n, nowMs - 10_000 + n * 1_000);
     const frontier = { streamEpoch: 7, streamSeq: 100 };

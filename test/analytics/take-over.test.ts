@@ -37,7 +37,7 @@ async function counts(): Promise<unknown> {
   return [...(rows ?? []), ...(hourly ?? [])];
 }
 
-test('of two recorders the one that came last goes on; the other is fenced and counts nothing more', async () => {
+test('of two recorders the one that started last continues; the other is fenced and counts nothing more', async () => {
   const first = await start();
   await events.publish(lifeOf(contextOf()));
   const second = await start();

@@ -1,6 +1,6 @@
-// "There is none" is only said by a node that has every event (fault 50): a store that takes no inserts, with more in
-// EVENTS than the recorder holds, and several nodes of which one records. Everybody who asks is asked with: ClickHouse
-// as a server over the real engine, a real nats-server.
+// Only a node that has every event may answer that there is none (fault 50): a store that accepts no inserts, with more
+// in EVENTS than the recorder holds, and several nodes of which one records. Every kind of query is made: ClickHouse as
+// a server over the real engine, a real nats-server.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { lookUpReceipt } from '../../actors/carrier/receipts/receipts.ts';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
@@ -46,7 +46,7 @@ afterEach(async () => {
   await clickhouse.stop();
 });
 
-/** Takes the recorder's place over from those before. */
+/** Takes over from earlier recorders. */
 async function start(name: string): Promise<Node> {
   const bus = await connectBus(events.nats.url, name);
   const engine = openEngine({ clickhouseUrl: clickhouse.url, dataDir: events.dataDir });
@@ -77,11 +77,11 @@ const submitted = (context: EventContext, carrierMessageId: string) =>
 const queriesOver = (bus: Bus) =>
   statusQueryClient(bus, new SharedBound('status_queries', defaultShares.status_queries));
 
-/** Of a minute ago: nothing of it may still be on its way. */
+/** Of a minute ago: none of its events may still be in transit. */
 const settledContext = (recipient: string) =>
   contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient, sender: 'SOURCE' });
 
-/** What each of those who ask makes of a message of which only the last events in EVENTS tell. */
+/** The answer of each kind of query about a message of which EVENTS has only the last events. */
 async function askedByAll(context: EventContext, carrierMessageId: string): Promise<Record<string, string>> {
   const { accountId, messageId, recipient, sender } = context;
   const { bus } = events;
@@ -98,7 +98,7 @@ async function askedByAll(context: EventContext, carrierMessageId: string): Prom
   ]);
   return {
     get: get.result,
-    // A slow machine answers an empty page that says where to go on: that is no answer about the message.
+    // A slow machine answers an empty page with a cursor: that says nothing about the message.
     list: list.result === 'found' && list.messages.length === 0 ? 'goes on' : list.result,
     known,
     submit: submit.result,
@@ -120,7 +120,7 @@ const isNot = { get: 'none', list: 'none', known: 'no', submit: 'none', wrote: '
 
 type QueryServer = Readonly<Record<string, string>>;
 
-/** Once the store has time for questions again all say the same; until then nobody says the contrary. */
+/** When the store has time for queries again all answers agree; until then none contradicts. */
 function agreed(
   context: EventContext,
   carrierMessageId: string,
@@ -138,8 +138,8 @@ function agreed(
   );
 }
 
-describe('a store that takes no inserts and answers questions', () => {
-  test('with more in EVENTS than the recorder holds says of nothing that it is not there, until it has caught up', async () => {
+describe('a store that accepts no inserts and answers queries', () => {
+  test('with more in EVENTS than the recorder holds never answers that a message is absent, until it has caught up', async () => {
     await start('n1');
     const before = contextOf({ acceptedAtMs: systemClock.nowMs() - 60_000, recipient: '+8801711111111' });
     await events.publish(lifeOf(before));
@@ -156,7 +156,7 @@ describe('a store that takes no inserts and answers questions', () => {
     const never = settledContext('+8801733333333');
     expect(await askedByAll(last, 'a1')).toEqual(nobodyCanSay);
     expect(await askedByAll(never, 'a1')).toEqual(nobodyCanSay);
-    // What is recorded is shown all the same, and is there for who only wants to know that.
+    // What is recorded is shown all the same, and counts as present where only that is asked.
     const { accountId, messageId } = before;
     expect(await ask(querySubjects.get, { accountId, messageId })).toMatchObject({ result: 'found' });
 
@@ -167,7 +167,7 @@ describe('a store that takes no inserts and answers questions', () => {
     await agreed(never, 'a1', isNot, isThere);
   }, 120_000);
 
-  test('with no more than the recorder holds knows all of it, also when the role starts over', async () => {
+  test('with no more than the recorder holds knows all of it, also when the role restarts', async () => {
     const first = await start('n1');
     clickhouse.weather = 'read-only';
     const held = settledContext('+8801744444444');
@@ -182,10 +182,10 @@ describe('a store that takes no inserts and answers questions', () => {
 });
 
 describe('of two nodes one records', () => {
-  test('and whichever is asked finds what was published a moment ago', async () => {
+  test('and either finds what was published a moment ago', async () => {
     const { node } = await start('n1');
     await start('n2');
-    // It learns with its next insert that another one has taken over.
+    // Its next insert shows it that another one has taken over.
     await events.publish([acceptedEvent(contextOf())]);
     await until('the first records no more', () => node.health().detail === 'another node records');
     for (let times = 0; times < 30; times += 1) {
@@ -204,7 +204,7 @@ describe('of two nodes one records', () => {
     await agreed(settledContext('+8801766666666'), 'c1', isNot, isThere);
   }, 60_000);
 
-  test('and while that one stands still the other finds what is recorded, and says of nothing that it is not there', async () => {
+  test('and while that one is stalled the other finds what is recorded, and never answers that a message is absent', async () => {
     await start('n1');
     const role = await startRole(events.nats.url, events.dataDir, { CLICKHOUSE_URL: clickhouse.url });
     try {
@@ -215,7 +215,7 @@ describe('of two nodes one records', () => {
       const unrecorded = settledContext('+8801711111113');
       await events.publish([acceptedEvent(unrecorded)]);
       const never = settledContext('+8801711111114');
-      // Each question goes to one of the two; the one that stands still answers nobody.
+      // Each query goes to one of the two; the stalled one does not answer.
       const results = async (context: EventContext) => {
         const asked = Array.from({ length: 8 }, () => queriesOver(events.bus).ofSystem(context));
         return [...new Set((await Promise.all(asked)).map(({ result }) => result))].toSorted();

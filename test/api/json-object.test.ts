@@ -1,4 +1,4 @@
-// What says a field twice, told from everything that does not: strings that look like fields, escapes, lists, depth.
+// Repeated fields, distinguished from everything similar: strings that look like fields, escapes, lists, depth.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { repeatedKey } from '../../api/json-object.ts';
@@ -32,7 +32,7 @@ test.each([
   expect(found(text)).toBeNull();
 });
 
-test('what JSON.stringify writes says nothing twice, however it is set', () => {
+test('what JSON.stringify writes repeats no field, however it is formatted', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 1, '\t'), (value, space) => {
       expect(found(JSON.stringify(value, null, space))).toBeNull();
@@ -40,7 +40,7 @@ test('what JSON.stringify writes says nothing twice, however it is set', () => {
   );
 });
 
-test('a field put in a second time is found, whatever stands around it', () => {
+test('a field inserted a second time is found, whatever is around it', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }),

@@ -1,5 +1,5 @@
-// What benches report cannot overstate: a rate is that of the arrivals over the time they took, a run that ends behind
-// its load misses its target, and nothing measured meets none.
+// Bench reports cannot overstate: a rate is that of the arrivals over the time they took, a run that ends behind its
+// load misses its target, and a missing figure meets none.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { latencyFigures } from '../../bench/harness/latency-figures.ts';
@@ -17,7 +17,7 @@ function served(offeredPerS: number, capacityPerS: number, count: number) {
 }
 
 describe('the rate of a run', () => {
-  it('is the one it was served at: 4,800/s of 7,000 offered is 4,800/s, and no target is met', () => {
+  it('is the one at which it was served: 4,800/s of 7,000 offered is 4,800/s, and no target is met', () => {
     const { timesUs, lastIntendedUs } = served(7_000, 4_800, 70_000);
     const ratePerS = servedPerS(timesUs);
     expect(ratePerS).toBeCloseTo(4_800, 6);
@@ -33,7 +33,7 @@ describe('the rate of a run', () => {
     expect(endedBehindMs(timesUs, lastIntendedUs)).toBeCloseTo(0, 6);
   });
 
-  it('is never above what came in the time it came in, in whatever order', () => {
+  it('is never above the number of arrivals over their time, in any order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1_000_000_000 }), { minLength: 2, maxLength: 200 }), (timesUs) => {
         const spanUs = Math.max(...timesUs) - Math.min(...timesUs);
@@ -45,7 +45,7 @@ describe('the rate of a run', () => {
     );
   });
 
-  it('is none when fewer than two came', () => {
+  it('is none for fewer than two arrivals', () => {
     expect(servedPerS([])).toBeNaN();
     expect(servedPerS([5])).toBeNaN();
     expect(endedBehindMs([], 5)).toBeNaN();
@@ -69,7 +69,7 @@ describe('a target', () => {
     expect(isMet({ figure: '', op: '>=', bound: 5 }, 4.999)).toBe(false);
   });
 
-  it('takes its percentiles from what was counted', () => {
+  it('takes its percentiles from the measured values', () => {
     const histogram = new LatencyHistogram();
     for (let value = 1; value <= 100; value += 1) histogram.add(value * 1_000);
     const { wait_p50_ms: middle, wait_max_ms: most } = latencyFigures('wait', histogram.summary(), ['p50', 'max']);

@@ -14,7 +14,7 @@ afterAll(() => database?.stop());
 const cli = (...words: string[]) =>
   runCli(words, { DATABASE_URL: database.postgres.applicationUrl, DATABASE_OWNER_URL: database.postgres.ownerUrl });
 
-test('reports a sound log and its end; a changed record is named, with exit code 1', async () => {
+test('reports an intact log and its end; a changed record is named, with exit code 1', async () => {
   const accountId = await newAccount(database.store);
   expect((await cli('accounts', 'suspend', accountId)).code).toBe(0);
   const sound = await cli('audit', 'verify', '--json');
@@ -22,7 +22,7 @@ test('reports a sound log and its end; a changed record is named, with exit code
   const { ok, rows, head } = JSON.parse(sound.stdout);
   expect({ ok, rows }).toEqual({ ok: true, rows: 2 });
   const [latest] = JSON.parse((await cli('audit', '--limit', '1', '--json')).stdout).data;
-  // The command line says who, and on which machine.
+  // The command line records the user and the machine.
   expect(latest).toMatchObject({
     action: 'account.suspended',
     actor: 'operator',

@@ -1,6 +1,6 @@
-// Every command of `heliograph` is in this table: what it leaves in the audit log, or why it leaves nothing. Those that
-// change something are run as a process against a real PostgreSQL and a real nats-server, and their record is looked
-// for: what was done, to what, by whom and from where. A new command fails here until somebody has said which it is.
+// Every command of `heliograph` is in this table: its audit record, or why it has none. Those that change something are
+// run as a process against a real PostgreSQL and a real nats-server, and their record is checked: what was done, to
+// what, by whom and from where. A new command fails here until it has a row.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,7 +145,7 @@ const table: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** Every command that does something by itself, with the names of those above it. */
+/** Every executable command, with the names of its parents. */
 function commandsOf(of: Command, above: string[] = []): string[] {
   return of.commands.flatMap((each) => {
     const names = [...above, each.name()];
@@ -158,7 +158,7 @@ test('every command is in the table, and nothing else is', () => {
   expect(Object.keys(table).sort()).toEqual(commandsOf(program).sort());
 });
 
-test('what is proven elsewhere is proven there', () => {
+test('every test named as proof exists', () => {
   for (const entry of Object.values(table)) {
     if (typeof entry === 'string' || !('provenIn' in entry)) continue;
     const source = readFileSync(join(import.meta.dirname, '../..', entry.provenIn), 'utf8');
@@ -230,7 +230,7 @@ test('a body key that is changed while nothing runs is in the audit log after th
   expect((await cli(['keys', 'rotate-body'], notRunning, nobody)).code).toBe(0);
   expect(readdirSync(join(notRunning, 'audit-notes'))).toHaveLength(1);
   expect(await recordsOf('body_key.rotated')).toHaveLength(before);
-  // What the role control does when it starts; twice, as after a crash between the two.
+  // What the control role does when it starts; twice, as after a crash between the two.
   const [kept = ''] = readdirSync(join(notRunning, 'audit-notes'));
   const text = readFileSync(join(notRunning, 'audit-notes', kept), 'utf8');
   await bringKeptNotes(on.bus, notRunning);

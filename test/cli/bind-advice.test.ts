@@ -1,5 +1,5 @@
-// What the running system reports of a bind, as the doctor says it: the reasons of smpp/session.ts and of Node, each with
-// the advice that the same fault has when the doctor finds it itself (doctor-carriers.test.ts).
+// The running system's reports of a bind, as the doctor words them: the reasons of smpp/session.ts and of Node, each
+// with the advice for the same fault found by the doctor itself (doctor-carriers.test.ts).
 import { expect, test } from 'vitest';
 import { reportAdvice } from '../../cli/bind-advice.ts';
 import type { TlsConfig } from '../../config/configuration.ts';

@@ -1,5 +1,5 @@
-// `carriers` and `audit` as an operator runs them, against a real nats-server and PostgreSQL: what stands is shown with
-// its reason, and the audit log is found under the names an operator has.
+// `carriers` and `audit` as an operator runs them, against a real nats-server and PostgreSQL: states are shown with
+// their reasons, and the audit log is found under an operator's terms.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The command line: help, words for what is wrong, and the operator's commands against a running control plane.
+// The command line: help, error texts, and the operator's commands against a running control plane.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,7 +86,7 @@ describe('an error is reported in one sentence', () => {
 });
 
 describe('doctor', () => {
-  it('finds nothing wrong on a sound machine', async () => {
+  it('finds nothing wrong on a correctly configured machine', async () => {
     const { code, stdout } = await cli(['doctor', '--json'], { HELIOGRAPH_HTTP_PORT: '0', HELIOGRAPH_ADMIN_PORT: '0' });
     const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: { check: string; ok: boolean }[] };
     expect(checks.filter((check) => !check.ok)).toEqual([]);
@@ -123,7 +123,7 @@ describe('doctor on wrong settings', () => {
 });
 
 describe('with the control plane running', () => {
-  it('makes an account and keys, revokes one, and the doctor sees it all', async () => {
+  it('creates an account and keys, revokes one, and the doctor reports it all', async () => {
     const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'control' }, realRoles: true });
     await system.ready();
     const run = async (...command: string[]) => {

@@ -1,5 +1,5 @@
-// The doctor beside a running system, whose sessions it must not take, and the command itself. What is asserted is what a
-// person reads.
+// The doctor beside a running system, whose sessions it must not take, and the command itself. The printed text is
+// asserted.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,7 +99,7 @@ describe('beside a running system', () => {
     });
     const { checks } = JSON.parse(stdout) as { checks: { check: string; ok: boolean; detail: string }[] };
     expect(checks.find(({ check }) => check === 'meghna')).toEqual({
-      // Simulated: nobody misses it.
+      // Simulated, so not reported as missing.
       check: 'meghna',
       ok: true,
       detail: 'no node runs the role carriers\n→ start one that does',
@@ -144,7 +144,7 @@ carriers:
       code: 1,
       stdout: expect.stringContaining('there is no carrier "beta"; there are: alpha, sandbox'),
     });
-    // Without a name it looks at everything, carriers included, and names the version of nats-server.
+    // Without a name it checks everything, carriers included, and names the version of nats-server.
     const all = await doctor(folder, []);
     expect(all.stdout).toMatch(/NATS +embedded: \d+\.\d+\.\d+ at/);
     expect(all.stdout).toContain('✗ alpha/1');

@@ -1,5 +1,5 @@
-// The doctor's tries at carriers: against the simulator, and against servers that are no SMSC. What is asserted is what a
-// person reads.
+// The doctor's connection tests to carriers: against the simulator, and against servers that are no SMSC. The printed
+// text is asserted.
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => files.remove());
 
-/** A server that does with each connection what the test says. */
+/** A server that handles each connection as the test says. */
 async function server(onConnection: (socket: net.Socket) => void): Promise<number> {
   const sockets = new Set<net.Socket>();
   const listening = net.createServer((socket) => {
@@ -51,7 +51,7 @@ async function detailOf(port: number, bind: Partial<BindConfig> = {}): Promise<s
   return finding?.detail ?? '';
 }
 
-describe('a carrier that is set up right', () => {
+describe('a correctly configured carrier', () => {
   it('is bound once, gets one enquire_link, and an unbind', async () => {
     const smsc = await simulator();
     const [finding, ...more] = await look(smsc.port);
@@ -81,7 +81,7 @@ describe('a carrier that is set up right', () => {
     expect(unverified).toMatchObject({ ok: true, detail: expect.stringContaining('NOT VERIFIED') });
   });
 
-  it('keeps what it delivers meanwhile for the session that can take it', async () => {
+  it('leaves what it delivers meanwhile for the session that can take it', async () => {
     const smsc = await simulator();
     smsc.sendInbound({ from: '8801712345678', to: '16247', text: 'hello' });
     const [finding] = await look(smsc.port);
@@ -136,7 +136,7 @@ describe('a fault is reported, and what to do', () => {
     expect(await detailOf(await freePort())).toContain('nothing listens at 127.0.0.1');
   });
 
-  it('a server that is silent, one that closes, and one that speaks something else', async () => {
+  it('a server that is silent, one that closes, and one with another protocol', async () => {
     expect(await detailOf(await server(() => {}))).toContain('does not answer the bind');
     expect(await detailOf(await server((socket) => socket.on('data', () => socket.destroy())))).toContain(
       'mostly the address of this machine is not allowed',
@@ -145,7 +145,7 @@ describe('a fault is reported, and what to do', () => {
     expect(await detailOf(http)).toContain('does not speak SMPP');
   });
 
-  it('a certificate for another name, by an unknown authority, and a file that is not there', async () => {
+  it('a certificate for another name, by an unknown authority, and a file that does not exist', async () => {
     const { port } = await simulator(secure());
     expect(await detailOf(port, { tls: tls({ serverName: 'another.test' }) })).toMatch(
       /is for DNS:smsc\.test, IP Address:127\.0\.0\.1 and not for another\.test\n→ set tls\.server_name/,
@@ -154,12 +154,12 @@ describe('a fault is reported, and what to do', () => {
     expect(await detailOf(port, { tls: tls({ caFile: '/nowhere.pem' }) })).toContain('ca_file cannot be read');
   });
 
-  it('TLS where there is none, and none where there is', async () => {
+  it('TLS where the server has none, and none where it requires it', async () => {
     expect(await detailOf((await simulator()).port, { tls: tls() })).toMatch(/the port (may|does) not speak TLS/);
     expect(await detailOf((await simulator(secure())).port)).toContain('binds.tls');
   });
 
-  it('a carrier of another name, with those that there are', async () => {
+  it('an unknown carrier, with the known ones', async () => {
     await expect(look(1, {}, { only: 'gamma' })).rejects.toThrow('there is no carrier "gamma"; there are: alpha');
   });
 });

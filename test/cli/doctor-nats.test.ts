@@ -1,4 +1,4 @@
-// What the doctor says of the version of nats-server in a cluster.
+// The doctor's report of the version of nats-server in a cluster.
 import { expect, test } from 'vitest';
 import { isOldForCluster, noteOnCluster } from '../../cli/doctor-nats.ts';
 

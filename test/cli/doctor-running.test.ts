@@ -1,5 +1,5 @@
-// The doctor and `carriers list` beside a running system in trouble: a real host process with a real simulator at its
-// SMSC peer. Whatever stops or slows a carrier is said where a person looks first, with what to do.
+// The doctor and `carriers list` beside a running system with faults: a real host process with a real simulator as its
+// SMSC peer. Whatever stops or slows a carrier is reported first, with advice.
 import { afterEach, expect, test } from 'vitest';
 import { examineCarriers } from '../../cli/doctor-carriers.ts';
 import type { Finding } from '../../cli/doctor-reported.ts';
@@ -85,7 +85,7 @@ test('why a bind is missing is reported with what to do, as with --force', patie
     'all have failed',
     async () => {
       const published = await askForCarriers(harness.bus);
-      // Whoever does not answer in time has not failed.
+      // A component that does not answer in time has not failed.
       return (
         published.length === Object.keys(carriers).length &&
         published.every(({ binds }) => binds.every(({ reason }) => reason !== ''))

@@ -1,4 +1,4 @@
-// The doctor's try at a carrier, and a simulator to be tried, for the tests of both kinds of try.
+// The doctor's connection test, and a simulator for it, for the tests of both kinds.
 import { onTestFinished } from 'vitest';
 import { type CarrierCheck, examineCarriers } from '../../cli/doctor-carriers.ts';
 import type { BindConfig } from '../../config/configuration.ts';
@@ -19,7 +19,7 @@ export async function look(port: number, bind: Partial<BindConfig> = {}, changes
     force: false,
     natsUrl: null,
     isRunning: false,
-    // A step that is not answered takes so long, and one that is must not on a busy machine.
+    // A step without an answer takes this long; an answered one must not, even on a busy machine.
     stepMs: 2_000,
     ...changes,
   };

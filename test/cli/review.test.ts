@@ -56,7 +56,7 @@ test('templates are listed, approved and rejected with a note to the account', a
     accountId,
     name: 'hi',
     category: 'otp',
-    // As an older version took it: what is printed must not depend on what is let in.
+    // As an older version accepted it: the output must not depend on what is accepted now.
     body: 'Hi \u001b[2K\rtpl_1  \u202eforged\nline',
     variables: [],
     status: 'pending',
@@ -72,7 +72,7 @@ test('templates are listed, approved and rejected with a note to the account', a
   expect((await cli('templates', 'list', '--status', 'lost')).stderr).toContain('--status: found "lost"');
 });
 
-test('an account that locked itself out is let in again', async () => {
+test('an account that locked itself out is readmitted', async () => {
   await changeAccountSettings(store, accountId, { ipAllowlist: ['203.0.113.0/24'] });
   expect(await json('accounts', 'networks', accountId)).toMatchObject({ ip_allowlist: ['203.0.113.0/24'] });
   expect((await cli('accounts', 'networks', accountId, '--allow', '10.0.0.1/8')).stderr).toContain('10.0.0.0/8');
@@ -110,7 +110,7 @@ test('an account is suspended and activated', async () => {
   expect(await findAccount(store, accountId)).toMatchObject({ status: 'active' });
 });
 
-test('what is sent once more is set and shown', async () => {
+test('the policy to send once more is set and shown', async () => {
   const never = { otp: false, transactional: false, promotional: false };
   expect((await json('accounts', 'resend', accountId)).resend_unknown).toEqual(never);
   const some = await json('accounts', 'resend', accountId, '--categories', 'otp, transactional');

@@ -1,4 +1,4 @@
-// How long a stop of the carriers may take: both sides of what decides it.
+// How long a stop of the carriers may take: both sides of each bound.
 import { expect, test } from 'vitest';
 import { actorsDrainMs, carrierDrainMs, responseTimerSMax } from '../../config/drain-times.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,4 +1,4 @@
-// `country.keywords` of heliograph.yaml: the pack's words, the file's own in their place, and sentences for what is
+// `country.keywords` of heliograph.yaml: the pack's words, the file's own instead of them, and sentences for what is
 // wrong.
 import { describe, expect, it } from 'vitest';
 import { parseConfiguration } from '../../config/parse.ts';
@@ -20,7 +20,7 @@ describe('keywords', () => {
     expect(keywords.replies?.start).toBeUndefined();
   });
 
-  it('of the file take the place of the pack’s as a whole', () => {
+  it('of the file replace the pack’s as a whole', () => {
     const own = 'keywords: { stop: { en: [HALT] }, scope: account, replies: { stop: { en: "Bye" } } }';
     expect(keywordsOf(`{ pack: fr, carriers: { mobile: alpha }, ${own} }`)).toEqual({
       stop: { en: ['HALT'] },
@@ -31,7 +31,7 @@ describe('keywords', () => {
     });
   });
 
-  it('are none where nobody named any', () => {
+  it('are none where none are configured', () => {
     expect(keywordsOf(`{ ${plain} }`)).toEqual({ stop: {}, start: {}, help: {} });
   });
 

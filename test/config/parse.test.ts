@@ -125,7 +125,7 @@ describe('the file as a whole', () => {
     expect(problemsOf(text)).toHaveLength(1);
   });
 
-  it('does not unfold a file of aliases into gigabytes', () => {
+  it('does not expand a file of aliases into gigabytes', () => {
     const levels = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}, *a${i}, *a${i}]`);
     expect(problemsOf(`a0: &a0 [x]\n${levels.join('\n')}`)[0]).toMatch(/^heliograph\.yaml:1:1: .*alias/i);
   });
@@ -213,7 +213,7 @@ describe('a good file', () => {
     expect(carriers[1]?.binds[0]?.password).toBe('from there');
   });
 
-  it('unfolds the count of a bind, and sends simulated binds to the chosen port', () => {
+  it('expands the count of a bind, and connects simulated binds to the chosen port', () => {
     const [alpha, beta] = parseConfiguration(good, 'heliograph.yaml').carriers;
     expect(bindsOf(beta!, {}).map((bind) => [bind.name, bind.host, bind.port])).toEqual([
       ['beta/1', 'smsc.example.net', 2775],
@@ -225,7 +225,7 @@ describe('a good file', () => {
     );
   });
 
-  it('is what the project ships', () => {
+  it('is the one that the project ships', () => {
     const shipped = readFileSync(`${import.meta.dirname}/../../heliograph.yaml`, 'utf8');
     const { carriers, country } = parseConfiguration(shipped, 'heliograph.yaml');
     expect(carriers.map((carrier) => carrier.name)).toEqual(['meghna', 'padma', 'jamuna', 'sandbox']);

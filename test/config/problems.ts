@@ -1,4 +1,4 @@
-// What is wrong with a configuration, as its reader says it; nothing when it can be read.
+// The problems of a configuration, as its reader reports them; none when it is valid.
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 
 export function problemsIn(read: () => unknown): readonly string[] {

@@ -1,5 +1,5 @@
-// A changed heliograph.yaml: what may change while everything runs, that a bad file changes nothing and says why,
-// and that only a version that stands still is believed.
+// A changed heliograph.yaml: what may change at run time, that a bad file changes nothing and says why, and that only a
+// version whose file is stable is read.
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,7 +99,7 @@ describe('what a change requires', () => {
     expect(verdict.ok ? '' : verdict.needRestart.join('\n')).toContain(sentence);
   });
 
-  test('one change that cannot be made holds back the others: a file is in effect as a whole', () => {
+  test('one change that cannot be made blocks the others: a file is in effect as a whole', () => {
     const both = read(text.replace('tps: 10', 'tps: 11').replace('stream_replicas: 1', 'stream_replicas: 3'));
     expect(reloadVerdict(before, both)).toMatchObject({
       ok: false,
@@ -154,7 +154,7 @@ describe('the watch', () => {
     expect(watch.refused()).toBeNull();
   });
 
-  test('a file that is back as it was is no refusal any more, and nothing to put into effect', async () => {
+  test('a file restored to its old content is no refusal any more, and nothing to put into effect', async () => {
     writeFileSync(file, 'country: [');
     await until('the refusal', () => watch.refused());
     writeFileSync(file, text);
@@ -162,7 +162,7 @@ describe('the watch', () => {
     expect(applied).toEqual([]);
   });
 
-  test('a file that is gone for a while changes nothing', async () => {
+  test('a file that is missing for a while changes nothing', async () => {
     rmSync(file);
     await watch.look();
     writeFileSync(file, text.replace('tps: 10', 'tps: 14'));

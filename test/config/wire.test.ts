@@ -1,5 +1,5 @@
-// The keys that say how a carrier's PDUs look and how a bind is protected: what they become, both sides of each limit,
-// and that the example in the shipped file is one that works.
+// The keys that define a carrier's PDUs and a bind's protection: what they become, both sides of each limit, and that
+// the example in the shipped file works.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';

@@ -1,5 +1,5 @@
 // The day on which a key was last used: reported by an ingress thread over a real nats-server, stored in a real
-// PostgreSQL by the application role, whoever was away meanwhile.
+// PostgreSQL by the application role, whatever was down meanwhile.
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { KeysUsed } from '../../api/http/keys-used.ts';
@@ -92,7 +92,7 @@ test('a key is reported once a day, again until the database has it, and no day 
   requests.mockRestore();
 });
 
-test('it is no change of a key: neither the audit log nor the directory has it, and a report that is not readable is dropped', async () => {
+test('it is no change of a key: neither the audit log nor the directory has it, and an unreadable report is dropped', async () => {
   const { accountId, keys } = await accountWithKeys(1);
   const records = async () => (await listAuditRecords(database.store, { limit: 100, after: null })).items.length;
   const [recordsBefore, outboxBefore] = [await records(), (await readOutbox(database.store, 100)).length];

@@ -1,5 +1,5 @@
-// What subscribers decide, from the stream to the database and the entry points, on real parts: in effect at once,
-// written down when the database is there, in the order in which it was said, and of START only what a STOP had done.
+// Subscribers' decisions, from the stream to the database and the entry points, on real parts: in effect at once,
+// stored when the database is up, in their order, and START undoes only what a STOP had done.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { type DecisionRecord, encodeDecision } from '../../model/records/inbound-record.ts';
@@ -72,7 +72,7 @@ const write = () => {
 };
 
 describe('a subscriber’s decision', () => {
-  test('is in effect before anybody writes it down, and stays so without a gap when it is', async () => {
+  test('is in effect before it is stored, and stays so without a gap when it is', async () => {
     await decide(decisionOf('stop'));
     await until('it is in effect', () => inEffect());
     expect(inEffect('HELIO')).toBe(false);
@@ -93,7 +93,7 @@ describe('a subscriber’s decision', () => {
     expect(await listed()).toMatchObject([{ number, sender: '16000', category: null, reason: 'keyword' }]);
   });
 
-  test('START takes away what STOP put there, and nothing the client put there', async () => {
+  test('START removes what STOP added, and nothing the client added', async () => {
     await addSuppressions(harness.store, {
       accountId,
       numbers: [number],
@@ -111,7 +111,7 @@ describe('a subscriber’s decision', () => {
     await until('so is what the client put there', () => inEffect('HELIO'), patient);
   });
 
-  test('said in one order and written in another ends as it was said', async () => {
+  test('made in one order and written in another ends as it was made', async () => {
     const [stop, start, stopAgain] = [decisionOf('stop'), decisionOf('start'), decisionOf('stop')];
     expect((await writeDecision(harness.store, start))?.ended).toBe('no_change');
     expect((await writeDecision(harness.store, stop))?.ended).toBe('stale');
@@ -120,13 +120,13 @@ describe('a subscriber’s decision', () => {
     expect((await writeDecision(harness.store, start))?.ended).toBe('stale');
     expect((await writeDecision(harness.store, stopAgain))?.ended).toBe('no_change');
     expect((await listed()).length).toBe(1);
-    // At the very same moment it is the one that leaves in peace.
+    // At the very same moment the opt-out wins.
     const tie = { ...stopAgain, keyword: 'start' } as const;
     expect((await writeDecision(harness.store, tie))?.ended).toBe('stale');
     expect((await listed()).length).toBe(1);
   });
 
-  test('an older word never takes the place of a later one in the bucket', async () => {
+  test('an older decision never replaces a later one in the bucket', async () => {
     const bucket = await openBucket(harness.bus, 'suppression');
     const [stop, start] = [decisionOf('stop'), decisionOf('start')];
     await putDecision(bucket, start);
@@ -135,7 +135,7 @@ describe('a subscriber’s decision', () => {
     expect(inEffect()).toBe(false);
   });
 
-  test('leaves nothing behind in the bucket once everybody has seen that it is gone', async () => {
+  test('leaves nothing behind in the bucket once every reader has seen the deletion', async () => {
     const bucket = await openBucket(harness.bus, 'suppression');
     const held = async () => {
       const { state } = await harness.bus.manager.streams.info('KV_suppression', {
@@ -151,7 +151,7 @@ describe('a subscriber’s decision', () => {
       async () => (await entryOf()) === null && (await entryOf('HELIO')) === null,
       patient,
     );
-    // From here on nobody writes down what is decided, and takes its entry away.
+    // From here on no writer stores decisions and removes their entries.
     await writer?.stop();
     await putDecision(bucket, decisionOf('stop', { sender: 'HELIO' }));
     expect(await held()).toBe(2);
@@ -159,7 +159,7 @@ describe('a subscriber’s decision', () => {
     expect(await sweepMarks(harness.bus, systemClock.nowMs() + 1_000, 0)).toBeGreaterThan(0);
     expect(await held()).toBe(1);
     expect(await entryOf('HELIO')).not.toBeNull();
-    // And what was swept may be decided again.
+    // And what was purged may be decided again.
     await decide(decisionOf('stop'));
     expect(await entryOf()).not.toBeNull();
     expect(await sweepMarks(harness.bus, systemClock.nowMs() + 1_000, 0)).toBe(0);
@@ -174,7 +174,7 @@ describe('a subscriber’s decision', () => {
     expect(await listed()).toMatchObject([{ sender: null, reason: 'keyword' }]);
   });
 
-  test('for an account that is gone is let go', async () => {
+  test('for a deleted account is dropped', async () => {
     await decide(decisionOf('stop', { accountId: 'acc_01JABCDEFGHJKMNPQRSTVWXYZ9' as AccountId }));
     await write();
   });
@@ -201,8 +201,8 @@ describe('a subscriber’s decision', () => {
   });
 });
 
-describe('whose number it is', () => {
-  test('follows the approved senders, oldest account first, whatever plus they were registered with', async () => {
+describe('the owner of a number', () => {
+  test('is by approved senders, oldest account first, with or without a plus', async () => {
     const other = await newAccount(harness.store, 'Other');
     const first = await newSender(harness.store, accountId, '+8809612345678');
     const second = await newSender(harness.store, other, '8809612345678');
@@ -230,7 +230,7 @@ describe('decisions in memory', () => {
   const entry = (keyword: 'stop' | 'start', sender: string | null) =>
     Buffer.from(JSON.stringify({ v: 1, keyword, sender, atMs: 1 }));
 
-  test('an entry that cannot be read leaves what was there', () => {
+  test('an unreadable entry leaves the old one', () => {
     const decisions = new Decisions();
     const name = decisionEntryName({ accountId, number, sender: '16000' });
     expect(decisions.apply(name, entry('stop', '16000'))).toBe(true);
@@ -240,7 +240,7 @@ describe('decisions in memory', () => {
     expect(decisions.has(accountId, number, '16000')).toBe(false);
   });
 
-  test('a kind of a later version is not ours to judge', () => {
+  test('an entry of a later version is ignored', () => {
     expect(new Decisions().apply('decision.something.else', Buffer.from('{}'))).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
-// From the database to an entry point's memory on real PostgreSQL and NATS, through the deaths of everything in between.
-// The promise under test: a change is in effect at every entry point within one second.
+// From the database to an entry point's memory on real PostgreSQL and NATS, with kills of everything in between. The
+// promise under test: a change is in effect at every entry point within one second.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -66,7 +66,7 @@ async function kill9(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
-describe('while everything lives', () => {
+describe('while everything runs', () => {
   test('a new key is accepted, and a revoked one refused, within the promised second', async () => {
     harness.project();
     const { id, token } = await newKey(harness.store, accountId);
@@ -106,9 +106,9 @@ describe('while everything lives', () => {
     await later.close();
   });
 
-  test('several hundred changes in one go all arrive, over many batches', async () => {
+  test('several hundred changes at once all arrive, over many batches', async () => {
     const before = harness.directory.state().accounts;
-    // As many at a time as the pool can take in its two seconds on a busy machine; nobody projects them yet.
+    // As many at a time as the pool handles in its two seconds on a busy machine; no projector runs yet.
     for (let made = 0; made < 600; made += 50) {
       await Promise.all(
         Array.from({ length: 50 }, (_, at) => createAccount(harness.store, { name: `Bulk ${made + at}` })),
@@ -131,7 +131,7 @@ describe('when a process dies between commit and publish', () => {
     await refused(token);
   });
 
-  test('a projector killed before it heard of a revocation brings it as soon as it is started again', async () => {
+  test('a projector killed before it read a revocation applies it as soon as it is restarted', async () => {
     const first = await projectorProcess();
     const { id, token } = await newKey(harness.store, accountId);
     await accepted(token);
@@ -157,7 +157,7 @@ describe('when a process dies between commit and publish', () => {
 });
 
 describe('when NATS dies', () => {
-  test('the ingress answers from memory meanwhile, and learns afterwards what it missed', async () => {
+  test('the ingress answers from memory meanwhile, and catches up afterwards', async () => {
     harness.project();
     const { id, token } = await newKey(harness.store, accountId);
     await accepted(token);
@@ -182,7 +182,7 @@ describe('when NATS dies', () => {
     await harness.outboxEmpty();
     await harness.endProjectors();
     await harness.bus.manager.streams.delete('KV_directory');
-    // Nobody fills it now: the keys of before go on being accepted, and nothing is taken from a bucket half full.
+    // Without a projector: the earlier keys are still accepted, and nothing is read from a partial bucket.
     await until('the ingress noticed', () => !harness.directory.state().watching);
     await (await openBucket(harness.bus, 'directory')).put(tenantEntities.key.nameOf('onlyonehere1'), '{"v":1}');
     const rereads = async () => (await metrics.directoryRereads.get()).values.reduce((sum, one) => sum + one.value, 0);
@@ -206,7 +206,7 @@ describe('when NATS dies', () => {
 });
 
 describe('when PostgreSQL dies', () => {
-  test('keys go on being accepted, and the projection goes on when it is back', async () => {
+  test('keys are still accepted, and the projection continues when it is back', async () => {
     const projector = harness.project();
     const { id, token } = await newKey(harness.store, accountId);
     await accepted(token);
@@ -221,7 +221,7 @@ describe('when PostgreSQL dies', () => {
 });
 
 describe('reconciliation', () => {
-  test('repairs an entry that was lost, one that was altered and one that nobody owns, and counts them', async () => {
+  test('repairs an entry that was lost, one that was altered and one without an owner, and counts them', async () => {
     harness.project();
     const { token } = await newKey(harness.store, accountId);
     await accepted(token);
@@ -242,7 +242,7 @@ describe('reconciliation', () => {
     expect(await reconcile(harness.store, calls)).toBe(0);
   });
 
-  test('a change that the outbox is about to tell is no drift, and told all the same', async () => {
+  test('a change that is still in the outbox is no drift, and published all the same', async () => {
     const { token } = await newKey(harness.store, accountId);
     expect((await readOutbox(harness.store, 1)).length).toBe(1);
     expect(await reconcile(harness.store, new BusCalls(harness.bus))).toBe(0);

@@ -1,5 +1,5 @@
-// Settings, templates and suppressed numbers on their way from PostgreSQL into an entry point's memory, on real parts:
-// in effect within a second, in full while a list is cut again, and right again after drift.
+// Settings, templates and suppressed numbers from PostgreSQL to an entry point's memory, on real parts: in effect
+// within a second, complete while a list is divided again, and repaired after drift.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { BusCalls } from '../../directory/bus-calls.ts';
@@ -92,7 +92,7 @@ test('a template is known when it is approved, and forgotten when it is rejected
   await until('it is known again', known, promised);
   await deleteTemplate(harness.store, id, { accountId });
   await until('it is gone', () => known() === undefined, promised);
-  // Nothing to repair: what the outbox wrote is what the comparison wants.
+  // Nothing to repair: what the outbox wrote is the desired state.
   expect(await reconcile(harness.store, new BusCalls(harness.bus))).toBe(0);
 });
 
@@ -123,7 +123,7 @@ describe('suppressed numbers', () => {
     await until('it is gone', () => !isSuppressed(first), promised);
   });
 
-  test('stay covered without a gap while their list is cut again, over every cut', async () => {
+  test('stay covered without a gap while their list is divided again, at every size', async () => {
     const watched = numbersFrom(20_000_000, 50);
     await addSuppressions(harness.store, { accountId, numbers: watched, ...everything });
     await until('they are in effect', () => watched.every((number) => isSuppressed(number)), promised);
@@ -172,7 +172,7 @@ describe('suppressed numbers', () => {
     await until('it is back', () => isSuppressed(number), promised);
   });
 
-  test('an import of ten thousand does not keep a revocation waiting', async () => {
+  test('an import of ten thousand does not delay a revocation', async () => {
     const made = await newKey(harness.store, accountId);
     await until('the key is known', () => harness.directory.authenticate(made.token).ok);
     await addSuppressions(harness.store, { accountId, numbers: numbersFrom(60_000_000, 10_000), ...everything });
@@ -181,7 +181,7 @@ describe('suppressed numbers', () => {
     await until('the numbers are in effect', () => isSuppressed('+8801760009999'));
   });
 
-  test('of an account that is not there, or beyond the bound, are refused', async () => {
+  test('of an unknown account, or beyond the bound, are refused', async () => {
     const nobody = 'acc_00000000000000000000000000' as AccountId;
     expect(
       await addSuppressions(harness.store, { accountId: nobody, numbers: ['+8801710000000'], ...everything }),

@@ -1,5 +1,5 @@
-// A process of its own for the tests: projects until it is killed. `commit-and-die` instead revokes a key in the
-// database and kills itself the moment the commit is answered, before anybody can be told.
+// A process for the tests: projects until it is killed. `commit-and-die` instead revokes a key in the database and
+// kills itself when the commit is answered, before it is published.
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { startProjector } from '../../control/projection/projector.ts';
 import { revokeKey } from '../../control/store/api-keys.ts';

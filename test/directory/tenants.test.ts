@@ -1,4 +1,4 @@
-// Who holds a key, from memory alone; and the pure parts around it: the entries' text and the repair of drift.
+// The owner of a key, from memory alone; and the pure parts around it: the entries' text and the repair of drift.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccountEntry, KeyEntry } from '../../directory/contract.ts';
@@ -51,7 +51,7 @@ describe('authentication from memory', () => {
     expect(tenants.authenticate('nonsense', nowMs)).toEqual(invalid);
   });
 
-  test('a live key cannot be passed off as a test key', () => {
+  test('a live key is not accepted as a test key', () => {
     const { tenants, token } = tenant();
     expect(tenants.authenticate(token.replace('hk_live_', 'hk_test_'), nowMs)).toEqual(invalid);
   });
@@ -72,7 +72,7 @@ describe('authentication from memory', () => {
     expect(tenants.authenticate(token, nowMs)).toEqual(invalid);
   });
 
-  test('a damaged entry refuses, says so, and lets nobody in', () => {
+  test('a damaged entry refuses, is reported, and authenticates no one', () => {
     const { tenants, token, key } = tenant();
     for (const damaged of [
       '',
@@ -93,11 +93,11 @@ describe('authentication from memory', () => {
     expect(tenantEntities.account.decode('acc_other', octets(tenantEntities.account.encode(account)))).toBeNull();
   });
 
-  test('a kind of entry of a later version is passed over', () => {
+  test('an entry of a later version is ignored', () => {
     expect(new Tenants().apply('campaign.1', octets('{"v":1}'))).toBe(true);
   });
 
-  test('any octets under a name are taken or refused, never thrown at the watch', () => {
+  test('any octets under a name are accepted or refused, never thrown at the watch', () => {
     fc.assert(
       fc.property(fc.constantFrom('key.a', 'account.a', 'x'), fc.uint8Array(), (name, body) => {
         new Tenants().apply(name, body);
@@ -121,7 +121,7 @@ describe('the text of an entry', () => {
     });
   });
 
-  test('an entry of an earlier version, which has fewer fields, is read; one with an unsound field is not', () => {
+  test('an entry of an earlier version, which has fewer fields, is read; one with an invalid field is not', () => {
     const { account, key } = tenant();
     const read = (change: object) =>
       tenantEntities.account.decode(account.accountId, octets(JSON.stringify({ ...account, ...change })));
@@ -137,7 +137,7 @@ describe('repairs', () => {
   const texts = fc.constantFrom('1', '2');
   const helds = fc.array(fc.record({ name: names, text: fc.option(texts), revision: fc.integer({ min: 1, max: 99 }) }));
 
-  test('carried out, they leave exactly what is wanted, and then there is nothing to repair', () => {
+  test('applied, they leave exactly the desired state, and then there is nothing to repair', () => {
     fc.assert(
       fc.property(helds, fc.array(fc.tuple(names, texts)), (heldList, desiredList) => {
         const held = new Map<string, StoredEntry>(

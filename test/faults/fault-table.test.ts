@@ -1,5 +1,5 @@
-// docs/faults.md says of every fault what proves that it is survived. Here it is held to the tests: each row once, each
-// file there, each name the name of a test in it. A row without proof must say so.
+// docs/faults.md names for every fault the tests that prove that it is survived. Checked here: each row once, each file
+// exists, each name is the name of a test in it. A row without proof must say so.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ test('the page has its faults each once and in order', () => {
 });
 
 describe('what proves row', () => {
-  test.each(rows)('$number is there: $fault', ({ proof }) => {
+  test.each(rows)('$number exists: $fault', ({ proof }) => {
     const proofs = proof.split(' <br> ').map((each) => /^`(test\/[^`]+)`: `([^`]+)`$/.exec(each));
     if (/^not yet: there (is|are) no /.test(proof)) return;
     for (const [at, each] of proofs.entries()) {
@@ -37,7 +37,7 @@ describe('what proves row', () => {
   });
 });
 
-/** Names of the tests in a file, as they are written there. */
+/** Names of the tests in a file, as written there. */
 function namesIn(file: string): Set<string> {
   const source = readFileSync(join(root, file), 'utf8');
   return new Set([...source.matchAll(/(?:\b(?:test|it)|\))\(\s*'((?:[^'\\\n]|\\.)+)'/g)].map(([, name = '']) => name));

@@ -1,6 +1,6 @@
-// One tenant floods the OTP lane of a carrier, ten times as fast as it takes them (fault 31). Every other tenant's OTP
-// goes out as if nothing were, also of those in its account shard. How long each waited is counted in what the carrier
-// took meanwhile, which a slow machine does not change; everything promised is sent once.
+// One tenant floods the OTP lane of a carrier, ten times as fast as it accepts (fault 31). Every other tenant's OTP is
+// sent as usual, also in its account shard. Each one's wait is counted in what the carrier accepted meanwhile, which a
+// slow machine does not change; everything accepted is sent once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConnections } from '../../cluster/supervisor/data-folder.ts';
 import { type Store, openStore } from '../../control/store/store.ts';
@@ -17,7 +17,7 @@ const floodMessages = 3_000;
 const batchMessages = 250;
 const seconds = 5;
 const otpPerSecond = 20;
-/** What the carrier may take before an OTP of another, on a machine that is busy: a tenth of the flood. */
+/** What the carrier may accept before another tenant's OTP, on a busy machine: a tenth of the flood. */
 const passedByMax = floodMessages / 10;
 
 let harness: SystemHarness;
@@ -57,7 +57,7 @@ function otp() {
   return { nonce, body: { to: `+88017${10_000_000 + made}`, message: `Your code. #${nonce}#`, category: 'otp' } };
 }
 
-it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own shard', { timeout: 90_000 }, async () => {
+it('a flood of one tenant’s OTP delays no other tenant’s, also in its own shard', { timeout: 90_000 }, async () => {
   const flooding = await tenant(-1);
   const neighbours = [
     await tenant(shardOfAccount(flooding.accountId)),
@@ -70,7 +70,7 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
   });
 
   const floodNonces: string[] = [];
-  // Three at a time, each small enough that all its items begin within their time on a machine that is busy.
+  // Three at a time, each small enough that all its items begin in time on a busy machine.
   const batches = Array.from({ length: 3 }, async () => {
     for (let sentHere = 0; sentHere < floodMessages / 3; sentHere += batchMessages) {
       const messages = Array.from({ length: batchMessages }, () => {
@@ -89,7 +89,7 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
   const sent: { nonce: string; tenant: number; acceptedAtMs: number }[] = [];
   const beganMs = systemClock.monotonicMs();
   for (let n = 0; n < seconds * otpPerSecond; n += 1) {
-    // At their times, however long each is answered: the flood must not be over before them.
+    // At their times, however long each takes to be answered: the flood must not be over before them.
     await systemClock.sleep(Math.max(0, beganMs + (n * 1_000) / otpPerSecond - systemClock.monotonicMs()));
     const { nonce, body } = otp();
     const of = n % others.length;
@@ -127,6 +127,6 @@ it('a flood of one tenant’s OTP holds up no other tenant’s, also in its own 
     limitMs: 40_000,
   });
   expect(all.filter((nonce) => harness.smscPeers.countOf(nonce) !== 1)).toEqual([]);
-  // A thread that is busy is left out of /metrics.
+  // A busy thread is left out of /metrics.
   await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'));
 });

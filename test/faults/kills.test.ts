@@ -1,7 +1,7 @@
 // kill -9 of each process of the whole system under load, at moments chosen by a seed (faults 1–6, 10, 35, 37, 38).
-// Clients repeat with the same key until their 202. Every promised message must be at its carrier once and have one
-// end; only the death of the actors may leave some `unknown`, which are counted, never sent again by themselves, and
-// settled by their receipts where the carrier did take them.
+// Clients repeat with the same key until their 202. Every accepted message must be at its carrier once and end once;
+// only the death of the actors may leave some `unknown`, which are counted, never sent again by themselves, and settled
+// by their receipts where the carrier did accept them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -25,7 +25,7 @@ const window = 20;
 const inFlightMax = window * 2 * 3;
 const random = seededRandom(seed);
 let harness: SystemHarness;
-/** Everything promised so far: a later kill must not undo what an earlier test has seen. */
+/** Everything accepted so far: a later kill must not undo it. */
 const all: Promised[] = [];
 let afterActors: Promised[] = [];
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.stop());
 
-/** Sends, and kills a child `times` in the middle of it. */
+/** Sends, and kills a child `times` meanwhile. */
 async function sendAndKill(child: string, times: number): Promise<Promised[]> {
   const traffic = sendTraffic(harness.client, { ...load, seed: seed + all.length });
   for (let kill = 0; kill < times; kill += 1) {
@@ -68,7 +68,7 @@ describe('kill -9 under load of', () => {
   });
 });
 
-describe('after all these deaths', () => {
+describe('after all these kills', () => {
   let reconciliation: Reconciliation;
 
   it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
@@ -84,7 +84,7 @@ describe('after all these deaths', () => {
       statuses: unknown === 0 ? { delivered } : { delivered, unknown },
     });
     expect(delivered + unknown).toBe(total);
-    // Announced and not answered is at most what the windows hold, for each of the two deaths.
+    // Intents without an answer are at most what the windows hold, for each of the two kills.
     expect(unknown).toBeLessThan(inFlightMax * 2);
   });
 

@@ -1,4 +1,4 @@
-// A rolling upgrade: nodes of the version before read what a newer node wrote. The records are written here as that
+// A rolling upgrade: nodes of the previous version read what a newer node wrote. The records are written here as that
 // newer version would write them; replay, follower and recorder are this version's, on a real nats-server and chDB.
 import { Packr } from 'msgpackr';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -26,8 +26,8 @@ const kindPlace = 1;
 const categoryPlace = 14;
 
 /**
- * One record as the next version writes it: further fields everywhere, one event of a kind and one of a category we do
- * not know.
+ * One record as the next version writes it: further fields everywhere, one event of an unknown kind and one of an
+ * unknown category.
  */
 function recordOfNextVersion(known: readonly DeliveryEvent[], unknown: readonly [DeliveryEvent, DeliveryEvent]) {
   const [first, second] = unknown.map(positionsOf) as [Positions, Positions];
@@ -44,7 +44,7 @@ function recordOfNextVersion(known: readonly DeliveryEvent[], unknown: readonly 
 
 const idsOf = (events: readonly DeliveryEvent[]) => events.map((event) => event.eventId).toSorted();
 
-test('an unknown kind, an unknown category and further fields: all that is known is read, the rest is kept and put back', async () => {
+test('an unknown kind, an unknown category and further fields: all that is known is read, the rest is kept and replayed', async () => {
   const lives = [lifeOf(contextOf()), lifeOf(contextOf()), lifeOf(contextOf())];
   const [one, two, three] = lives as [DeliveryEvent[], DeliveryEvent[], DeliveryEvent[]];
   const { octets, unread } = recordOfNextVersion([...one, ...two], [three[2]!, three[3]!]);
@@ -62,7 +62,7 @@ test('an unknown kind, an unknown category and further fields: all that is known
   await replayEvents({ bus: node.bus, carrier: 'sandbox', fromSeq: 1, learn: (event) => void replayed.push(event) });
   expect(idsOf(replayed)).toEqual(idsOf(known));
 
-  // The recorder has the rest, and DEAD exactly what it could not read: each as it came.
+  // The recorder has the rest, and DEAD exactly what it could not read, unchanged.
   const recorded = async () => {
     const rows = await node.engine.rows('SELECT DISTINCT message_id FROM sms_events', {}, 5_000);
     return rows.length === 3;

@@ -1,5 +1,5 @@
-// Parts of the whole system that hang, are away or talk nonsense while traffic runs (faults 9, 13, 26, 35, 38): the
-// rest goes on or says 503 in time, and afterwards nothing is missing, nothing is there twice.
+// Parts of the whole system that hang, are down or send garbage while traffic runs (faults 9, 13, 26, 35, 38): the rest
+// continues or answers 503 in time, and afterwards nothing is missing and nothing is there twice.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
@@ -52,7 +52,7 @@ const pidsOf = async () =>
   Promise.all(['actors', 'ingress', 'analytics', 'control'].map((name) => harness.system.pidOf(name)));
 const account = () => harness.client.call('GET', '/v1/account');
 
-describe('nonsense from a carrier on one bind', () => {
+describe('garbage from a carrier on one bind', () => {
   it.each([
     { fault: 'garbage', sessionsLost: 1 },
     { fault: 'bad-length:0', sessionsLost: 1 },
@@ -73,8 +73,8 @@ describe('nonsense from a carrier on one bind', () => {
     const promised = await traffic;
     const reconciliation = await settledReconciliation(harness, promised, 20_000);
     expect(reconciliation).toMatchObject(assertClean);
-    // What the session had in flight when it ended was never taken, and nobody can know: it is not sent again by itself.
-    // That is the submit answered with nonsense and what was written to the session before the nonsense was read.
+    // Submits outstanding when the session ended were not accepted, which is not known: they are not sent again by
+    // themselves. They are the one answered with garbage and those written before the garbage was read.
     const untaken = promised.filter((each) => harness.smscPeers.countOf(each.nonce) === 0);
     expect(untaken.filter((each) => each.carrier !== 'alpha')).toEqual([]);
     expect(untaken.length).toBeLessThanOrEqual(windowOfOneBind);
@@ -88,7 +88,7 @@ describe('nonsense from a carrier on one bind', () => {
 });
 
 describe('a NATS server that hangs for twelve seconds', () => {
-  it('is noticed: 503 instead of hanging, and everything goes on afterwards', { timeout: 90_000 }, async () => {
+  it('is noticed: 503 instead of hanging, and everything continues afterwards', { timeout: 90_000 }, async () => {
     const server = await harness.system.pidOf('nats-server');
     const traffic = send(40, 16, 9);
     await systemClock.sleep(2_000);
@@ -104,7 +104,7 @@ describe('a NATS server that hangs for twelve seconds', () => {
     process.kill(server, 'SIGCONT');
     const lost = lostConnections(stoppedAt);
     expect([...lost.keys()]).toEqual(expect.arrayContaining(['ingress', 'actors', 'analytics']));
-    // Promised are ten seconds, and the third missing pong is at nine; a machine that is shared by many tests gets more.
+    // Promised are ten seconds, and the third missing pong is at nine; a shared machine gets more.
     expect(Math.max(...lost.values())).toBeLessThan(12_000);
     const promised = await traffic;
     expect(promised).toHaveLength(640);
@@ -115,8 +115,8 @@ describe('a NATS server that hangs for twelve seconds', () => {
   });
 });
 
-describe('a record nobody can read', () => {
-  it('goes to DEAD with the reason, and its queue moves on', async () => {
+describe('an unreadable record', () => {
+  it('goes to DEAD with the reason, and its queue continues', async () => {
     const bus = await connectBus(readConnections(harness.system.dataDir)!.natsUrl, 'test');
     const poison = new TextEncoder().encode('no record of ours');
     await bus.jetstream.publish(messageSubject('transactional', 'alpha', harness.system.keys.accountId), poison);
@@ -129,7 +129,7 @@ describe('a record nobody can read', () => {
     expect(Buffer.from(dead!.data)).toEqual(Buffer.from(poison));
     expect(dead?.header('Heliograph-Reason')).not.toBe('');
     expect(dead?.header('Heliograph-Subject')).toContain('mt.txn.alpha.');
-    // Counted when it is safe there, and a thread that is busy is left out of /metrics.
+    // Counted when it is durable there, and a busy thread is left out of /metrics.
     expect(await until('it is counted', () => harness.system.metric('heliograph_dead_records_total'))).toBe(1);
     await bus.close();
     await expectAllDelivered(promised);
@@ -138,7 +138,7 @@ describe('a record nobody can read', () => {
 });
 
 describe('an event store that hangs for ten seconds and dies', () => {
-  it('stops no message; questions are answered 503 in time, and the counts are exact afterwards', {
+  it('stops no message; queries are answered 503 in time, and the counts are exact afterwards', {
     timeout: 60_000,
   }, async () => {
     const store = await harness.system.pidOf('analytics');

@@ -1,5 +1,5 @@
-// Things larger than the bus takes, from a carrier: ids of thousands of characters, receipts with 7 KB of error code, a
-// status nobody named with every answer, and long texts from subscribers beyond all measure. Everything else goes on.
+// Things from a carrier that are larger than the bus accepts: ids of thousands of characters, receipts with 7 KB of
+// error code, an unknown status with every answer, and oversized texts from subscribers. Everything else continues.
 import { afterEach, expect, test } from 'vitest';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { listDead } from '../../cluster/bus/dead-records.ts';
@@ -32,7 +32,7 @@ test('ids of 8,000 characters that differ at their end only, and receipts with 7
   expect(Math.max(...ids.map((id) => id.length))).toBeLessThanOrEqual(64);
 });
 
-test('a status nobody named, another one with each answer, is one label of the metric', async () => {
+test('an unknown status, another one with each answer, is one label of the metric', async () => {
   harness = await openCarrierHarness();
   await harness.actor(carrierWith(harness.simulator, { name: 'odd' }));
   harness.simulator.setFault('odd-status', { limit: 50 });
@@ -45,7 +45,7 @@ test('a status nobody named, another one with each answer, is one label of the m
   expect(labels.filter((status) => !status.startsWith('ESME_'))).toEqual(['unnamed']);
 });
 
-test('70 parts of 16 KB of one text: what fits is published with its gaps, the rest is in DEAD, and the next STOP is heard', async () => {
+test('70 parts of 16 KB of one text: what fits is published with its gaps, the rest is in DEAD, and the next STOP is handled', async () => {
   harness = await openCarrierHarness();
   const inboundConsumer = await openTestInboundConsumer(harness, { partsWaitMs: 1_500 });
   const cipher = bodyCipher(bodyKey);

@@ -1,6 +1,6 @@
-// A rolling restart on one machine at full load (fault 44): every process is asked to end and started again, one after
-// the other, while clients send without a pause. What was promised is at its carrier once and delivered; and because
-// every process drains, no message was unknown for even a moment.
+// A rolling restart on one machine at full load (fault 44): every process is asked to end and restarted, one after the
+// other, while clients send without a pause. What was accepted is at its carrier once and delivered; and because every
+// process drains, no message was ever unknown.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.stop());
 
-/** Sends at the rate, whatever becomes of what was sent before, until it is told to stop. */
+/** Sends at the rate, whatever became of earlier messages, until it is stopped. */
 function keepSending(): { stop(): Promise<Promised[]> } {
   const pieces: Promise<Promised[]>[] = [];
   let sending = true;

@@ -1,6 +1,6 @@
-// What stands beside the carriers, on a machine whose wall clock is an hour wrong: the ingress takes nothing, the event
-// store and the management API decide by the time the machines agree on, and the doctor says what is wrong. Real roles
-// on one nats-server with the right time.
+// The other roles on a machine whose wall clock is an hour wrong: the ingress accepts nothing, the event store and the
+// management API use the time the machines agree on, and the doctor reports the fault. Real roles on one nats-server
+// with the right time.
 import { afterEach, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
@@ -49,7 +49,7 @@ test.each([hour, -hour])(
   },
 );
 
-test.each([hour, -hour])('an event store %d ms off knows a young message from an old one', async (off) => {
+test.each([hour, -hour])('an event store %d ms off distinguishes a young message from an old one', async (off) => {
   const on = await startBus();
   ends.push(() => on.stop());
   const env = {
@@ -66,7 +66,7 @@ test.each([hour, -hour])('an event store %d ms off knows a young message from an
     const answer = await on.bus.connection.request(querySubjects.get, question, { timeout: 5_000 });
     return answer.json<GetMessageReply>();
   };
-  // Its first event may still be on its way: nobody may say that there is none.
+  // Its first event may still be in transit: no answer may say that there is none.
   const young = newMessageId(systemClock.nowMs());
   expect(await ask(young)).toMatchObject({ result: 'unavailable', why: 'young' });
   expect(await ask(newMessageId(systemClock.nowMs() - 2 * 60_000))).toMatchObject({ result: 'none' });

@@ -1,5 +1,5 @@
-// One machine's wall clock is an hour wrong: it says so and takes no work; the other does it all, nobody's OTP expires,
-// and nothing scheduled goes out before its time. Real roles, two machines on one nats-server.
+// One machine's wall clock is an hour wrong: it reports that and accepts no work; the other does it all, no OTP
+// expires, and nothing scheduled is sent before its time. Real roles, two machines on one nats-server.
 import { afterEach, expect, test } from 'vitest';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
@@ -42,7 +42,7 @@ test.each([hour, -hour])(
     const alpha = carrierWith(harness.simulator);
     ends.push(await startRolesOf('actors', harness.nats.url, configurationOf(alpha), node('wrong', off)));
     const waiting = await harness.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
-    // It has no binds and takes nothing, although it is alone.
+    // It has no binds and accepts nothing, although it is alone.
     const aWhileMs = systemClock.monotonicMs() + 4_000;
     await until('a while has passed', () => systemClock.monotonicMs() > aWhileMs);
     expect(harness.simulator.messages()).toEqual([]);

@@ -1,5 +1,5 @@
-// Requests that are broken below the API: no HTTP, or HTTP that no parser may accept. Each goes over a connection of
-// its own. The server may answer 4xx in its own words or close; it may not break, hang or disturb others.
+// Requests that are broken below the API: no HTTP, or HTTP that no parser may accept. Each uses its own connection. The
+// server may answer 4xx with its own text or close; it may not break, hang or disturb others.
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { systemClock } from '../../platform/clock.ts';
@@ -52,7 +52,7 @@ export const brokenRequests: fc.Arbitrary<string> = fc.oneof(
 
 const enoughMs = 400;
 
-/** The status lines that came back, until the connection was closed or nothing more was to be expected. */
+/** The status lines received until the connection was closed or nothing more was expected. */
 export function sendBroken(port: number, octets: string): Promise<readonly number[]> {
   return new Promise((resolve) => {
     let text = '';

@@ -1,4 +1,4 @@
-// Who asks in the fuzz: a key of every kind, made through the entry points that people use.
+// The callers of the fuzz test: a key of every kind, created through the public entry points.
 import type { SmsClient } from '../support/sms-client.ts';
 import type { WholeSystem } from '../support/whole-system.ts';
 import { until } from '../../platform/deadline.ts';

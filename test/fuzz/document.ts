@@ -1,5 +1,5 @@
-// The OpenAPI document as the fuzz reads it: the operations with their parameters, bodies and answers. It takes the
-// document for the truth; what the server does otherwise is a finding.
+// The OpenAPI document as the fuzz test reads it: the operations with their parameters, bodies and answers. The
+// document is the reference; every deviation of the server is a finding.
 import { Compile } from 'typebox/schema';
 
 export type JsonSchema = {
@@ -42,7 +42,7 @@ export type Operation = {
   readonly takesBody: Fits;
 };
 
-/** Null when the value fits; else what is wrong, for a person. */
+/** Null when the value fits; else what is wrong. */
 export type Fits = (value: unknown) => string | null;
 
 type RawOperation = {

@@ -19,7 +19,7 @@ import { type SystemHarness, openSystemHarness } from '../support/system-harness
 const seed = Number(process.env['HELIOGRAPH_FUZZ_SEED'] ?? 20_260_101);
 const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 10_000);
 const brokenTotal = Math.floor(requestsTotal * 0.03);
-/** Beside another file of tests on two cores it takes twice as long as alone (31 s). */
+/** Beside another test file on two cores it takes twice as long as alone (31 s). */
 const inMsMax = 95_000;
 const shownMax = 8;
 
@@ -49,7 +49,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
   /** Ids that were answered 202. */
   const accepted = new Set<string>();
 
-  it('are all answered as the document says', { timeout: 100_000 }, async () => {
+  it('are all answered according to the document', { timeout: 100_000 }, async () => {
     const operations = operationsOf(document);
     const schemaFits = (name: string) => fitsOf(document, { $ref: `#/components/schemas/${name}` });
     const judge = judgeOf(operations, schemaFits('Problem'), schemaFits('SendSms'));
@@ -112,7 +112,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
     }
     expect(smallest.join('\n\n')).toBe('');
     expect(found.size).toBe(0);
-    // A fuzz that gets nowhere proves nothing.
+    // A fuzz test that reaches nothing proves nothing.
     for (const { name, answers } of operations) {
       const successes = [...answers.keys()].filter((status) => status < 300);
       expect(
@@ -161,7 +161,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
         `/v1/carriers/${name}/resume`,
         ...binds.map(({ bind }) => `/v1/carriers/${name}/binds/${bind}/resume`),
       ];
-      // Not in effect: those who serve the carrier were too busy to say so in time.
+      // Not in effect: the nodes that serve the carrier were too busy to report it in time.
       for (const path of paths) await until(path, async () => (await call('POST', path, {}))['in_effect'] === true);
     }
     expect(data?.length).toBeGreaterThan(0);
@@ -191,7 +191,7 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
   }
 });
 
-/** The smallest request that still has this finding, tried on the system as it is now. */
+/** The smallest request that still has this finding, tried on the present system. */
 async function shrunk(
   requests: fc.Arbitrary<FuzzRequest>,
   index: number,

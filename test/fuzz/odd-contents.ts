@@ -1,4 +1,4 @@
-// Headers and bodies of an operation: as the document wants them, or with something wrong in them.
+// Headers and bodies of an operation: according to the document, or with an error.
 import fc from 'fast-check';
 import type { OpenApi, Operation } from './document.ts';
 import { hugeText, mutated, oddText } from './odd-values.ts';

@@ -1,4 +1,4 @@
-// Paths and queries of an operation: with values that fit the document, or with something wrong in them.
+// Paths and queries of an operation: with values that fit the document, or with an error.
 import fc from 'fast-check';
 import type { OpenApi, Operation, Parameter } from './document.ts';
 import { oddText } from './odd-values.ts';
@@ -22,7 +22,7 @@ export function pathOf(operation: Operation): fc.Arbitrary<string> {
 }
 
 function carrierPathOf(path: string): fc.Arbitrary<string> {
-  // Dots are taken out of a path before anybody sees it: then it is another one.
+  // Clients remove dot segments from a path: then it is another one.
   const odd = { weight: 2, arbitrary: oddSegment.filter((text) => !/^(\.|%2e)*$/i.test(text)) };
   const name = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('alpha', 'beta', 'gamma', 'sandbox', 'delta') }, odd);
   const bind = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('1', '2', '3', '0', '01', '1e1', '9999') }, odd);

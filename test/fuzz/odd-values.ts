@@ -1,5 +1,5 @@
-// Values that programs trip over: empty, huge, at the edges of types and of Unicode, or with a meaning to somebody
-// down the line (SQL, paths, formats, prototypes).
+// Values that programs mishandle: empty, huge, at the edges of types and of Unicode, or with a meaning in a later layer
+// (SQL, paths, formats, prototypes).
 import fc from 'fast-check';
 
 const oddTexts = [
@@ -108,7 +108,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(2, 12, 1_001).map((times) => ({ kind: 'repeat', times }) as const) },
 );
 
-/** A value with one thing in it changed: something left out, put in its place, added, or repeated. */
+/** A value with one change: something removed, replaced, added, or repeated. */
 export function mutated(valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.tuple(valid, fc.nat(1_000), change).map(([value, place, what]) => {
     const places = placesOf(value);

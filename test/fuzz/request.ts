@@ -1,9 +1,12 @@
-// A request of the fuzz as a value. `<sms 3>` in it stands for the third id that was given out so far and `<in 5>` for
-// the time in five seconds: both are known only when it is sent.
+// A request of the fuzz test as a value. `<sms 3>` in it is the third id that was returned so far and `<in 5>` the time
+// in five seconds: both are known only when it is sent.
 
 export const goodKeys = ['live', 'test'] as const;
 export const badKeys = ['readOnly', 'fenced', 'slow', 'suspended', 'revoked', 'unknown', 'garbage', 'absent'] as const;
-/** `settings` belongs to an account of its own: what changes an account's settings would change what all others get. */
+/**
+ * `settings` belongs to an account of its own: a change of an account's settings would change the answers of all its
+ * requests.
+ */
 export type KeyName = (typeof goodKeys)[number] | (typeof badKeys)[number] | 'settings' | 'operator';
 
 export type FuzzRequest = {

@@ -1,5 +1,5 @@
-// What the fuzz sends, as values that fast-check can make smaller: an operation of the document with values that fit
-// it, or with something wrong in the key, path, query, headers or body; and paths of nobody.
+// The requests of the fuzz test, as values that fast-check can shrink: an operation of the document with values that
+// fit it, or with an error in the key, path, query, headers or body; and unknown paths.
 import fc from 'fast-check';
 import type { OpenApi, Operation } from './document.ts';
 import { bodyOf, brokenJson, headersOf, noBody, oddHeader } from './odd-contents.ts';
@@ -17,11 +17,11 @@ export function requestsOf(document: OpenApi, operations: readonly Operation[]):
 function weightOf({ name, path }: Operation): number {
   if (name === 'post /v1/sms') return 12;
   if (path.startsWith('/v1/sms')) return 4;
-  // An order is answered when everybody who serves the carrier follows it: the dearest of all.
+  // A command is answered when every node that serves the carrier follows it: the slowest of all.
   return path.startsWith('/v1/carriers/') ? 1 : 2;
 }
 
-/** Whose business it is: an account's settings are those of one account, carriers are no account's. */
+/** The keys for an operation: settings have an account of their own, carriers belong to no account. */
 function ownersOf({ name, path }: Operation): readonly KeyName[] {
   if (name === 'patch /v1/account/settings') return ['settings'];
   return /^\/v1\/(carriers|audit)/.test(path) ? ['operator'] : goodKeys;
@@ -62,7 +62,7 @@ function operationRequests(document: OpenApi, operation: Operation): fc.Arbitrar
     }));
 }
 
-/** Paths of nobody, of later versions and of the pages, with any method. */
+/** Unknown paths, of later versions and of the pages, with any method. */
 function strayRequests(operations: readonly Operation[]): fc.Arbitrary<FuzzRequest> {
   const pages = [
     '/',

@@ -1,5 +1,5 @@
 // JSON Schema → values that fit it: the subset that our document uses. Where the schema says only "a string" and the
-// gates want more, the words of `hints` are mixed in, or nothing would ever come past the first gate.
+// gates require more, the `hints` are mixed in, or nothing would ever pass the first gate.
 import fc from 'fast-check';
 import { type JsonSchema, type OpenApi, resolved } from './document.ts';
 

@@ -1,5 +1,5 @@
-// Values that come past the gates: where a schema says only "a string", the gates want a number, a sender or a time that
-// exists, and parts that agree. Without them the fuzz would never get further than the first refusal.
+// Values that pass the gates: where a schema says only "a string", the gates require an existing number, sender or
+// time, and fields that agree. Without them the fuzz test would never get beyond the first refusal.
 import fc from 'fast-check';
 import type { Hints } from './schema-values.ts';
 
@@ -34,7 +34,7 @@ export const hints: Hints = {
   send_at: fc.constantFrom('<in -5>', '<in 1>', '<in 2>', '<in 4>', '<in 3600>', '<in 3020000>', '<in 3030000>', null),
   expires_at: fc.constantFrom('<in -5>', '<in 3600>', '<in 31536000>', null),
   validity_seconds: fc.constantFrom(1, 30, 60, 3_600, 172_800),
-  // Never one that would lock the fuzz itself out.
+  // Never one that would lock out the fuzz test itself.
   ip_allowlist: fc.constantFrom('127.0.0.1', '127.0.0.0/8', '0.0.0.0/0').map((network) => [network]),
   name: fc.oneof(
     fc.string({ minLength: 1, maxLength: 11 }),
@@ -49,7 +49,7 @@ export const hints: Hints = {
   cursor: fc.constantFrom('', 'AAAA', 'c21zXzAx', '<cursor 0>', '<cursor 1>'),
 };
 
-/** What the schema cannot say: a message has a text of its own or a template with variables, never both. */
+/** What the schema cannot express: a message has a text of its own or a template with variables, never both. */
 export function withOneText(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const fields = body as Record<string, unknown>;
@@ -66,7 +66,7 @@ function sentOne(message: unknown): unknown {
   return rest;
 }
 
-/** Bodies whose parts must agree in ways that no schema says. */
+/** Bodies whose fields must agree in ways that no schema expresses. */
 export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'post /v1/sms': fc.record({
     to: recipient,

@@ -1,11 +1,11 @@
-// Whether one answer is one that the document allows for its request. Pure.
+// Whether the document allows an answer for its request. Pure.
 import { problemCatalogue } from '../../api/problem-catalogue.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Fits, Operation } from './document.ts';
 import type { FuzzRequest } from './request.ts';
 import { type FuzzReply, type NoReply, type Sent, jsonOf } from './wire.ts';
 
-/** `kind` tells findings of the same cause apart from others; null: nothing is wrong. */
+/** `kind` distinguishes findings by cause; null: nothing is wrong. */
 export type Finding = { readonly kind: string; readonly why: string } | null;
 
 export type Judge = (request: FuzzRequest, sent: Sent, reply: FuzzReply | NoReply) => Finding;
@@ -17,7 +17,7 @@ export function judgeOf(operations: readonly Operation[], isProblem: Fits, isMes
   return (request, sent, reply) => {
     const operation = byName.get(request.operation ?? '') ?? null;
     if ('broken' in reply) {
-      // Told to close in the middle of a body, the client may lose the answer: RFC 9112 section 9.6.
+      // When the server closes in the middle of a body, the client may lose the answer: RFC 9112, section 9.6.
       if (sent.body.length > limits.http.bodyBytesMax) return null;
       return { kind: 'no answer', why: reply.broken };
     }
@@ -95,7 +95,7 @@ function successFinding(
 
 type Batch = { readonly results: readonly object[] };
 
-/** Every message of a batch is judged for itself: what does not fit is refused in its place. */
+/** Every message of a batch is decided by itself: what does not fit is refused in its place. */
 function itemFinding(sent: Sent, { results }: Batch, isMessage: Fits): Finding {
   const { messages } = jsonOf(sent.body.toString('utf8')) as { messages: readonly unknown[] };
   if (results.length !== messages.length) {

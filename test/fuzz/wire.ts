@@ -1,5 +1,5 @@
-// Sends the fuzz's requests over kept-alive connections and remembers the ids that were given out, so that later
-// requests can name them. It says nothing about what came back.
+// Sends the requests of the fuzz test over kept-alive connections and stores the returned ids, so that later requests
+// can name them.
 import { Agent, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
@@ -31,7 +31,7 @@ export class Wire {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: connections });
   readonly #port: number;
   readonly #keys: Readonly<Record<KeyName, string | null>>;
-  /** What was answered last on a connection: a broken one may be its doing. */
+  /** The last answer on a connection: it may have broken the connection. */
   readonly #last = new WeakMap<Socket, string>();
   readonly #given = new Map<string, string[]>();
 
@@ -53,7 +53,7 @@ export class Wire {
     const beganMs = systemClock.monotonicMs();
     return new Promise((resolve) => {
       const { method, path, headers, body } = sent;
-      // node:http would use the connection again although it has asked itself for its end.
+      // node:http would reuse the connection although it has requested its end.
       const agent = headers['connection'] === 'close' ? false : this.#agent;
       const outgoing = httpRequest({ host: '127.0.0.1', port: this.#port, agent, method, path, headers });
       const cancel = systemClock.after(replyWithinMs, () => {

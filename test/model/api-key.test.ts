@@ -1,4 +1,4 @@
-// Keys: their form, their strength on paper, and that nothing but the right secret fits.
+// Keys: their form, their entropy, and that only the right secret matches.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hashOfSecret, newApiKey, secretMatches, splitApiKey } from '../../model/api-key.ts';
@@ -18,7 +18,7 @@ describe('API keys', () => {
     }
   });
 
-  test('any key of the right form is taken apart and put together again', () => {
+  test('any key of the right form is split and joined again', () => {
     fc.assert(
       fc.property(fc.boolean(), publicIds, secrets, (livemode, publicId, secret) => {
         const token = `${livemode ? 'hk_live_' : 'hk_test_'}${publicId}_${secret}`;
@@ -28,7 +28,7 @@ describe('API keys', () => {
     );
   });
 
-  test('a token with any one character changed never fits the stored hash', () => {
+  test('a token with any one character changed never matches the stored hash', () => {
     const key = newApiKey(true);
     fc.assert(
       fc.property(fc.nat(key.token.length - 1), base62, (at, character) => {
@@ -51,7 +51,7 @@ describe('API keys', () => {
     fc.assert(fc.property(fc.string(), (text) => splitApiKey(text) === null));
   });
 
-  test('a hash of the wrong length fits nothing instead of throwing', () => {
+  test('a hash of the wrong length matches nothing instead of throwing', () => {
     expect(secretMatches('x', new Uint8Array(0))).toBe(false);
     expect(secretMatches('x', new Uint8Array(31))).toBe(false);
   });

@@ -1,4 +1,4 @@
-// The fold: whatever order, however often told, the events of a message give one state by the contract's rules.
+// The fold: in any order and with any repeats, the events of a message give one state by the contract's rules.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -28,7 +28,7 @@ const fold = (list: Iterable<DeliveryEvent>) => {
 };
 const statusesOf = (list: Iterable<DeliveryEvent>) => fold(list).history.map((each) => each.status);
 
-test('no events are no message', () => {
+test('no events give no message', () => {
   expect(foldEvents([])).toBeNull();
 });
 

@@ -1,4 +1,4 @@
-// Ids: what they carry comes out again, they sort by time, and what must be the same is the same.
+// Ids: they decode to what they contain, sort by time, and are equal when they must be.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -16,7 +16,7 @@ import {
 const timeMs = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const account = 'acc_01JABCDEFGHJKMNPQRSTVWXYZ0' as AccountId;
 
-test('a message id gives back the millisecond it was made in', () => {
+test('a message id decodes to the millisecond it was made in', () => {
   fc.assert(
     fc.property(timeMs, (ms) => {
       const id = newMessageId(ms);
@@ -32,7 +32,7 @@ test('the last millisecond of 48 bits has an id, the next one and the one before
   expect(() => newMessageId(-1)).toThrow();
 });
 
-test('fractions of a millisecond are cut off', () => {
+test('fractions of a millisecond are truncated', () => {
   expect(timeOfMessageId(newMessageId(1_750_000_000_000.9))).toBe(1_750_000_000_000);
 });
 
@@ -85,7 +85,7 @@ test('only ids of our own form are taken for ids', () => {
   expect(isAccountId(newAccountId(1))).toBe(true);
 });
 
-test('an event id follows from every part of what happened and from nothing else', () => {
+test('an event id is derived from every part of the event and from nothing else', () => {
   const parts = { messageId: 'sms_1', kind: 'submitted', attempt: 1, carrier: 'alpha', segment: 1, detail: '' };
   const id = eventIdOf(parts);
   expect(id).toBe(eventIdOf({ ...parts }));

@@ -1,4 +1,4 @@
-// Moments as clients write them: what is taken is the moment it says, and nothing is taken that says none.
+// Timestamps as clients write them: an accepted one is read as the moment it says, and any other is refused.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { momentOf } from '../../model/moment.ts';

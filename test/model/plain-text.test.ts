@@ -1,4 +1,4 @@
-// Which texts are kept, and how a text of anybody is printed.
+// Which texts are accepted, and how untrusted text is printed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plainTextProblem, printable, printableJson } from '../../model/plain-text.ts';
@@ -19,17 +19,17 @@ test.each([
   expect(plainTextProblem(text, { lines: true })).toContain('expected a text without');
 });
 
-test('a line feed is refused in names and taken in bodies; what people write is taken', () => {
+test('a line feed is refused in names and accepted in bodies; natural text is accepted', () => {
   expect(plainTextProblem('a\nb')).not.toBeNull();
   expect(plainTextProblem('a\nb', { lines: true })).toBeNull();
-  // Joiners shape Bengali and emoji: they are part of what is written.
+  // Joiners shape Bengali and emoji: they are part of the text.
   for (const text of ['আপনার কোড ৪৮২৯১৩', 'র\u200d্যাব', '👩‍👩‍👧', 'naïve “quoted” — é', ''])
     expect(plainTextProblem(text)).toBeNull();
 });
 
 const any = fc.string({ unit: 'binary', maxLength: 60 });
 
-test('whatever is printed has no character that a terminal obeys, and what is seen stays as it is', () => {
+test('printed text has no character that a terminal obeys, and visible characters are unchanged', () => {
   fc.assert(
     fc.property(any, (text) => {
       const shown = printable(text);

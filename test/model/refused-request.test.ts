@@ -1,4 +1,4 @@
-// A refused request: an event that is no message. It is told once, stands for nothing else, and folds to blocked.
+// A refused request: an event that is no message. It is published once, implies no other event, and folds to blocked.
 import { expect, test } from 'vitest';
 import { decodeEvents, encodeEvents } from '../../model/records/event-record.ts';
 import { eventSubject } from '../../cluster/bus/subjects.ts';
@@ -24,7 +24,7 @@ test('it survives the bus, on a subject no carrier can have', () => {
   expect(eventSubject(refused.carrier, 0)).toBe('ev._ingress.0');
 });
 
-test('its kind comes after all that were there before it: places are frozen', () => {
+test('its kind comes after all earlier ones: positions are frozen', () => {
   expect(eventKinds.slice(0, 16)).toEqual([
     ...['accepted', 'scheduled', 'intent', 'submitted', 'delivered', 'undelivered', 'expired', 'rejected', 'unknown'],
     ...['failed', 'blocked', 'canceled', 'deferred', 'rerouted', 'refused', 'resent'],

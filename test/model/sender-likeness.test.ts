@@ -1,4 +1,4 @@
-// Which senders a reader takes for one another.
+// Which senders a reader could confuse.
 import { expect, test } from 'vitest';
 import { senderLikeness } from '../../model/sender-likeness.ts';
 

@@ -1,4 +1,4 @@
-// What can stand as a sender on a handset, at both sides of each bound.
+// What a handset can show as a sender, at both sides of each bound.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { senderKindOf } from '../../model/sender.ts';

@@ -1,4 +1,5 @@
-// Suppressed numbers: blocks that hold what was put in, are found again by any cut, and refuse what is none.
+// Suppressed numbers: blocks that contain what was put in, are found for any number of bits, and are refused when
+// malformed.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -50,7 +51,7 @@ test('a list gets more blocks at each bound', () => {
   ]);
 });
 
-test('what is unsorted, doubled or cut off is no block', () => {
+test('an unsorted, doubled or truncated one is no block', () => {
   const octets = (numbers: number[]) => Buffer.from(Float64Array.from(numbers).buffer).toString('base64');
   expect(decodeNumbers(octets([2, 1]))).toBeNull();
   expect(decodeNumbers(octets([1, 1]))).toBeNull();

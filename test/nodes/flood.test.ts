@@ -1,5 +1,5 @@
 // A flood of one account over two nodes that share a carrier: both move its excess to overflow, both serve what waits
-// there, and when one of them is killed in the middle the other goes on with all of it, nothing lost and nothing sent
+// there, and when one of them is killed meanwhile the other continues with all of it, nothing lost and nothing sent
 // twice.
 import { afterEach, expect, test } from 'vitest';
 import { overflowSubject } from '../../cluster/bus/subjects.ts';
@@ -18,7 +18,7 @@ const window = 10;
 const node = (name: string) =>
   harness.host([carrierWith(harness.simulator, { tps, bind: { window, count: 2 } })], { shared: nodeNamed(name) });
 
-test('a node killed while both move a flood to overflow: the other sends what is left of it, once, and its neighbour is not held up', async () => {
+test('a node killed while both move a flood to overflow: the other sends what is left of it, once, and its neighbour is not delayed', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
   await node('n1');
   const second = await node('n2');
@@ -44,6 +44,6 @@ test('a node killed while both move a flood to overflow: the other sends what is
   const settled = await harness.settled([...sent, neighbour!], 60_000);
   expect(settled.twice).toEqual([]);
   expect(await silentlyLost(harness.bus, sent, settled)).toEqual([]);
-  // What the dead one had chosen and not written, or written and not heard of.
+  // What the killed node had chosen and not written, or written without an answer.
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(window * 4);
 }, 120_000);

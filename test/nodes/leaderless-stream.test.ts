@@ -1,6 +1,6 @@
-// A stream that lost its quorum answers none of its publishes; as many as one stream may have in flight are pending then,
-// and intents and messages of other streams go on as if nothing were. Three real nats-servers: LATER has a copy on two of
-// them, of which the one that follows is stopped, EVENTS and MT on all three and so a quorum without it.
+// A stream without a quorum acks none of its publishes; as many as one stream may have in flight are pending then, and
+// intents and messages of other streams continue as usual. Three real nats-servers: LATER has a copy on two of them, of
+// which the follower is stopped, EVENTS and MT on all three and so a quorum without it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
@@ -86,7 +86,7 @@ test('1,024 publishes of LATER wait for its quorum: intents and OTP are durable 
   const longestMs = await longestOf(500);
   expect(answers).toEqual([]);
   expect(publisher.inFlight).toBe(1_024);
-  // A leaderless stream has no end of its own: whoever waited for it would wait until the follower is back.
+  // Without a bound of its own, whatever waits for it would wait until the follower is back.
   expect(longestMs).toBeLessThan(1_000);
 
   cluster.resume(follower);

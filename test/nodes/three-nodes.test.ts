@@ -1,5 +1,5 @@
 // Three nodes, each a real process, on a cluster of three real nats-servers, and one carrier they share. Counted at the
-// carrier: nothing twice, nothing lost, never more than the contract, whatever is killed, stopped or cut off.
+// carrier: nothing sent twice, nothing lost, never more than the contract, whatever is killed, stopped or cut off.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -42,7 +42,7 @@ afterAll(() => bus.stop());
 
 let processes = 0;
 
-/** Each node says its name in its binds, where the carrier's counts can tell whose they are. */
+/** Each node's name is in its binds, so that the carrier can count by node. */
 async function startNode(
   name: string,
   carrier: CarrierConfig,
@@ -56,7 +56,7 @@ async function startNode(
   return child;
 }
 
-/** Sessions bound at the carrier, by the node that has them. */
+/** Sessions bound at the carrier, by node. */
 function sessions(): Record<string, number> {
   const found: Record<string, number> = {};
   for (const { addressRange } of harness.simulator.binds()) found[addressRange] = (found[addressRange] ?? 0) + 1;
@@ -73,7 +73,7 @@ async function carrierOf(name: string, count: number, options: Parameters<typeof
 }
 
 /**
- * A fifth of it OTP, all of it of many accounts: what one account has too much of goes another way
+ * A fifth of it OTP, all of it of many accounts: the excess of one account would be moved to overflow
  * (overflow-writer.ts).
  */
 const send = (carrier: string, count: number) =>
@@ -97,13 +97,13 @@ async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: n
   return settled;
 }
 
-test('the binds are spread over three nodes; one is killed under load: its binds and its work move, nothing twice', async () => {
+test('the binds are spread over three nodes; one is killed under load: its binds and its work move, nothing is sent twice', async () => {
   const carrier = await carrierOf('killed', 3);
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
   const sending = send('killed', 1_800);
   await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
-  // A third of these are the killed node's: in its lanes, or on their way to it.
+  // A third of these are the killed node's: in its lanes, or being delivered to it.
   const lastWords = await harness.send(60, { carrier: 'killed', category: 'otp' });
   await nodes[1]!.kill9();
   const killedAtMs = systemClock.monotonicMs();
@@ -111,7 +111,7 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   const sentWithinMs = async () => {
     let count = 0;
     let lastAtMs = killedAtMs;
-    // Its holds lapse after two seconds; what it had begun is nobody's to send.
+    // Its ack deadlines pass after two seconds; what it had begun may not be sent again.
     while (systemClock.monotonicMs() - killedAtMs < 9_000) {
       const now = lastWords.filter(isOut).length;
       if (now > count) lastAtMs = systemClock.monotonicMs();
@@ -132,7 +132,7 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   await expectExact([...(await sending), ...lastWords], 150);
 }, 90_000);
 
-test('the holder of the only bind is cut off from NATS: it lets go before another one binds, and nothing goes out twice', async () => {
+test('the holder of the only bind is cut off from NATS: it unbinds before another one binds, and nothing is sent twice', async () => {
   // One session and no more: a second one at the same time would be refused, and counted.
   const carrier = await carrierOf('cut', 1, { bindsMax: 1 });
   const proxy: Proxy = await startProxy(cluster.urlOf(1));
@@ -154,7 +154,7 @@ test('the holder of the only bind is cut off from NATS: it lets go before anothe
   }
 }, 120_000);
 
-test('a node that stands still for eight seconds writes nothing when it goes on: its binds and its work are another’s', async () => {
+test('a node that is suspended for eight seconds writes nothing when it resumes: its binds and its work have moved', async () => {
   const carrier = await carrierOf('still', 1);
   const first = await startNode('n1', carrier);
   await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
@@ -170,7 +170,7 @@ test('a node that stands still for eight seconds writes nothing when it goes on:
   await expectExact([...before, ...after], 80);
 }, 120_000);
 
-test('all three are restarted one after the other under load: nothing lost, nothing twice, nothing unknown', async () => {
+test('all three are restarted one after the other under load: nothing lost, nothing sent twice, nothing unknown', async () => {
   const carrier = await carrierOf('rolling', 3);
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
@@ -185,9 +185,9 @@ test('all three are restarted one after the other under load: nothing lost, noth
   await expectExact(await sending, 0);
 }, 120_000);
 
-// The last one: a server that was killed may come back with a copy of a stream that lacks records, and consumers it leads from then on
-// do not see them (nats-server 2.9).
-test('a nats-server is killed under load and comes back: nothing lost, nothing twice', async () => {
+// The last one: a killed server may return with a copy of a stream that lacks records, and consumers it leads from then
+// on do not see them (nats-server 2.9).
+test('a nats-server is killed under load and returns: nothing lost, nothing sent twice', async () => {
   const carrier = await carrierOf('server', 3);
   await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
   await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });

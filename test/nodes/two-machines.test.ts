@@ -1,5 +1,5 @@
-// Two machines as an operator runs them: two whole supervisors on one NATS, the second one for carriers only. A kill of
-// everything on the second loses nothing that was accepted, and its binds come back to the first.
+// Two machines in production form: two whole supervisors on one NATS, the second one for carriers only. A kill of
+// everything on the second loses nothing that was accepted, and its binds return to the first.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ async function bindsOf(system: TestSystem): Promise<number> {
 
 const bindsNow = () => Object.values(smscPeers.carriers).reduce((sum, carrier) => sum + carrier.stats().binds.now, 0);
 
-test('six binds of three carriers are spread over both machines, and a killed machine costs what was in the air', async () => {
+test('six binds of three carriers are spread over both machines, and a killed machine costs only submits without an answer', async () => {
   await until('three binds each', async () => (await bindsOf(first)) === 3 && (await bindsOf(second)) === 3, {
     limitMs: 30_000,
     everyMs: 200,
@@ -64,7 +64,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   expect(bindsNow()).toBe(6);
   const sending = sendTraffic(client, { ratePerSecond: 60, seconds: 8, seed: 3 });
   await until('a quarter of it', () => smscPeers.taken() > 120, { limitMs: 20_000 });
-  // Everything of it at once, as when the power goes.
+  // Everything of it at once, as in a power cut.
   for (const line of await processesOf(second.dataDir)) {
     try {
       process.kill(Number(line.split(' ')[0]), 'SIGKILL');
@@ -78,7 +78,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   const reconciliation = await settledReconciliation({ client, smscPeers }, promised, 60_000);
   const { statuses, ...wrong } = reconciliation;
   const { statuses: _none, ...nothing } = { ...assertClean, statuses: {} };
-  // What it had begun and never sent is told as unknown, as after every kill.
+  // What it had begun and never sent is reported as unknown, as after every kill.
   expect({ ...wrong, lost: [] }).toEqual({ ...nothing, lost: [] });
   expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(promised.length);
   expect(statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 20);

@@ -1,5 +1,5 @@
-// Two nodes that share a carrier, in this process: what a standby is and is not, receipts that come to the other node,
-// the contract between them, a node whose bind does not come up, and a carrier that is down where it is held.
+// Two nodes that share a carrier, in this process: the standby's behaviour, receipts that arrive at the other node, the
+// contract between them, a node whose bind does not come up, and a carrier that is down at its holder.
 import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers } from '../../actors/lease/contract.ts';
 import { type LeaseKeeper, openLeases } from '../../actors/lease/lease-keeper.ts';
@@ -60,14 +60,14 @@ const bound = (...wanted: number[]) =>
     { limitMs: 15_000 },
   );
 
-test('receipts that come to the other node find their messages, and its own memory is that of both', async () => {
+test('receipts that arrive at the other node find their messages, and its own memory is that of both', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:300' });
   harness.simulator.setFault('receipt-other-bind');
   const carrier = carrierWith(harness.simulator);
   await node('n1', carrier);
   await node('n2', carrier);
   await bound(1, 1);
-  // Each intent says whose it is; a share counts a second after its bind was won.
+  // Each intent contains its node's epoch; a share counts a second after its bind was won.
   const epochs = async () =>
     new Set((await eventsOf(harness.bus)).filter(({ kind }) => kind === 'intent').map(({ epoch }) => epoch));
   const both = nodes.map(({ leases }) => leases.epoch());
@@ -85,7 +85,7 @@ test('receipts that come to the other node find their messages, and its own memo
   expect(await epochs()).toEqual(new Set(both));
 }, 60_000);
 
-test('a standby takes nothing and tells nobody that the carrier is down; when the holder leaves it sends at once', async () => {
+test('a standby accepts nothing and never publishes that the carrier is down; when the holder leaves it sends at once', async () => {
   harness = await openCarrierHarness();
   const carrier = carrierWith(harness.simulator, { bind: { count: 1 } });
   const first = await node('n1', carrier);
@@ -131,15 +131,15 @@ test('two nodes together keep the contract, also while a bind moves from one to 
   expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(tps);
 }, 60_000);
 
-test('a node whose bind does not come up gives its work back, and the other one does it', async () => {
-  // The carrier takes one session only: the second bind is refused, and tried again when a ghost would be gone.
+test('a node whose bind does not come up returns its work, and the other one does it', async () => {
+  // The carrier accepts one session only: the second bind is refused, and retried when a ghost would be gone.
   harness = await openCarrierHarness({ bindsMax: 1 });
   const carrier = carrierWith(harness.simulator);
   await node('n1', carrier);
   await until('one of two is up', () => nodes[0]?.actor.status.bindsBound === 1);
   await node('n2', carrier);
   await until('a lease each', () => nodes.every(({ actor }) => actor.status.elsewhere === 1), { limitMs: 15_000 });
-  // Before its share counts, when it takes work and finds no bind, and when it has given that back.
+  // Before its share counts, when it accepts work and finds no bind, and when it has given that back.
   for (let wave = 0; wave < 6; wave += 1) {
     const sent = await harness.send(40, { category: 'otp' });
     expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
@@ -147,7 +147,7 @@ test('a node whose bind does not come up gives its work back, and the other one 
   expect(nodes.map(({ actor }) => actor.status.bindsBound).toSorted((one, other) => one - other)).toEqual([0, 1]);
 }, 60_000);
 
-test('a carrier with a contract of less than its binds: who has no share takes no work', async () => {
+test('a carrier with a contract of less than its binds: a node without a share accepts no work', async () => {
   harness = await openCarrierHarness();
   const carrier = carrierWith(harness.simulator, { tps: 1, bind: { count: 2 } });
   await node('n1', carrier);
@@ -160,10 +160,10 @@ test('a carrier with a contract of less than its binds: who has no share takes n
 
 const quickMoves = { otpFailoverAfterMs: 200, othersFailoverAfterMs: 400 };
 
-/** A bind to where nobody listens: fewer binds than nodes, and none that comes up. */
+/** A bind to a port without a listener: fewer binds than nodes, and none that comes up. */
 const carrierThatIsDown = async () => carrierWith({ port: await freePort() }, { bind: { count: 1 } });
 
-test('a standby does not make a carrier look good that is down where it is held', async () => {
+test('a standby does not make a carrier look good that is down at its holder', async () => {
   harness = await openCarrierHarness();
   const carrier = await carrierThatIsDown();
   const holder = await node('n1', carrier, quickMoves);
@@ -182,7 +182,7 @@ test('a standby does not make a carrier look good that is down where it is held'
   ofStandby?.unsubscribe();
 }, 60_000);
 
-test('a node that loses the bind of a carrier that is down says nothing of it any more, and has no rate', async () => {
+test('a node that loses the bind of a carrier that is down publishes nothing of it any more, and has no rate', async () => {
   harness = await openCarrierHarness();
   const carrier = await carrierThatIsDown();
   const proxy = await startProxy(harness.nats.url);
@@ -194,7 +194,7 @@ test('a node that loses the bind of a carrier that is down says nothing of it an
   await until('it is down, and has the contract', async () => (await published()).join() === '2,1980', {
     limitMs: 15_000,
   });
-  // Another node, of which only the leases are here: what this one tells stands alone.
+  // Another node, represented by its leases only: this one's heartbeat is the only one.
   const bus = await connectBus(harness.nats.url, 'n2');
   const other = await openLeases(bus, { node: 'n2', thread: 'actors-1', place: 'n2', process: 'n2' });
   const mine = new Set<string>();
@@ -219,7 +219,7 @@ test('a node that loses the bind of a carrier that is down says nothing of it an
   expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
   await other.close();
   await bus.close();
-  // The bind is its own again, and it judges again.
+  // The bind is its own again, and it evaluates again.
   await until('it is down again', async () => (await published()).join() === '2,1980', { limitMs: 20_000 });
   await proxy.close();
 }, 120_000);

@@ -1,5 +1,6 @@
-// A consumer that does not see records of its stream, because the server that leads it has an incomplete copy. Three real
-// nats-servers. A server keeps such a copy now and then after a kill, not at will: so one that has a whole copy is said not to.
+// A consumer that does not see records of its stream, because the server that leads it has an incomplete copy. Three
+// real nats-servers. A server keeps such a copy now and then after a kill, not at will: so one with a complete copy is
+// treated as if it had not.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { watchStreams } from '../../cluster/bus/stream-gauges.ts';
@@ -29,7 +30,7 @@ const config = messageConsumer('otp', 'alpha', 0, 20);
 const consumer = config.durable_name ?? '';
 const subject = 'mt.otp.alpha.0';
 
-/** While there is an election, the servers do not answer. */
+/** During an election the servers do not answer. */
 const found = <T>(what: string, look: () => Promise<T | false>) =>
   until(
     what,
@@ -57,14 +58,14 @@ test('a consumer that does not see what its stream has gets another leader', asy
   await repair(bus, { stream, consumer, subject, deliveredSeq: 0, lastSeq: 1 });
   await found('another server leads it', async () => {
     if ((await leader()) !== before) return true;
-    // The election chose the same server: it is asked once more, as after the next looks.
+    // The election chose the same server: it is asked once more, as after the next checks.
     await repair(bus, { stream, consumer, subject, deliveredSeq: 0, lastSeq: 1 });
     return false;
   });
   expect(await reportedSoFar()).toBeGreaterThan(0);
 });
 
-test('a record that its consumer counts as acked is published again once, by however many nodes, and marked', async () => {
+test('a record that its consumer counts as acked is published again once, by any number of nodes, and marked', async () => {
   const subjectOfFive = 'mt.otp.alpha.5';
   const { seq: lastSeq } = await bus.jetstream.publish(subjectOfFive, 'sealed', { msgID: 'msg_1.0' });
   const stale = { stream, consumer: 'carrier_alpha_otp_5', subject: subjectOfFive, deliveredSeq: lastSeq, lastSeq };
@@ -79,7 +80,7 @@ test('a record that its consumer counts as acked is published again once, by how
   expect(isAgain({ headers: record!.header })).toBe(true);
 });
 
-test('what waits because nobody takes it is seen: its consumer is left alone, look after look', async () => {
+test('a record that waits without a taker is seen: its consumer is left alone, check after check', async () => {
   const before = await reportedSoFar();
   for (let n = 0; n < 50; n += 1) {
     await found('stored', async () => (await bus.jetstream.publish(subject, `${n}`)).seq > 0);

@@ -1,6 +1,6 @@
 // A replicated stream notes the id of a record before its copies have it, and servers before 2.10.20 answer a repeat of
-// it as a duplicate without a place in the stream. Three real nats-servers, both followers stopped: what is told as
-// durable meanwhile must be there when the leader is killed and the followers go on.
+// it as a duplicate without a sequence. Three real nats-servers, both followers stopped: what is reported durable
+// meanwhile must be there when the leader is killed and the followers continue.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
@@ -29,7 +29,7 @@ async function leaderOf(bus: Bus, stream: string): Promise<number> {
   return Number(group?.leader?.split('-')[1] ?? -1);
 }
 
-/** While a stream elects its leader, its questions are not answered: they are asked again. */
+/** While a stream elects its leader, requests are not answered: they are repeated. */
 const answered =
   <T>(ask: () => Promise<T>) =>
   (): Promise<T | false> =>
@@ -75,7 +75,7 @@ test('followers stopped, then the leader killed: nothing is reported durable tha
   let durable: boolean | null = null;
   writer.write(event, (isDurable) => (durable = isDurable), true);
   const results = new Map<string, PublishResult>();
-  // As a client that gets no 202 and asks again under the same key.
+  // Like a client that gets no 202 and retries under the same key.
   for (const id of ['one', 'two', 'one']) results.set(id, await publish(id));
   const accepted = [...results].filter(([, result]) => result.ok).map(([id]) => id);
   expect(accepted).toEqual([]);

@@ -1,4 +1,4 @@
-// Which clock is taken for right: the middle of all machines' and the server's own.
+// Which clock counts as right: the median of all machines' and the server's own.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { serverAheadMs } from '../../platform/clock-votes.ts';

@@ -1,4 +1,4 @@
-// Addresses and networks: strict reading, and membership held against Node's own BlockList as an oracle.
+// Addresses and networks: strict parsing, and membership compared with Node's own BlockList as an oracle.
 import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -72,7 +72,7 @@ test('membership equals that of BlockList, at every prefix length', () => {
   fc.assert(
     fc.property(fc.tuple(v6, v6, fc.nat(128)), ([base, other, bits]) => {
       const network = masked(base, bits, 0);
-      if (formatIp(network.address).includes('.')) return; // BlockList keeps mapped ones apart
+      if (formatIp(network.address).includes('.')) return; // BlockList keeps mapped addresses apart
       const oracle = new BlockList();
       oracle.addSubnet(formatIp(network.address), bits, 'ipv6');
       for (const each of [base, other]) expect(isInNetwork(parseIp(each)!, network)).toBe(oracle.check(each, 'ipv6'));
@@ -80,7 +80,7 @@ test('membership equals that of BlockList, at every prefix length', () => {
   );
 });
 
-test('a network is within a wider one and not the other way round', () => {
+test('a network is within a wider one and not the reverse', () => {
   const [wide, narrow] = [parseNetwork('10.0.0.0/8')!, parseNetwork('10.1.0.0/16')!];
   expect(isWithinAny(narrow, [wide])).toBe(true);
   expect(isWithinAny(wide, [narrow])).toBe(false);

@@ -1,5 +1,5 @@
-// docs/limits.md is made from the catalogue of bounds that accounts share, and each bound of it refuses with a code
-// that the API has. `npx vitest run test/platform/limits-page -u` writes the page again.
+// docs/limits.md is generated from the catalogue of shared bounds, and each bound of it refuses with a code that the
+// API has. `npx vitest run test/platform/limits-page -u` writes the page again.
 import { expect, test } from 'vitest';
 import { problemCatalogue } from '../../api/problem-catalogue.ts';
 import { type BoundSpec, boundNames, sharedBounds } from '../../platform/limits-shares.ts';

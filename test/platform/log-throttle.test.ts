@@ -1,4 +1,4 @@
-// What is said at most once in a while, and how much was left unsaid.
+// What is logged at most once in an interval, and how much was suppressed.
 import { expect, test } from 'vitest';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,8 +1,8 @@
-// Requests for metrics over messages: each answer goes to its own request, and who does not answer is left out.
+// Requests for metrics over messages: each answer goes to its own request, and a peer that does not answer is left out.
 import { expect, test } from 'vitest';
 import { type FromLinked, MetricsRequests, type ToLinked } from '../../platform/message-link.ts';
 
-test('answers come to their requests, in whatever order, and one that comes late to none', async () => {
+test('answers reach their requests, in any order, and a late one none', async () => {
   const requests = new MetricsRequests<string>();
   const sent: ToLinked[] = [];
   const ask = (withinMs: number) => requests.ask('a thread', withinMs, (message) => void sent.push(message));

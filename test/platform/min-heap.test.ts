@@ -1,11 +1,11 @@
-// The heap behind the lanes' turns: whoever is first by its order comes first, whatever was added, taken and changed.
+// The heap behind the lanes' turns: the first by its order comes first, after any additions, removals and changes.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MinHeap } from '../../platform/min-heap.ts';
 
 type Item = { order: number };
 
-test('what comes out is in order, also when the first changes its own, and any other leaves', () => {
+test('items come in order, also when the first changes its own, and any other leaves', () => {
   fc.assert(
     fc.property(
       fc.array(

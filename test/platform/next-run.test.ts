@@ -1,9 +1,9 @@
-// Work whose runs are shared: each asker's result is of a run that began after the question, and no two run at once.
+// Work whose runs are shared: each caller's result is of a run that began after the call, and no two run at once.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NextRun } from '../../platform/next-run.ts';
 
-/** Work that ends when it is told to, and counts. */
+/** Work that ends on command, and counts. */
 function work() {
   const ends: PromiseWithResolvers<number>[] = [];
   const run = new NextRun(() => {

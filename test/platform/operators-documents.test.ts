@@ -1,5 +1,5 @@
-// docs/metrics.md is the catalogue of metrics, and docs/operations.md explains every alarm the log can tell. `-u` writes
-// the former again; the latter is for a person to write.
+// docs/metrics.md is the catalogue of metrics, and docs/operations.md explains every alarm of the log. `-u` writes the
+// former again; the latter is written by hand.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -49,7 +49,7 @@ test('docs/operations.md explains every alarm and what to do', () => {
   expect([...new Set(alarms)].filter((alarm) => !page.includes(`\`${alarm}\``))).toEqual([]);
 });
 
-test('docs/operations.md names only metrics that there are', async () => {
+test('docs/operations.md names only existing metrics', async () => {
   const names = new Set(await Promise.all(Object.values(metrics).map(async (metric) => (await metric.get()).name)));
   const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   const named = [...page.matchAll(/\bheliograph_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''));

@@ -1,4 +1,4 @@
-// The ground everything is on: clock, deadline, ring queue, chance, and that errors go by only by name.
+// The base of everything: clock, deadline, ring queue, randomness, and that errors are ignored only with a reason.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AssertionFailed, assert } from '../../platform/assert.ts';
@@ -12,7 +12,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the ring queue', () => {
-  test('does what an array with a bound does, whatever is pushed and taken', () => {
+  test('equals a bounded array, in any sequence of pushes and takes', () => {
     const step = fc.oneof({ weight: 3, arbitrary: fc.nat() }, { weight: 2, arbitrary: fc.constant(null) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), fc.array(step, { maxLength: 60 }), (capacity, steps) => {
@@ -90,7 +90,7 @@ describe('the clock', () => {
   });
 });
 
-describe('chance', () => {
+describe('randomness', () => {
   test('a seed repeats itself, stays in [0, 1) and is spread out', () => {
     const [one, two] = [seededRandom(7), seededRandom(7)];
     let sum = 0;
@@ -143,7 +143,7 @@ test('an ignored error is counted under its reason', async () => {
   expect(values.find((each) => each.labels.why === 'a test lets it go')?.value).toBe(1);
 });
 
-test('an assertion states what would have gone wrong', () => {
+test('an assertion names what would have gone wrong', () => {
   expect(() => assert(false, 'two would own one bind')).toThrow('two would own one bind');
   expect(() => assert(1, 'never')).not.toThrow();
 });

@@ -1,4 +1,4 @@
-// The restart policy: at once after a rare crash, slower in a loop, then an alarm and a slow try.
+// The restart policy: at once after a rare crash, slower in a loop, then an alarm and slow retries.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
@@ -15,7 +15,7 @@ describe('restartPolicy', () => {
     expect(muchLater).toMatchObject({ delayMs: 0, failed: false });
   });
 
-  it('waits after a second crash, also when the first life was short but not nothing', () => {
+  it('waits after a second crash, also when the first run was short', () => {
     const first = restartPolicy(freshRestartBudget(0), 0, random);
     expect(restartPolicy(first.budget, 120, random).delayMs).toBeGreaterThan(50);
   });
@@ -35,7 +35,7 @@ describe('restartPolicy', () => {
     expect(restartPolicy(budget, 0, random, 10_000).delayMs).toBe(7_500);
   });
 
-  it('stays failed while it crashes at once, and recovers by living', () => {
+  it('stays failed while it crashes at once, and recovers by running', () => {
     let budget = freshRestartBudget(0);
     let nowMs = 0;
     let decision = restartPolicy(budget, nowMs, random);
@@ -48,7 +48,7 @@ describe('restartPolicy', () => {
     expect(restartPolicy(decision.budget, nowMs + 3 * restartRefillMs, random).failed).toBe(false);
   });
 
-  it('never starts more often than burst and refill allow, whatever the lives are', () => {
+  it('never starts more often than burst and refill allow, however long each run is', () => {
     const livesMs = fc.array(fc.integer({ min: 0, max: 120_000 }), { minLength: 1, maxLength: 200 });
     const chance = fc.double({ min: 0, max: 0.999, noNaN: true });
     fc.assert(

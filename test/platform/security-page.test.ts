@@ -1,5 +1,5 @@
-// docs/security.md says what is protected and by which test that is proven. Here it is held to the tree: each test that
-// it names exists under that name, each file too, and every group of OWASP ASVS 4.0.3 has one row with a known state.
+// docs/security.md says what is protected and which test proves it. Checked here: each named test and file exists, and
+// every group of OWASP ASVS 4.0.3 has one row with a known state.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -44,7 +44,7 @@ test('every group of ASVS 4.0.3 has one row; what is met has its proof, what is 
   }
 });
 
-/** Names of the tests in a file, as they are written there. */
+/** Names of the tests in a file, as written there. */
 function namesIn(file: string): Set<string> {
   if (!existsSync(join(root, file))) return new Set();
   const source = readFileSync(join(root, file), 'utf8');

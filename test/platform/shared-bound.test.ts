@@ -1,5 +1,5 @@
-// A bound that accounts share: no account takes more than its share, OTP and the system keep their reserve, and what was
-// given back can be taken again.
+// A bound that accounts share: no account takes more than its share, OTP and the system keep their reserve, and what
+// was returned can be taken again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Share, shareProblem } from '../../platform/limits-shares.ts';
@@ -58,7 +58,7 @@ describe('a bound that accounts share', () => {
     );
   });
 
-  it('never exceeds the total, a share or the reserve, whatever is taken in whatever order', () => {
+  it('never exceeds the total, a share or the reserve, in any sequence', () => {
     const share = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.nat(39), fc.nat(39)).map(([total, a, b]): Share => {
       const reserve = a % total;
       return { total, reserve, perAccount: 1 + (b % (total - reserve)) };

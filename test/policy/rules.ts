@@ -1,4 +1,4 @@
-// Rules, applicants and requests for the tests of policy: one good one of each, to be varied.
+// Rules, principals and requests for the tests of policy: one good one of each, to be varied.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKinds } from '../../model/sender.ts';
 import type { Principal, CarrierOffer, RoutingRules, SmsRequest } from '../../policy/contract.ts';

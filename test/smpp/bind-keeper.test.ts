@@ -1,4 +1,4 @@
-// The keeper of a bind: backoff with a clock that only moves when told, and real reconnects to the simulator.
+// The keeper of a bind: backoff on a manual clock, and real reconnects to the simulator.
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -21,7 +21,7 @@ const options = {
   enquireLinkMs: 10_000,
 };
 
-// A session that does what the test says: the seam of KeeperOptions.open, so that hours take no time.
+// A session controlled by the test, through KeeperOptions.open, so that hours take no time.
 function scripted(overrides: Partial<KeeperOptions> = {}) {
   const clock = new ManualClock();
   const opened: SessionHandlers<string>[] = [];

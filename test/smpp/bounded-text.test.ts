@@ -1,4 +1,4 @@
-// What a peer may make us keep: names and words of any length within the bound, and no two names the same.
+// What a peer can make us store: names and words of bounded length, and no two names the same.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonical } from '../../model/carrier-message-id.ts';
@@ -10,7 +10,7 @@ import { parseReceipt } from '../../smpp/receipt.ts';
 
 const { textCharsMax } = limits.smpp;
 
-test('a name within the bound stays as it is, a longer one fits and is no other name', () => {
+test('a name within the bound is unchanged, a longer one fits and equals no other name', () => {
   const name = fc.tuple(fc.integer({ min: 0, max: 9_000 }), fc.nat().map(String));
   fc.assert(
     fc.property(name, name, ([length, end], [otherLength, otherEnd]) => {
@@ -23,12 +23,12 @@ test('a name within the bound stays as it is, a longer one fits and is no other 
   );
 });
 
-test('words are cut at the bound', () => {
+test('words are truncated at the bound', () => {
   expect(boundedWords('e'.repeat(textCharsMax))).toHaveLength(textCharsMax);
   expect(boundedWords('e'.repeat(textCharsMax + 1))).toHaveLength(textCharsMax);
 });
 
-test('a receipt with 16 KB of everything is read, and what is kept of it is bounded', () => {
+test('a receipt with 16 KB of everything is parsed, and what is stored of it is bounded', () => {
   const id = `${'9'.repeat(8_000)}1`;
   const text = `id:${id} stat:DELIVRD err:${'e'.repeat(8_000)}`;
   const pdu = {

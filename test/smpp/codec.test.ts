@@ -1,4 +1,4 @@
-// Our codec for the hot PDUs against the package's, byte for byte, and against damage.
+// Our codec for the hot PDUs compared with the package's, byte for byte, and with damaged input.
 import fc from 'fast-check';
 import { commandsById, errors } from 'smpp/lib/defs.js';
 import { PDU } from 'smpp/lib/pdu.js';
@@ -47,7 +47,7 @@ const shortMessage: fc.Arbitrary<Required<ShortMessage>> = fc.record({
   esmClass: octet,
   protocolId: octet,
   priority: octet,
-  // The package pads shorter times; ours stand as they are.
+  // The package pads shorter times; ours are unchanged.
   scheduleAt: fc.constantFrom('', '261120051901000+'),
   validity: fc.constantFrom('', '000002000000000R'),
   registeredDelivery: octet,
@@ -103,7 +103,7 @@ function byUs(command: 'submit_sm' | 'deliver_sm', sequenceNumber: number, messa
 }
 
 describe('submit_sm and deliver_sm', () => {
-  test('are the same bytes as the package makes of them', () => {
+  test("are the same bytes as the package's", () => {
     fc.assert(
       fc.property(fc.constantFrom('submit_sm', 'deliver_sm'), sequence, shortMessage, (command, number, message) => {
         expect(byUs(command, number, message)).toEqual(byPackage(command, number, message));
@@ -140,7 +140,7 @@ describe('submit_sm and deliver_sm', () => {
     }
   });
 
-  test('cut anywhere end in CloseSession or in a shorter PDU, never in another error', () => {
+  test('truncated anywhere end in CloseSession or in a shorter PDU, never in another error', () => {
     fc.assert(
       fc.property(shortMessage, fc.nat(400), (message, cut) => {
         const written = byUs('deliver_sm', 1, message);
@@ -200,7 +200,7 @@ describe('the other commands', () => {
     expect(decodePdu(answer, 0, answer.length)).toMatchObject({ command: 'query_sm_resp', ...state });
   });
 
-  test('that are a header and nothing else are read and written as the package does', () => {
+  test("that are only a header are read and written like the package's", () => {
     for (const command of ['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'generic_nack'] as const) {
       const target = Buffer.alloc(16);
       encodeBare(target, 0, commandId[command], 0, 9);

@@ -1,5 +1,5 @@
-// A session that may not write any more: nothing leaves, not even what was submitted a moment before, and the peer sees
-// the connection reset.
+// A session that may not write any more: nothing is sent, not even what was submitted a moment before, and the peer
+// sees the connection reset.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
@@ -17,7 +17,7 @@ test('a submit is refused, and what was submitted before the fence and not writt
   const seen = await boundWitness(smsc.port, { mayWrite: () => mayWrite });
   expect(seen.session.submit(message('first'), 'first')).toBe(true);
   await until('the first answer', () => seen.responses.size === 1);
-  // It is written at the end of the turn; a loop that stalls in between finds the fence there.
+  // It is written at the end of the turn; after a stall in between the session is fenced.
   expect(seen.session.submit(message('second'), 'second')).toBe(true);
   mayWrite = false;
   expect(seen.session.submit(message('third'), 'third')).toBe(false);

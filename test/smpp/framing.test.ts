@@ -1,4 +1,4 @@
-// However a stream is cut into chunks, the same PDUs come out; and lengths no PDU has end the session.
+// However a stream is divided into chunks, the same PDUs are returned; and invalid lengths end the session.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CloseSession } from '../../platform/errors.ts';

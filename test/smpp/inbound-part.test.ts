@@ -1,4 +1,4 @@
-// A deliver_sm that is no receipt, read: every alphabet, every way parts are tied together, every carrier's own codings.
+// Reading a deliver_sm that is no receipt: every alphabet, every form of concatenation, every carrier's own codings.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { withHeader } from '../../model/text/concatenation.ts';
@@ -64,7 +64,7 @@ describe('a text', () => {
     expect(inboundBodyOf([part])).toEqual({ text: 'şifreniz ğ' });
   });
 
-  it('is a copy: the buffer it was read from may be used again', () => {
+  it('is a copy: the buffer it was read from may be reused', () => {
     const octets = Buffer.from('hello');
     const part = inboundPartOf(deliverSm({ octets, dataCoding: 3 }), rules);
     octets.fill(0);
@@ -95,7 +95,7 @@ describe('data_coding', () => {
     [0xf7, 'binary'],
   ] as const)('%i is %s', (dataCoding, alphabet) => expect(alphabetOf(dataCoding, rules)).toBe(alphabet));
 
-  it('that the carrier configured for itself goes first', () => {
+  it("that the carrier's configuration maps takes precedence", () => {
     const own = { ...rules, gsm7DataCoding: 4, ucs2DataCoding: 24, latin1DataCoding: 1 };
     expect(alphabetOf(4, own)).toBe('gsm7');
     expect(alphabetOf(24, own)).toBe('ucs2');
@@ -129,7 +129,7 @@ describe('an invalid concatenation is ignored', () => {
     expect(header(0x08, 4, 1, 7, 2, 2).tie).toEqual({ form: 'udh16', reference: 263, total: 2, part: 2 });
   });
 
-  test('whatever the octets are, nothing throws', () => {
+  test('no octets make it throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.nat(255), fc.boolean(), (octets, dataCoding, hasHeader) => {
         const pdu = deliverSm({ octets: Buffer.from(octets), dataCoding, esmClass: hasHeader ? 0x40 : 0 });

@@ -1,4 +1,4 @@
-// Short messages for tests and benches of what is on the wire, one good one in each direction, to be varied.
+// Short messages for tests and benches of the wire format, one good one in each direction, to be varied.
 import { encodeText } from '../../model/text/octets.ts';
 import { encodeShortMessage, shortMessageRoom } from '../../smpp/codec-hot.ts';
 import type { ShortMessage, ShortMessagePdu } from '../../smpp/pdu.ts';

@@ -47,7 +47,7 @@ describe("a carrier's form of a subscriber's number", () => {
     ['+8801712345678', home, '8801712345678'],
     ['1712345678', bare, '8801712345678'],
     ['008801712345678', home, '8801712345678'],
-    // The other side of a receipt, where a carrier exchanges the two.
+    // The other address of a receipt, where a carrier exchanges the two.
     ['HELIO', home, 'HELIO'],
     // Ten digits that begin like the calling code are still a national number.
     ['8801234567', bare, '8808801234567'],

@@ -1,4 +1,5 @@
-// query_sm between session and simulator: answered, refused, unanswered, cut off; and never at a message's cost.
+// query_sm between session and simulator: answered, refused, unanswered, interrupted; and never at the cost of a
+// message.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
@@ -58,7 +59,7 @@ test('is refused for an unknown message', async () => {
   expect(await until('the answer', () => answers[0])).toEqual({ ok: false, why: 'refused', status });
 });
 
-test('unanswered ends at the response timer, once, and the session lives', async () => {
+test('without an answer ends at the response timer, once, and the session continues', async () => {
   const clock = new ManualClock();
   const seen = await boundWitness(smsc.port, { responseTimerMs: 100, clock });
   smsc.setFault('no-query-resp');

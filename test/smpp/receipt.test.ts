@@ -1,4 +1,4 @@
-// Receipts as carriers write them, TLVs before text, and back.
+// Receipts in carriers' forms, TLVs before text, parsed and built.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../model/text/octets.ts';
@@ -101,7 +101,7 @@ describe('a receipt as text', () => {
     expect(read).toMatchObject({ carrierMessageId: '1', state: 'delivered', errorCode: '000' });
   });
 
-  test('takes dates for UTC, and leaves out what is no date', () => {
+  test('takes dates as UTC, and leaves out invalid ones', () => {
     const text = 'id:1 submit date:2611200519 done date:9999999999 stat:DELIVRD';
     const reading = parseReceipt(delivery(text));
     expect(reading.kind === 'receipt' && reading.receipt.submittedAt).toBe(Date.UTC(2026, 10, 20, 5, 19));
@@ -135,7 +135,7 @@ describe('a receipt as TLVs', () => {
     expect(read).toMatchObject({ carrierMessageId: '2', state: 'delivered', errorCode: '099' });
   });
 
-  test('that is cut short does no harm', () => {
+  test('that is truncated is ignored', () => {
     const cut = [tlvTag.receiptedMessageId, tlvTag.messageState, tlvTag.networkErrorCode].map((tag) => ({
       tag,
       value: Buffer.alloc(0),

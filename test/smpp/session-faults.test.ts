@@ -1,5 +1,5 @@
-// The client session against a simulator that breaks the protocol, cuts the connection or does not read: only that
-// session ends, and what it owes is given back once.
+// The client session against a simulator that violates the protocol, cuts the connection or does not read: only that
+// session ends, and its outstanding submits are returned once.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => closeAt(smsc));
 
-describe('a peer that breaks the protocol ends only its own session', () => {
+describe('a peer that violates the protocol ends only its own session', () => {
   const cases = [
     ['garbage', {}],
     ['bad-length', { arg: 0 }],
@@ -53,7 +53,7 @@ describe('a peer that breaks the protocol ends only its own session', () => {
     await until('the next answer', () => seen.responses.get('y')?.status === 0);
   });
 
-  test('a byte at a time is slow, and right', async () => {
+  test('a byte at a time is slow, and correct', async () => {
     const seen = await boundWitness(smsc.port);
     smsc.setFault('byte-at-a-time');
     for (let index = 0; index < 5; index += 1) seen.session.submit(message(`part ${index}`), String(index));
@@ -93,7 +93,7 @@ describe('a peer that does not read', () => {
       }
       return false;
     });
-    // What the kernels of both sides buffer is not ours to bound; what we hold is.
+    // Kernel buffers of both sides are not ours to bound; our own are.
     expect(submitted).toBeLessThan(200_000);
     expect(seen.session.submit(message(text), 'no')).toBe(false);
     const before = seen.windowOpened;
@@ -103,7 +103,7 @@ describe('a peer that does not read', () => {
     expect(limits.smpp.writeBytesSoft).toBeLessThan(limits.smpp.writeBytesHard);
   });
 
-  test('gets every submit once, also those written the moment there is room', async () => {
+  test('gets every submit once, also those written the moment there is capacity', async () => {
     const seen = await boundWitness(smsc.port, { windowPdusMax: 1_000_000, responseTimerMs: 60_000 });
     smsc.setFault('stall');
     let [next, most] = [0, Number.POSITIVE_INFINITY];

@@ -1,4 +1,4 @@
-// The client session against the simulator over TCP: window, timers, keepalive, binds, and what the peer delivers.
+// The client session against the simulator over TCP: window, timers, keepalive, binds, and the peer's deliveries.
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
@@ -111,7 +111,7 @@ describe('the response timer', () => {
     expect(seen.responses.size).toBe(0);
   });
 
-  test('recycles the bind after three timeouts in a row, not after two', async () => {
+  test('reopens the bind after three timeouts in a row, not after two', async () => {
     const clock = new ManualClock();
     const seen = await boundWitness(smsc.port, { windowPdusMax: 10, responseTimerMs: 60, clock });
     smsc.setFault('no-resp', { limit: 2 });
@@ -167,7 +167,7 @@ describe('a bind', () => {
     expect((await closed(unknown)).cause).toMatchObject({ kind: 'bind_refused', status: commandStatus.ESME_RINVSYSID });
   });
 
-  test('that is already there is refused with ESME_RALYBND', async () => {
+  test('with credentials in use is refused with ESME_RALYBND', async () => {
     smsc.setFault('already-bound', { limit: 1 });
     const seen = witness(smsc.port);
     expect((await closed(seen)).cause).toMatchObject({ status: commandStatus.ESME_RALYBND });
@@ -199,7 +199,7 @@ describe('a bind', () => {
 });
 
 describe('deliveries', () => {
-  test('are answered only by their owner', async () => {
+  test('are answered only by their handler', async () => {
     const seen = await boundWitness(smsc.port);
     seen.answerWith = undefined;
     seen.session.submit(message('x'), 'x');

@@ -1,4 +1,4 @@
-// The session table of SMPP 3.4 §2.3, the rows a mistake would hurt in.
+// The session state table of SMPP 3.4, 2.3: the rows where a mistake would do most harm.
 import { describe, expect, test } from 'vitest';
 import { become, mayReceive, type SessionState } from '../../smpp/state.ts';
 

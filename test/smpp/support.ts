@@ -1,4 +1,4 @@
-// What SMPP tests need: a client session that writes down everything it is told, and the end of both sides.
+// Helpers of SMPP tests: a client session that records all its events, and the end of both sides.
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { parseReceipt, type Receipt } from '../../smpp/receipt.ts';
@@ -25,7 +25,7 @@ export type Witness = {
   /** Called with each onWindowOpen. */
   onRoom: () => void;
   closes: { cause: CloseCause; outstanding: string[] }[];
-  /** What deliveries are answered with; undefined answers nothing. */
+  /** The status that answers deliveries; undefined answers nothing. */
   answerWith: number | undefined;
   /** Events in order, for tests of order. */
   story: string[];
@@ -111,7 +111,7 @@ export async function closeAt(smsc: Simulator): Promise<void> {
   await smsc.close();
 }
 
-/** A simulator that does not keep a test waiting. */
+/** A simulator with fast answers. */
 export const fast = {
   latency: parseLatency('fixed:5')!,
   accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],

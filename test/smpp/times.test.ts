@@ -1,4 +1,4 @@
-// Both forms of a time on the wire, against the arithmetic they stand for.
+// Both forms of a time on the wire (SMPP 3.4, 7.1.1), compared with plain arithmetic.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { absoluteTime, readTime, relativeTime } from '../../smpp/times.ts';

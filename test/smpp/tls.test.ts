@@ -1,4 +1,4 @@
-// TLS between session and simulator with a certificate authority of our own: verified unless somebody says no.
+// TLS between session and simulator with a certificate authority of our own: verified unless configured otherwise.
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
@@ -26,7 +26,7 @@ const start = async ({ mutual = false } = {}) => {
 };
 
 describe('a session over TLS', () => {
-  test('binds, submits and gets its receipt when the authority is the one it trusts', async () => {
+  test('binds, submits and gets its receipt when it trusts the authority', async () => {
     await start();
     const seen = await boundWitness(smsc.port, { tls: { caFile: files.path('ca.pem') } });
     seen.session.submit(message('hello'), 'x');
@@ -86,7 +86,7 @@ describe('a session over TLS', () => {
     });
   });
 
-  test('to a port that speaks plain SMPP fails, and the other way round', async () => {
+  test('to a port that speaks plain SMPP fails, and the reverse too', async () => {
     smsc = await startSimulator();
     const plain = await closed(witness(smsc.port, { tls: { verify: false }, connectTimerMs: 1_000 }));
     expect(plain.cause.kind).toBe('connect_failed');

@@ -1,4 +1,4 @@
-// New accounts by the account shard their records go to, for tests of who comes after whom.
+// New accounts by the account shard of their records, for tests of the order between accounts.
 import { type AccountId, newAccountId, shardOf } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 
 export type AlertRule = { readonly alert: string; readonly expr: string; readonly labels: Record<string, string> };
 
-/** One counter that a rule takes the rate or the increase of, with the labels it wants exactly so. */
+/** One counter whose rate or increase a rule uses, with the labels it selects. */
 export type CountedSeries = { readonly name: string; readonly labels: Readonly<Record<string, string>> };
 
 const page = join(import.meta.dirname, '../../docs/operations.md');
@@ -17,7 +17,7 @@ export function alertRules(): readonly AlertRule[] {
   return groups.flatMap((group) => group.rules);
 }
 
-/** The first piece of an expression that is not PromQL; null when all of it is. */
+/** The first part of an expression that is not PromQL; null when all of it is. */
 export function promqlError(expr: string): string | null {
   let found: string | null = null;
   parser.parse(expr).iterate({

@@ -1,5 +1,5 @@
-// The binds of one carrier in a process of its own, so that a test can read what they log. TEST_HURRY shortens the
-// waits of a minute and more by so much; what times a peer's answer stays as it is.
+// The binds of one carrier in a process of its own, so that a test can read their log. TEST_HURRY shortens the waits of
+// a minute and more by that factor; a peer's response timers stay unchanged.
 import { CarrierBinds } from '../../actors/carrier/binds/binds.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

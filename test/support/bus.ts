@@ -1,5 +1,5 @@
-// What tests of the bus share: a real server with its streams, what a stream holds, and a TCP proxy that can go
-// silent without closing, which is what a half-open connection is.
+// Shared by tests of the bus: a real server with its streams, the content of a stream, and a TCP proxy that can go
+// silent without closing, like a half-open connection.
 import net from 'node:net';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { type StreamPosition, nanosOf } from '../../cluster/bus/stream-position.ts';
@@ -22,7 +22,7 @@ export async function startBus(name = 'test'): Promise<TestBus> {
   };
 }
 
-/** The last record of a stream as a place that a reader may have come to. */
+/** The last record of a stream as a stream position. */
 export async function endOf(bus: Bus, stream: string): Promise<StreamPosition> {
   const { created, state } = await bus.manager.streams.info(stream);
   const last = await bus.manager.streams.getMessage(stream, { seq: state.last_seq });
@@ -36,7 +36,7 @@ export type StoredRecord = {
   readonly header: (name: string) => string;
 };
 
-/** Everything a stream (no work queue) holds under a filter, in stream order, without touching it. */
+/** Everything a stream (no work queue) holds under a filter, in stream order, without changing it. */
 export async function recordsOf(bus: Bus, stream: string, filter = '>'): Promise<StoredRecord[]> {
   const consumer = await bus.jetstream.consumers.get(stream, { filter_subjects: filter });
   const { num_pending: pending } = await consumer.info();
@@ -70,7 +70,7 @@ export async function waitingIn(bus: Bus, stream: string): Promise<StoredRecord[
 export type Proxy = {
   /** `nats://…` through the proxy. */
   readonly url: string;
-  /** Forwards nothing any more, on connections old and new, and closes nothing. */
+  /** Forwards nothing any more, on connections old and new, and closes none. */
   silence(): void;
   /** New connections are forwarded again; the silent ones stay silent. */
   heal(): void;

@@ -1,5 +1,5 @@
-// A carrier actor between its real neighbours: a real nats-server, messages put straight into the MT streams, and
-// the real simulator over TCP. The actor runs here, or in a child process that can be killed.
+// A carrier actor with real peers: a real nats-server, messages put straight into the MT streams, and the real
+// simulator over TCP. The actor runs here, or in a child process that can be killed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ export type CarrierHarness = TestBus & {
   host(carriers: readonly CarrierConfig[], options?: HostOptions): Promise<HostChild>;
   /** The analytics role as a process of its own, on a store of the harness; ended with it. */
   eventStore(): Promise<RunningRole>;
-  /** Resolves with the account when every sent message is terminal. */
+  /** Resolves with the invariant's account when every sent message is terminal. */
   settled(sent: readonly SentMessage[], limitMs?: number): Promise<Account>;
 };
 
@@ -112,9 +112,9 @@ export async function carrierHarnessOf(
 /** `latency` and `response` as on the simulator's command line. */
 export async function openCarrierHarness(
   options: Partial<Omit<SimulatorOptions, 'latency' | 'response'>> & { latency?: string; response?: string } = {},
-  /** A bus that is there already, and outlives the harness. */
+  /** A running bus, which outlives the harness. */
   given: TestBus | null = null,
-  /** False: what waits is not released; the test has releasers of its own. */
+  /** False: waiting records are not released; the test has releasers of its own. */
   releases = true,
 ): Promise<CarrierHarness> {
   const simulator = await startSimulator({
@@ -150,7 +150,7 @@ export async function openCarrierHarness(
         sent.push({ messageId: message.messageId, nonce });
         const subject = messageSubject(message.category, message.carrier, message.accountId);
         const record = encodeMessage(message, cipher);
-        // As a client would: what was not accepted is posted again under its id.
+        // Like a client: a refused message is posted again under its id.
         await until('accepted', async () => {
           const result = await publisher.publishOne(subject, record, `${message.messageId}.0`);
           return result.ok;
@@ -194,7 +194,7 @@ export async function openCarrierHarness(
           await bus.close();
         },
       };
-      // Before its start: what fails to start is drained too.
+      // Before its start: an actor that fails to start is drained too.
       running.add(one);
       await actor.start();
       return one;
@@ -214,7 +214,7 @@ export async function openCarrierHarness(
       const done = async () => {
         if (!base.bus.connected()) return false;
         last = await account(base.bus, simulator, sent).catch((error: unknown) => {
-          // The server was killed while it was asked.
+          // The server was killed during the query.
           ignoring(error, 'the account could not be taken this time');
           return null;
         });

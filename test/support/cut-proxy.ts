@@ -1,14 +1,14 @@
-// A TCP proxy between one process and NATS that goes deaf at a chosen moment: when the process has sent what
-// `when` looks for, either that and everything after it is swallowed, or the server's answers are.
+// A TCP proxy between one process and NATS that stops forwarding at a chosen moment: when the process has sent `when`,
+// either that and everything after it is dropped, or the server's answers are.
 import { type Socket, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { ignoring } from '../../platform/errors.ts';
 
 export type Cut = {
-  /** Found in what the process sends, for the n-th time. */
+  /** Searched in what the process sends, for the n-th occurrence. */
   readonly when: string;
   readonly times: number;
-  /** requests: it never arrives. answers: it arrives, but nobody is told. */
+  /** requests: it never arrives. answers: it arrives, but is not answered. */
   readonly what: 'requests' | 'answers';
 };
 

@@ -1,5 +1,5 @@
-// The keys of a test system's demo account. Beside carriers of the tests' own, which the product takes for real ones,
-// there is no live demo key: one is made as an operator would.
+// The keys of a test system's demo account. With the tests' own carriers, which the product takes for real ones, there
+// is no live demo key: one is created as an operator would.
 import { readFileSync } from 'node:fs';
 import { accountScopes } from '../../model/api-key.ts';
 import { assert } from '../../platform/assert.ts';

@@ -1,5 +1,5 @@
-// The way from the database to an entry point's memory on real PostgreSQL and NATS. Nobody brings changes from one to
-// the other until the test says so.
+// From the database to an entry point's memory on real PostgreSQL and NATS. No projector runs until the test starts
+// one.
 import type { Directory } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { type Projector, startProjector } from '../../control/projection/projector.ts';
@@ -12,11 +12,11 @@ export type DirectoryHarness = TestDatabase &
   TestBus & {
     /** What an entry point has in memory. */
     readonly directory: Directory;
-    /** From now on changes are brought to the entry points. */
+    /** Starts a projector. */
     project(): Projector;
-    /** Waits until every change was brought there. */
+    /** Waits until every change was projected. */
     outboxEmpty(): Promise<void>;
-    /** Ends all that project. */
+    /** Ends all projectors. */
     endProjectors(): Promise<void>;
   };
 

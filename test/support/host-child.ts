@@ -1,6 +1,6 @@
-// The actors process for tests of what survives a kill: a HostPool and nothing else, in a process of its own. It
-// ends with its parent. Through the inspector it runs an expression in one of its threads, so that a thread can
-// really throw and really run out of memory.
+// The actors process for tests of kills: a HostPool and nothing else, in a process of its own. It ends with its parent.
+// Through the inspector it runs an expression in one of its threads, so that a thread can really throw and really run
+// out of memory.
 import { Session } from 'node:inspector';
 import { HostPool, type HostPoolOptions } from '../../actors/runtime/host-pool.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -56,7 +56,7 @@ for (let isUp = false; !isUp; ) {
     await pool.start();
     isUp = true;
   } catch (error) {
-    // JetStream did not answer in time: the supervisor would start the role again.
+    // JetStream did not answer in time: the supervisor would restart the role.
     process.send?.({ failed: messageOf(error) });
     await pool.drain(0);
     threadSessions.length = 0;

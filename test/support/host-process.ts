@@ -1,11 +1,11 @@
-// A real process that hosts carriers as the actors role does: for tests and benches that kill it.
+// A real process that hosts carriers like the actors role: for tests and benches that kill it.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
 import type { SharedBus } from '../../actors/runtime/host-messages.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { until } from '../../platform/deadline.ts';
 
-/** Bodies in its records are sealed with it. */
+/** The key that encrypts the bodies in its records. */
 export const bodyKey = Buffer.alloc(32, 7);
 
 export type HostChild = {
@@ -13,7 +13,7 @@ export type HostChild = {
   kill9(): Promise<void>;
   /** Runs an expression in the nth host thread that was started: for real crashes of real threads. */
   inThread(nth: number, expression: string): void;
-  /** Nothing runs in the thread meanwhile, as in a long collection of garbage. */
+  /** Blocks the thread, like a long garbage collection. */
   stallThread(nth: number, ms: number): void;
   restarts(): Promise<number>;
   drain(deadlineMs: number): Promise<number | null>;
@@ -24,7 +24,7 @@ export type HostChild = {
 export type HostOptions = {
   readonly threads?: number;
   readonly flightDumps?: DumpSettings | null;
-  /** Who it is among nodes that share carriers; null: there are no others. */
+  /** Its name among nodes that share carriers; null on a single node. */
   readonly shared?: SharedBus | null;
   readonly threadMemoryMb?: number;
   /** Its log from this level on is kept for `lines`; without it, it goes where ours goes. */
@@ -33,7 +33,7 @@ export type HostOptions = {
 
 export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
 
-/** Resolves when the carriers take work. */
+/** Resolves when the carriers accept work. */
 export async function startHostChild(
   natsUrl: string,
   carriers: readonly CarrierConfig[],
@@ -108,7 +108,7 @@ export function linesIn(text: string): LogLine[] {
     .map((line) => JSON.parse(line) as LogLine);
 }
 
-/** A node of this name, in its first life. */
+/** A node of this name, in its first incarnation. */
 export function nodeNamed(name: string, replicas = 1): SharedBus {
   return { node: name, place: name, process: name, replicas };
 }

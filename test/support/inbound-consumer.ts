@@ -1,5 +1,5 @@
-// An inbound consumer for subscribers' messages beside a carrier harness: its own connection, a directory with the
-// accounts the test names, and a country with keywords. And what it told, read back from EVENTS.
+// An inbound consumer for a carrier harness: its own connection, a directory with the accounts the test names, and a
+// country with keywords. And what it published, read back from EVENTS.
 import { type OpenInboundConsumer, openInboundConsumer } from '../../actors/inbound/open-inbound-consumer.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
@@ -77,7 +77,7 @@ export type PublishedInbound = Pick<
   'messageId' | 'accountId' | 'sender' | 'recipient' | 'segments' | 'error' | 'carrier'
 > & { readonly text: string | null; readonly keyword: string | null; readonly parts: number };
 
-/** What was told as received, each event once, in stream order. */
+/** What was published as received, each event once, in stream order. */
 export async function receivedIn(harness: CarrierHarness): Promise<PublishedInbound[]> {
   const cipher = bodyCipher(bodyKey);
   const byId = new Map<string, PublishedInbound>();

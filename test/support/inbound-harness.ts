@@ -1,5 +1,5 @@
-// A carrier harness whose subscribers write: what they say at one end, what the carrier saw answered and what was told at
-// the other. The inbound consumer that tells it runs here, or in an actors process that can be killed.
+// A carrier harness with subscribers that write: their messages at one end, the carrier's answers and the published
+// events at the other. The inbound consumer runs here, or in an actors process that can be killed.
 import type { AccountId } from '../../model/ids.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -17,13 +17,13 @@ export const subscriber = '+8801712345678';
 export const patient = { limitMs: 20_000, everyMs: 50 };
 
 export type SubscribersHarness = CarrierHarness & {
-  /** To 16000, from `subscriber`, unless told otherwise. */
+  /** To 16000, from `subscriber`, by default. */
   say(text: string, more?: Partial<Inbound>): void;
-  /** Waits until the carrier saw so many deliver_sm answered. */
+  /** Waits until so many deliver_sm of the carrier were answered. */
   answered(count: number): Promise<void>;
-  /** Waits until so many messages are told, and gives all that are. */
+  /** Waits until so many messages are published, and returns all. */
   published(count: number): Promise<readonly PublishedInbound[]>;
-  /** How much of INBOUND is not done with; -1 while the server cannot be asked. */
+  /** How many records of INBOUND are not acked; -1 while the server does not answer. */
   waiting(): Promise<number>;
   nothingWaits(): Promise<void>;
 };
@@ -34,7 +34,7 @@ export type InboundHarness = SubscribersHarness & {
   suppressed(accountId?: AccountId, sender?: string): boolean;
 };
 
-/** Nobody tells what comes: the inbound consumer is in the actors process that the test starts. */
+/** Without a consumer of its own: it is in the actors process that the test starts. */
 export async function openSubscribersHarness(
   options: Parameters<typeof openCarrierHarness>[0] = {},
 ): Promise<SubscribersHarness> {

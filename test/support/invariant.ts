@@ -1,4 +1,4 @@
-// The invariant every fault is measured by: accepted = terminal + in flight, and at the SMSC peer no nonce twice
+// The invariant that every fault is measured by: accepted = terminal + in flight, and at the SMSC peer no nonce twice
 // unless the test allows it. States come from EVENTS by the one fold, copies from the simulator's own count.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { decodeEvents } from '../../model/records/event-record.ts';
@@ -24,7 +24,7 @@ export async function statesOf(bus: Bus): Promise<Map<string, MessageState>> {
   return states;
 }
 
-/** What the SMSC peer never had, and nobody knows as unknown: a loss that is told nowhere. */
+/** Messages that the SMSC peer never had and that are not reported as unknown: silent losses. */
 export async function silentlyLost(
   bus: Bus,
   sent: readonly SentMessage[],

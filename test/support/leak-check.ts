@@ -1,12 +1,11 @@
-// After the last test of every file nothing that it opened may be open: neither sockets nor child processes nor threads
-// nor repeated timers. A consumer of a stream is a subscription of a connection and a timer that watches its heartbeats:
-// whoever leaves one open leaves those. One-shot timers are not looked at: each ends by itself, and the deadline of a
-// request that nobody waits for any more cannot be told from a leak.
+// After the last test of every file nothing that it opened may be open: sockets, child processes, threads or repeated
+// timers. A consumer of a stream left open shows as its connection and its heartbeat timer. One-shot timers are not
+// checked: each ends by itself, and the deadline of an abandoned request cannot be distinguished from a leak.
 import { afterAll, expect } from 'vitest';
 import { DeadlineExceeded, until } from '../../platform/deadline.ts';
 import { watchOpenResources } from './open-resources.ts';
 
-/** What was asked to end may take so long on a busy machine; what was not does not end at all. */
+/** What is ending may take this long on a busy machine; a leak does not end at all. */
 const endsWithinMs = 10_000;
 
 const resources = watchOpenResources();

@@ -1,5 +1,5 @@
-// A clock that a test moves by hand: timers fire in order of their time while it is moved. Wall time and
-// monotonic time can be moved apart, which is what a clock step is.
+// A clock that a test moves by hand: timers fire in order of their time while it is moved. Wall time and monotonic time
+// can be moved separately, which simulates a clock step.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 
 type Timer = { atMs: number; readonly run: () => void; readonly everyMs: number };
@@ -37,7 +37,7 @@ export class ManualClock implements Clock {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }
 
-  /** Moves both clocks on, firing what becomes due on the way. */
+  /** Advances both clocks, firing what becomes due. */
   advance(byMs: number): void {
     const endMs = this.#monotonicMs + byMs;
     for (;;) {
@@ -52,7 +52,7 @@ export class ManualClock implements Clock {
     this.#monotonicMs = endMs;
   }
 
-  /** Both clocks go on in one step, as a blocked event loop sees it: repeated timers fire once. */
+  /** Advances both clocks in one step, as after a blocked event loop: repeated timers fire once. */
   stall(byMs: number): void {
     this.#monotonicMs += byMs;
     for (const timer of [...this.#timers]) {

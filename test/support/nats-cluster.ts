@@ -1,5 +1,5 @@
-// Three real nats-servers that are one cluster, on loopback: what many nodes share in production. Each can be killed
-// and started again on its own store.
+// A cluster of three real nats-servers on loopback, like many nodes share in production. Each can be killed and
+// restarted on its own store.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -10,7 +10,7 @@ export type TestNats = RestartableServer;
 
 export async function startNats(): Promise<TestNats> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-nats-'));
-  // Room for every stream's bound several times over: tests delete and make them again, at once from many sides.
+  // Room for every stream's bound several times over: tests delete and create them again, many at once.
   const options = { dataDir, port: await freePort(), password: 'test-only', graceMs: 0, storeMbMax: 100_000 };
   return startRestartable(dataDir, 10_000, () => startNatsServer(options));
 }

@@ -1,4 +1,4 @@
-// Each kind of resource is seen while it is open and no longer: what the check after every test file relies on.
+// Each kind of resource is reported while it is open and no longer: the check after every test file relies on this.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -50,7 +50,7 @@ test('a thread, until it has ended', async () => {
   await closed();
 });
 
-test('a repeated timer, with who set it, until it is cancelled', () => {
+test('a repeated timer, with its caller, until it is cancelled', () => {
   const cancel = systemClock.every(60_000, () => {});
   expect(resources.now()).toHaveLength(1);
   expect(resources.now()[0]).toMatch(/^a timer of every 60000 ms set at .*open-resources\.test\.ts/);

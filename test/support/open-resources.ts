@@ -14,7 +14,7 @@ export type OpenResources = {
   endIdleConnections(): Promise<void>;
 };
 
-/** Counts from now on: what is open already is not this file's. */
+/** Counts from now on: what is open already belongs to another file. */
 export function watchOpenResources(): OpenResources {
   const before = new Set(ownSockets());
   const threads = watchThreads();
@@ -45,7 +45,7 @@ function ownSockets(): string[] {
 
 const tcpState = { established: '01', closeWait: '08', listen: '0A' };
 
-/** Those of these sockets that are TCP. One that both sides close is left out: the kernel ends it. */
+/** Those of these sockets that are TCP. One that both sides have closed is left out: the kernel ends it. */
 function tcpSockets(inodes: readonly string[]): string[] {
   if (inodes.length === 0) return [];
   const own = new Set(inodes);
@@ -61,7 +61,7 @@ function tcpSockets(inodes: readonly string[]): string[] {
   );
 }
 
-/** The kernel writes the octets of an IPv4 address backwards; of IPv6 the port says enough. */
+/** The kernel prints the octets of an IPv4 address in reverse; for IPv6 the port is enough. */
 function addressOf(text: string): string {
   const [address = '', port = ''] = text.split(':');
   const octets =
@@ -92,7 +92,7 @@ function watchThreads(): () => string[] {
   return () => [...running.values()];
 }
 
-/** Timers made with setInterval, also by libraries; one that holds up no end of the process is left out. */
+/** Timers made with setInterval, also by libraries; unreferenced ones are left out. */
 function watchRepeatedTimers(): () => string[] {
   const running = new Map<NodeJS.Timeout, string>();
   const [set, clear] = [globalThis.setInterval, globalThis.clearInterval];
@@ -112,7 +112,7 @@ function watchRepeatedTimers(): () => string[] {
   return () => [...running].flatMap(([timer, what]) => (isRunning(timer) ? [what] : []));
 }
 
-/** The lines of the stack that say who it was: the first two that are not Node's, the clock's or this file's. */
+/** The caller in the stack: the first two lines that are not Node's, the clock's or this file's. */
 function callerOf({ stack = '' }: Error): string {
   const frames = stack
     .split('\n')

@@ -21,7 +21,7 @@ export type DatabaseOfTest = { readonly url: string; readonly ownerUrl: string; 
 
 export async function startPostgres(): Promise<TestPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-postgres-'));
-  // Run by root, the server belongs to another user, who must be able to come in.
+  // Run by root, the server belongs to another user, who must be able to enter.
   chmodSync(dataDir, 0o755);
   const passwords = { superuser: 'test-only', owner: 'test-owner', application: 'test-app' };
   const options = { dataDir, port: await freePort(), passwords, graceMs: 0 };

@@ -1,4 +1,4 @@
-// What a data folder has in the process table: for tests of "nothing is left behind", and of servers that die.
+// The processes of a data folder: for tests of "nothing is left behind", and of servers that die.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
@@ -54,8 +54,8 @@ export async function serverProcess(dataDir: string, name: 'nats-server' | 'post
 }
 
 /**
- * Stops a process, then its children (PostgreSQL's backends are those of its first process): one that stands still
- * starts no other meanwhile, and reaps none. Gives them in the order in which they may go on.
+ * Stops a process, then its children (PostgreSQL's backends are those of its first process): while stopped it starts no
+ * other, and reaps none. Returns them in the order to resume them.
  */
 export async function stopWithChildren(pid: number): Promise<number[]> {
   process.kill(pid, 'SIGSTOP');

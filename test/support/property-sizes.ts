@@ -1,5 +1,5 @@
-// By itself fast-check makes texts and lists of ten at the most, whatever `maxLength` says: long messages would never be
-// tried. Where a test names a length, that length is meant.
+// By default fast-check makes texts and lists of ten at the most, whatever `maxLength` says: long messages would never
+// be tried. With this, a given length is used.
 import fc from 'fast-check';
 
 fc.configureGlobal({ ...fc.readConfigureGlobal(), defaultSizeToMaxWhenMaxSpecified: true });

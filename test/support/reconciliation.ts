@@ -1,5 +1,5 @@
-// The reconciliation after a run: every promised message against what the SMSC peers took, what the API tells and what
-// ClickHouse holds. It finds; what a fault may excuse is for the test to say.
+// The reconciliation after a run: every accepted message against what the SMSC peers received, what the API reports and
+// what ClickHouse contains. The test decides which deviations a fault may excuse.
 import { type MessageStatus, isTerminal } from '../../model/status.ts';
 import { DeadlineExceeded, until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -9,7 +9,7 @@ import type { SmsClient, SmsView } from './sms-client.ts';
 import type { Promised } from './traffic.ts';
 
 /**
- * A receipt for a submit nobody remembers is parked for 5 s and then for 30 s; by then the record has come back
+ * A receipt for a submit that is not in memory is parked for 5 s and then for 30 s; by then the record was redelivered
  * (ack_wait 10 s), is `unknown`, and the receipt settles it.
  */
 export const lateSettlementMs = 50_000;
@@ -20,23 +20,23 @@ const namesMax = 5;
 export type Reconciliation = {
   /** How many messages are in which status, by the API. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Promised and not in the API's list. */
+  /** Accepted and not in the API's list. */
   readonly missing: readonly string[];
-  /** Messages of the API's list with a promised reference and another id: a second message for one key. */
+  /** Messages of the API's list with an accepted message's reference and another id: a second message for one key. */
   readonly foreigners: readonly string[];
   /** No terminal status yet. */
   readonly open: readonly string[];
   /** More than one terminal status, `unknown` not counted. */
   readonly endedTwice: readonly string[];
-  /** Never taken by its carrier, and neither `unknown` nor `rejected`. */
+  /** Never accepted by its carrier, and neither `unknown` nor `rejected`. */
   readonly lost: readonly string[];
   /** More than once at its carrier. */
   readonly submittedTwice: readonly string[];
-  /** Still `unknown` although the carrier took all of it. */
+  /** Still `unknown` although the carrier accepted all of it. */
   readonly unsettled: readonly string[];
 };
 
-/** What a run comes to when nothing is wrong. */
+/** The expected result of a run. */
 export const assertClean = {
   missing: [],
   foreigners: [],
@@ -79,7 +79,7 @@ export function reconcile(
   return { statuses, ...found };
 }
 
-/** Waits until every promised message has a terminal status and, where the carrier took it, not `unknown`. */
+/** Waits until every accepted message has a terminal status and, where the carrier accepted it, not `unknown`. */
 export async function settledReconciliation(
   { client, smscPeers }: { readonly client: SmsClient; readonly smscPeers: SmscPeers },
   promised: readonly Promised[],

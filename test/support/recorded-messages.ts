@@ -1,5 +1,5 @@
-// What ClickHouse holds after a run. The system must be stopped: chDB's directory has one owner at a time. Events are
-// folded here with the product's own fold, but counted by plain SQL.
+// The content of ClickHouse after a run. The system must be stopped: chDB's directory has one owner at a time. Events
+// are folded here with the product's own fold, but counted by plain SQL.
 import { openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
@@ -10,7 +10,7 @@ export type RecordedMessages = {
   readonly rows: Readonly<Partial<Record<EventKind, number>>>;
   /** Rows that are there more than once: must be 0. */
   readonly repeatedRows: number;
-  /** The sum of the hourly counts the database keeps by itself: must be the number of rows. */
+  /** The sum of the hourly counts of the materialised view: must be the number of rows. */
   readonly countedHourly: number;
   readonly rowsTotal: number;
   /** By message id. */

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import type { EmbeddedServer } from '../../cluster/embedded/embedded-server.ts';
 
 export type RestartableServer = {
-  /** With user and password in it. */
+  /** Includes user and password. */
   readonly url: string;
   readonly dataDir: string;
   /** Ends the server and removes its folder. */

@@ -1,4 +1,4 @@
-// A role of the product as a process of its own, before a bus that is there already.
+// A role of the product as a process of its own, on a running bus.
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { defaultShares } from '../../platform/limits-shares.ts';
 import { bodyKey } from './host-process.ts';
 import { sendSettings } from './send-settings.ts';
 
-/** Resolves when it is ready, with what kills it. */
+/** Resolves when it is ready, with the function that kills it. */
 export async function startRolesOf(
   role: string,
   natsUrl: string,

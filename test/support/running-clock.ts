@@ -1,8 +1,8 @@
-// The system's clock for a bound that is promised, less the stalls of the machine: what did not run at all breaks no
-// promise. It learns of a stall because whoever waits by it (until) asks it all the time.
+// The system's clock for a promised bound, less the stalls of the machine. It detects a stall because its user (until)
+// reads it all the time.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 
-/** So much of a time in which nobody asked counts: more than any turn of our own loop takes. */
+/** A longer gap between reads is a stall: more than any turn of our own loop takes. */
 const unaskedMsMax = 200;
 
 /** For `until`: within so much time of a machine that runs. */

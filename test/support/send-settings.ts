@@ -1,4 +1,4 @@
-// What a supervisor does first for a role it has started: its settings go over the channel, never into its environment.
+// What a supervisor does first for a started role: it sends the settings over the channel, never in the environment.
 import type { ChildProcess } from 'node:child_process';
 import type { ToChild } from '../../cluster/supervisor/messages.ts';
 

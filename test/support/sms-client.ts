@@ -1,5 +1,5 @@
-// A good client of POST /v1/sms: keep-alive connections, a bound on every try, and the same Idempotency-Key until
-// it has its 202. What it counts as refused for now is what docs/errors.md tells to try again, and nothing else.
+// A good client of POST /v1/sms: keep-alive connections, a bound on every try, and the same Idempotency-Key until it
+// has its 202. It retries only what docs/errors.md says to retry.
 import { Agent, request } from 'node:http';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -47,7 +47,7 @@ const sendMsMax = 60_000;
 const againAfterMs = 100;
 const readTriesMax = 50;
 const socketsMax = 256;
-/** The ingress closes a connection that is idle for ten seconds: one that may be closed right now is not used again. */
+/** The ingress closes a connection that is idle for ten seconds: one that may be about to close is not reused. */
 const idleMsMax = 5_000;
 
 export class SmsClient {
@@ -66,7 +66,7 @@ export class SmsClient {
     return this.call('POST', '/v1/sms', { from: senderOfDemo, ...body }, headers);
   }
 
-  /** Tries with one key until the 202. Rejects on a refusal that a repeat cannot help. */
+  /** Tries with one key until the 202. Rejects on a refusal that a retry cannot change. */
   async send(body: SmsBody, idempotencyKey: string): Promise<Accepted> {
     const endAtMs = systemClock.monotonicMs() + sendMsMax;
     let refusals = 0;
@@ -91,9 +91,7 @@ export class SmsClient {
     return (await this.#read(`/v1/sms/${id}`)) as unknown as SmsView;
   }
 
-  /**
-   * As soon as none of them waits any more: in which order those that were posted at once stand in a lane, nobody says.
-   */
+  /** When none of them waits any more: the order in a lane of messages posted at once is not defined. */
   whenNoneWaits(ids: readonly string[], limitMs: number): Promise<SmsView[]> {
     const none = async () => {
       const views = await Promise.all(ids.map((id) => this.get(id)));
@@ -156,7 +154,7 @@ export class SmsClient {
     });
   }
 
-  /** The event store may be away for a moment, or the account may have asked as much as it may at once. */
+  /** The event store may be down for a moment, or the account at its share of queries. */
   async #read(path: string): Promise<Record<string, unknown>> {
     for (let tries = 1; ; tries += 1) {
       const reply = await this.call('GET', path);

@@ -1,5 +1,5 @@
-// Three carriers for tests of the whole system, each a simulator in this process: they differ in the form of their
-// receipts and in how they spell message ids, as real ones do. Also the configuration that binds to them.
+// Three carriers for tests of the whole system, each a simulator in this process: their receipts and message ids have
+// different forms, as in reality. Also the configuration that binds to them.
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
@@ -21,9 +21,9 @@ export type SmscPeers = {
   readonly configuration: string;
   /** How often the message with this nonce came, over all carriers. */
   countOf(nonce: string): number;
-  /** Whether the carrier took a message to this number with all its parts. */
+  /** Whether the carrier received a message to this number with all its segments. */
   hasWhole(carrier: CarrierName, to: string): boolean;
-  /** Submits the carriers took, parts counted singly. */
+  /** Submits the carriers accepted, by segment. */
   taken(): number;
   close(): Promise<void>;
 };

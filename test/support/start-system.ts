@@ -1,5 +1,5 @@
-// Runs the real supervisor with the stand-in roles, as a process of its own: the argument is nothing, everything
-// comes from the environment as for `heliograph start`.
+// Runs the real supervisor with the substitute roles, as a process of its own: without arguments, everything comes from
+// the environment as for `heliograph start`.
 import { join } from 'node:path';
 import { start } from '../../cluster/main.ts';
 

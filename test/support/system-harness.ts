@@ -1,5 +1,5 @@
-// The whole system between a client with the demo account's live key and three carriers: what most tests of the whole
-// stand on. The carriers and the clients live in this process, so they outlast every end of the system.
+// The whole system between a client with the demo account's live key and three carriers, for most tests of the whole
+// system. The carriers and the clients live in this process, so they outlive every end of the system.
 import { type SmscPeerOptions, type SmscPeers, startSmscPeers } from './smsc-peers.ts';
 import { SmsClient } from './sms-client.ts';
 import { endSystems } from './system.ts';
@@ -13,7 +13,7 @@ export type SystemHarness = {
   /** Its heliograph.yaml. */
   readonly configuration: string;
   clientOf(key: string): SmsClient;
-  /** Starts the system, which has ended, on what it left. */
+  /** Restarts the system after its end, on the same folder. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 };

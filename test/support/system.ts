@@ -1,5 +1,5 @@
-// The real supervisor as a process of its own on a folder of its own, with the stand-in roles of test/support/roles
-// unless told otherwise. Tests talk to it as an operator would: signals, the admin port, standard output.
+// The real supervisor as a process of its own on a folder of its own, by default with the substitute roles of
+// test/support/roles. Tests use it as an operator would: signals, the admin port, standard output.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ export type TestSystem = {
   readonly env: Record<string, string | undefined>;
   stdout(): string;
   stderr(): string;
-  /** Lines the stand-in roles wrote, such as `drain ingress`. */
+  /** Lines that the substitute roles wrote, such as `drain ingress`. */
   journal(): string[];
   readiness(): Promise<{ code: number; status: string; children: ChildStatus[] } | null>;
   ready(): Promise<void>;
@@ -26,10 +26,10 @@ export type TestSystem = {
 
 export type SystemTestOptions = {
   env?: Record<string, string | undefined>;
-  /** What the stand-in roles do, by child name: see roles/plain.ts. */
+  /** The behaviours of the substitute roles, by child name: see roles/plain.ts. */
   behaviours?: Record<string, string>;
   dataDir?: string;
-  /** The roles of the product instead of the stand-ins. */
+  /** The product's roles instead of the substitutes. */
   realRoles?: boolean;
 };
 
@@ -102,7 +102,7 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
   return system;
 }
 
-/** For afterEach and afterAll: what still runs is ended at once, and the folders go. */
+/** For afterEach and afterAll: what still runs is ended at once, and the folders are removed. */
 export async function endSystems(): Promise<void> {
   for (const system of started.splice(0)) {
     if (system.process.exitCode === null && system.process.signalCode === null) {

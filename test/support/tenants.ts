@@ -1,4 +1,4 @@
-// Tenants as the database makes them, for tests that need one and ask nothing about its making: a refusal throws.
+// Tenants as in the database, for tests that only need one: a refusal throws.
 import { createAccount } from '../../control/store/accounts.ts';
 import { type NewKey, createKey } from '../../control/store/api-keys.ts';
 import type { SenderStatus } from '../../control/store/schema.ts';
@@ -12,7 +12,7 @@ export async function newAccount(store: Store, name = 'Test'): Promise<AccountId
   return made.account.id;
 }
 
-/** A live key that may send, unless told otherwise. */
+/** A live key that may send, by default. */
 export async function newKey(
   store: Store,
   accountId: AccountId,

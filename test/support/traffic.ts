@@ -1,6 +1,6 @@
-// Traffic for tests of the whole: open loop at a rate, every message with a nonce in its text, a recipient of its own
-// and an idempotency key, sent by a client that repeats until its 202. What it gives back is what the product
-// has promised: the messages that must be found at the SMSC peers.
+// Traffic for tests of the whole system: open loop at a rate, every message with a nonce in its text, a recipient of
+// its own and an idempotency key, sent by a client that retries until its 202. It returns the accepted messages, which
+// must be found at the SMSC peers.
 import { systemClock } from '../../platform/clock.ts';
 import { type Random, seededRandom } from '../../platform/random.ts';
 import { type CarrierName, carrierNames, prefixOf } from './smsc-peers.ts';

@@ -1,5 +1,5 @@
-// The whole product as its own process tree, just as `npm start` runs it, on a folder and ports of its own: what
-// tests of the whole and benches start. It knows the demo account's keys, its children's processes and its metrics.
+// The whole product as its own process tree, as `npm start` runs it, on a folder and ports of its own, for tests of the
+// whole system and benches. It knows the demo account's keys, its children's processes and its metrics.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,9 +20,9 @@ export type WholeSystem = TestSystem & {
   readonly readyAfterMs: number;
   /** The process of a child. */
   pidOf(child: string): Promise<number>;
-  /** Kills a child's process and waits until another one is ready in its place. */
+  /** Kills a child's process and waits until its replacement is ready. */
   kill9(child: string): Promise<void>;
-  /** Asks a child's process to end, as a rolling restart does, and waits until another one is ready in its place. */
+  /** Asks a child's process to end, as a rolling restart does, and waits until its replacement is ready. */
   restart(child: string): Promise<void>;
   /** The sum of a metric over all its labels. */
   metric(name: string): Promise<number>;
@@ -37,7 +37,7 @@ export type WholeSystem = TestSystem & {
 const cliFile = join(import.meta.dirname, '../../cli/main.ts');
 const readyWithinMs = 60_000;
 
-/** `configuration` is the text of heliograph.yaml; with `before` it starts on what that one left, at its port. */
+/** `configuration` is the text of heliograph.yaml; with `before` it starts on that system's folder, at its port. */
 export async function startWholeSystem(configuration: string, before?: WholeSystem): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
@@ -85,7 +85,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     readyAfterMs,
     pidOf,
     kill9: (name: string) => replace(name, 'SIGKILL'),
-    // To PostgreSQL SIGTERM says: when every client is gone.
+    // For PostgreSQL SIGTERM means: when every client is gone.
     restart: (name: string) => replace(name, name === 'postgres' ? 'SIGINT' : 'SIGTERM'),
     metric,
     async recorded() {
@@ -104,7 +104,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
     async stop() {
       system.process.kill('SIGTERM');
       const code = await system.exit(60_000);
-      // A role that wrote what its user of NATS may not: see cluster/embedded/nats-permissions.ts.
+      // A role that published what its NATS user may not: see cluster/embedded/nats-permissions.ts.
       const forbidden = /[^\n]*permissions violation[^\n]*/i.exec(system.stderr())?.[0];
       assert(forbidden === undefined, `a role did what its user may not: ${forbidden}`);
       return code;

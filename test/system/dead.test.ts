@@ -1,5 +1,5 @@
-// DEAD in the running system, from the command line: an unreadable record is looked at and put back, what is readable
-// by now goes out once however often it is put back, and nothing shows a text or a whole number.
+// DEAD in the running system, from the command line: an unreadable record is shown and replayed, one that is readable
+// by now is sent once however often it is replayed, and nothing shows a text or a whole number.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -56,7 +56,7 @@ const ownMessage = (text: string) =>
   });
 const subjectOf = (accountId: string) => messageSubject('transactional', 'alpha', accountId);
 
-it('an unreadable record is listed and shown masked; put back it comes back, and it is dropped', patience, async () => {
+it('an unreadable record is listed and shown masked; replayed it returns, and it is dropped', patience, async () => {
   const message = ownMessage('a secret');
   const subject = subjectOf(message.accountId);
   const otherKey = bodyCipher(Buffer.alloc(32, 9));
@@ -84,7 +84,7 @@ it('an unreadable record is listed and shown masked; put back it comes back, and
   expect(audit).toMatchObject([{ action: 'dead_record.dropped', detail: { stream: 'MT_TXN', subject } }]);
 });
 
-it('a record that is readable by now goes out once, however often it is put back', patience, async () => {
+it('a record that is readable by now is sent once, however often it is replayed', patience, async () => {
   const key = Buffer.from(readFileSync(join(harness.system.dataDir, 'secrets', 'body-key'), 'utf8').trim(), 'base64');
   const message = ownMessage('mended');
   const data = encodeMessage(message, bodyCipher(key));
@@ -94,7 +94,7 @@ it('a record that is readable by now goes out once, however often it is put back
     });
   const sent = () => harness.smscPeers.carriers.alpha.messages({ destination: '8801712345678' }).length;
 
-  // Nobody knows it at first: it came in by no entry point.
+  // It is unknown at first: it came in by no entry point.
   const status = async () => (await harness.client.call('GET', `/v1/sms/${message.messageId}`)).json['status'];
 
   await deadLetter(1_000_001);
@@ -123,7 +123,7 @@ it('a record that is readable by now goes out once, however often it is put back
   expect(sent()).toBe(1);
 });
 
-it('what nobody can read is shown by its first octets and stays where it is', patience, async () => {
+it('an undecodable record is shown by its first octets and stays where it is', patience, async () => {
   await bus.jetstream.publish(subjectOf(harness.system.keys.accountId), Buffer.from('no record of ours'));
   const found = await until(
     'it is listed',

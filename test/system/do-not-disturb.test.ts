@@ -1,4 +1,4 @@
-// The registry in the running system: the operator's command, and how soon every entry point and every carrier follows
+// The registry in the running system: the operator's command, and how soon every entry point and every carrier applies
 // it.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const listed = '+8801712340009';
 const spared = '+8801712340010';
 
 beforeAll(async () => {
-  // The slow carrier keeps a queue, for what is refused behind the ingress. The hours are left out: tests run at night.
+  // The slow carrier keeps a queue, for what is refused after the ingress. Quiet hours are off: tests run at night.
   system = await startWholeSystem(`country:
   pack: bd
   carriers: { grameenphone: quick, robi: slow, banglalink: quick, teletalk: null }
@@ -41,14 +41,14 @@ const codeOf = async (to: string, category: string) => {
   const reply = await client.post({ to, message: 'Ten percent off', category });
   return reply.status === 202 ? 'accepted' : String(reply.json['code']);
 };
-/** Both threads of the ingress: each connection goes to one of them, so ask over many. */
+/** Both threads of the ingress: each connection goes to one of them, so many are made. */
 const everywhere = async (to: string, category: string, wanted: string) => {
   const codes = await Promise.all(Array.from({ length: 16 }, () => codeOf(to, category)));
   return codes.every((code) => code === wanted);
 };
 
 describe('heliograph dnd import', () => {
-  it('is in effect at every entry point within two seconds, and leaves what it is not asked for alone', async () => {
+  it('is in effect at every entry point within two seconds, and does not affect other categories', async () => {
     expect(await codeOf(listed, 'promotional')).toBe('accepted');
     const { version, numbers } = await importRows('registry.csv', [listed.slice(1), '01912340000,all']);
     expect(numbers).toBe(2);
@@ -63,20 +63,20 @@ describe('heliograph dnd import', () => {
     expect(await codeOf(spared, 'promotional')).toBe('accepted');
   }, 30_000);
 
-  it('a delta lets a number go again', async () => {
+  it('a delta removes a number again', async () => {
     await importRows('delta.csv', [`-,${listed.slice(1)}`, `+,${spared.slice(1)}`], '--delta');
     await until('the entry points let it pass', () => everywhere(listed, 'promotional', 'accepted'));
     expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
   }, 30_000);
 
-  it('a test key reaches nobody, so nobody is disturbed', async () => {
+  it('a test key is not checked, because it reaches nobody', async () => {
     const sandbox = new SmsClient(system.httpPort, system.keys.testKey);
     const reply = await sandbox.post({ to: spared, message: 'Ten percent off', category: 'promotional' });
     sandbox.close();
     expect(reply.status).toBe(202);
   });
 
-  it('stops what waits in a queue already: blocked at the late gate, with the version', async () => {
+  it('stops messages that are queued already: blocked at the late gate, with the version', async () => {
     const waiting = '+8801812340011';
     const replies = await Promise.all(
       Array.from({ length: 12 }, () =>
@@ -88,7 +88,7 @@ describe('heliograph dnd import', () => {
     const ids = replies.map((reply) => String(reply.json['id']));
     const views = await client.whenNoneWaits(ids, 20_000);
     const blocked = views.filter((view) => view.status === 'blocked');
-    // One per second goes out: the import took two or three, and the rest was still waiting.
+    // One per second is sent: the import took two or three, and the rest was still waiting.
     expect(blocked.length).toBeGreaterThan(4);
     for (const view of blocked) expect(view.error).toBe(`recipient_do_not_disturb:${version}`);
   }, 40_000);
@@ -101,7 +101,7 @@ describe('heliograph dnd import', () => {
     expect(await codeOf(spared, 'promotional')).toBe('recipient_do_not_disturb');
   }, 40_000);
 
-  it('a ported number goes by the carrier it went to', async () => {
+  it('a ported number is routed to the carrier it went to', async () => {
     const number = '+8801712340020';
     const file = join(system.dataDir, 'ported.csv');
     writeFileSync(file, `number,carrier\n${number.slice(1)},robi\n`);
@@ -118,7 +118,7 @@ describe('heliograph dnd import', () => {
     await until('the way by the registry', async () => (await carrierOf()) === 'slow', { limitMs: 15_000 });
   }, 40_000);
 
-  it('says which version is in effect', async () => {
+  it('reports which version is in effect', async () => {
     const status = JSON.parse(await system.cli('dnd', 'status', '--json')) as Record<string, unknown>;
     expect(status).toMatchObject({ registry: 'dnd', numbers: 3, source: 'delta-2.csv' });
     const text = await (await fetch(`${system.adminUrl}/metrics`)).text();

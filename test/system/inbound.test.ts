@@ -1,5 +1,5 @@
-// Messages from subscribers in the running system: from the carrier's deliver_sm to what entry points, waiting
-// messages, lists and the client's API make of them; with actors killed in between and with the database away.
+// Messages from subscribers in the running system: from the carrier's deliver_sm to entry points, waiting messages,
+// lists and the client's API; with actors killed in between and with the database down.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -16,7 +16,7 @@ let system: WholeSystem;
 let client: SmsClient;
 const from = '16000';
 const patient = { limitMs: 30_000, everyMs: 20 };
-/** What is promised is a second; a machine that is shared by many tests gets more. */
+/** Promised is a second; a shared machine gets more. */
 const inEffect = { limitMs: 10_000, everyMs: 5 };
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ const codeOf = async (to: string) => {
   const reply = await send(to);
   return reply.status === 202 ? 'accepted' : String(reply.json['code']);
 };
-/** Both threads of the ingress: each connection goes to one of them, so ask over many. */
+/** Both threads of the ingress: each connection goes to one of them, so many are made. */
 const everywhere = async (to: string, wanted: string) => {
   const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(to)));
   return codes.every((code) => code === wanted);
@@ -94,7 +94,7 @@ describe('STOP', () => {
       patient,
     );
     expect(listed).toMatchObject([{ sender: from, reason: 'keyword' }]);
-    // Still refused when it is written down: there was no moment in between.
+    // Still refused when it is stored: there was no gap.
     expect(await everywhere(subscriber, 'recipient_opted_out')).toBe(true);
 
     say(subscriber, 'START');
@@ -102,11 +102,11 @@ describe('STOP', () => {
     await until('it is off the list', async () => (await suppressions(subscriber))?.length === 0, patient);
   }, 60_000);
 
-  it('holds back what waits in a lane already: blocked, with the reason', async () => {
+  it('stops what waits in a lane already: blocked, with the reason', async () => {
     const waiting = '+8801812340002';
     const replies = await Promise.all(Array.from({ length: 12 }, () => send(waiting)));
     const ids = replies.map((reply) => String(reply.json['id']));
-    // One goes out each second; the rest is still waiting.
+    // One is sent each second; the rest is still waiting.
     await until('the first is out', () => slow.messages({ destination: waiting.slice(1) }).length > 0, patient);
     say(waiting, 'STOP', slow);
     const views = await client.whenNoneWaits(ids, 30_000);
@@ -117,7 +117,7 @@ describe('STOP', () => {
     expect(arrived + blocked.length).toBe(12);
   }, 60_000);
 
-  it('is not lost and in effect at once while the database hangs, and written down when it is back', async () => {
+  it('is not lost and in effect at once while the database hangs, and stored when it is back', async () => {
     const left = '+8801712340003';
     expect(await codeOf(left)).toBe('accepted');
     const processes = await stopWithChildren(await system.pidOf('postgres'));
@@ -151,7 +151,7 @@ describe('HELP', () => {
     expect(answers()[0]?.text).toContain(`you receive messages from ${from}`);
     const inbound = { keep_text: true, help_text: 'Meghna Shop: 09612 345678' };
     expect((await client.call('PATCH', '/v1/account/settings', { inbound })).status).toBe(200);
-    // The directory is told within a second; a subscriber gets one answer a minute, so others ask.
+    // The directory has it within a second; a subscriber gets one answer a minute, so others ask.
     let asked = 0;
     await until(
       'the account’s own answer',
@@ -166,7 +166,7 @@ describe('HELP', () => {
 });
 
 describe('what subscribers write', () => {
-  it('is listed with its words where the account keeps them, put together over a kill -9 of the actors', async () => {
+  it('is listed with its text where the account keeps it, assembled over a kill -9 of the actors', async () => {
     const subscriber = '+8801712340007';
     const settings = await client.call('GET', '/v1/account/settings');
     expect(settings.json['inbound']).toMatchObject({ keep_text: true });
@@ -196,7 +196,7 @@ describe('what subscribers write', () => {
   }, 60_000);
 
   it('is counted by carrier and keyword', async () => {
-    // A thread that is busy is left out of /metrics.
+    // A busy thread is left out of /metrics.
     await until('messages are counted', () => system.metric('heliograph_inbound_total'), patient);
     await until('parts are counted', () => system.metric('heliograph_inbound_parts_total'), patient);
     await until(

@@ -1,4 +1,4 @@
-// The main job on the whole system as a process tree: the first SMS and what can be read of it, the sandbox, and two
+// The main path on the whole system as a process tree: the first SMS and what can be read of it, the sandbox, and two
 // thousand messages of every form over three carriers, counted at the carriers, by the API and in ClickHouse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.stop());
 
-/** Sooner than what the supervisor had left behind would end by itself. */
+/** Sooner than leftovers of the supervisor would end by themselves. */
 const goneWithinMs = 3_000;
 
 const ended = (client: SmsClient, id: string, status: string) =>
@@ -73,7 +73,7 @@ describe('the first SMS', () => {
 });
 
 describe('the sandbox', () => {
-  it('decides by the last four digits, and no carrier hears of it', async () => {
+  it('decides by the last four digits, and no carrier gets it', async () => {
     const before = harness.smscPeers.taken();
     const ends: Record<string, string> = {
       '0000': 'delivered',

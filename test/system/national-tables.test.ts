@@ -1,5 +1,5 @@
-// National tables through the whole system: a Turkish text arrives as it was written, in fewer segments than UCS-2
-// takes, where the carriers have the table; as UCS-2 where one of them has not. By every way into the system.
+// National tables through the whole system: a Turkish text arrives unchanged, in fewer segments than UCS-2 takes, where
+// the carriers have the table; as UCS-2 where one of them has not. By every entry point.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -35,7 +35,7 @@ const arrived = (to: string) =>
   });
 
 describe('a Turkish text', () => {
-  it('arrives as it was written, in one segment instead of three, and is delivered', async () => {
+  it('arrives unchanged, in one segment instead of three, and is delivered', async () => {
     const to = '+8801712345678';
     const reply = await harness.client.post({ to, message: turkish });
     expect(reply.json).toMatchObject({ encoding: 'gsm7', segments: 1 });
@@ -46,7 +46,7 @@ describe('a Turkish text', () => {
     await until('the delivery', async () => (await harness.client.get(id)).status === 'delivered');
   });
 
-  it('arrives in parts where it is long, still fewer than of UCS-2', async () => {
+  it('arrives in segments where it is long, still fewer than of UCS-2', async () => {
     const to = '+8801812345678';
     const message = turkish.repeat(3);
     const reply = await harness.client.post({ to, message });
@@ -58,14 +58,14 @@ describe('a Turkish text', () => {
     );
   });
 
-  it('goes as UCS-2 to a carrier without tables', async () => {
+  it('is sent as UCS-2 to a carrier without tables', async () => {
     const to = '+8801912345678';
     const reply = await harness.client.post({ to, message: turkish });
     expect(reply.json).toMatchObject({ encoding: 'ucs2', segments: inUcs2, ucs2_because: { character: 'ı' } });
     expect(await arrived(to)).toMatchObject([{ text: turkish, parts: inUcs2, wire: { dataCoding: 8 } }]);
   });
 
-  it('takes tables on a route whose carriers all have them, and none where one has not', async () => {
+  it('uses tables on a route whose carriers all have them, and none where one has not', async () => {
     const both = Array.from({ length: 12 }, (_, at) => `+88017512345${String(at).padStart(2, '0')}`);
     const oneOnly = both.map((to) => to.replace('+8801751', '+8801752'));
     const replies = await Promise.all([...both, ...oneOnly].map((to) => harness.client.post({ to, message: turkish })));
@@ -76,7 +76,7 @@ describe('a Turkish text', () => {
     expect(share('alpha', oneOnly) + share('beta', oneOnly)).toBe(12);
   });
 
-  it('takes them in a batch, at its time, and in what explain says', async () => {
+  it('uses them in a batch, when scheduled, and in explain', async () => {
     const from = 'HELIOGRAPH';
     const [now, later] = ['+8801712345681', '+8801712345682'];
     const send_at = new Date(systemClock.nowMs() + 2_500).toISOString();

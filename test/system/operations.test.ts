@@ -1,5 +1,5 @@
-// The operator's day in the running system: a carrier is paused and resumed from the command line, also while the
-// database is away and through kill -9; the audit log, /metrics and the doctor tell of it.
+// An operator's work in the running system: a carrier is paused and resumed from the command line, also while the
+// database is down and through kill -9; the audit log, /metrics and the doctor report it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
@@ -85,8 +85,8 @@ describe('an operator', () => {
     await reaches('carrier_window', alpha, (value) => value === 100);
   });
 
-  it('orders without the database, and the audit log has it when that is back', patience, async () => {
-    // Stopped, not killed: a killed one is started again at once.
+  it('gives commands without the database, and the audit log has them when that is back', patience, async () => {
+    // Stopped, not killed: a killed one is restarted at once.
     const postgres = await harness.system.pidOf('postgres');
     process.kill(postgres, 'SIGSTOP');
     const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
@@ -133,7 +133,7 @@ describe('an operator', () => {
     },
   );
 
-  it('may give a key of the API the right to it, that no account has by itself', patience, async () => {
+  it('may give an API key the right to it, which no account has by itself', patience, async () => {
     const account = await cli('accounts', 'create', '--name', 'Operations');
     const made = await cli(
       'keys',
@@ -162,7 +162,7 @@ describe('an operator', () => {
     ).rejects.toThrow('a test key cannot have carriers:manage');
   });
 
-  it('asks the doctor, who leaves the running binds alone', patience, async () => {
+  it('runs the doctor, which leaves the running binds alone', patience, async () => {
     const before = harness.smscPeers.carriers.alpha.stats().binds;
     const { checks, ok } = await cli('doctor');
     const names = (checks as { check: string }[]).map(({ check }) => check);

@@ -1,5 +1,5 @@
-// A running system whose heliograph.yaml is edited, and one of whose carriers goes away: what changes is in effect
-// within a second at the ingress and at the carriers, what is wrong changes nothing, and traffic finds another way.
+// A running system whose heliograph.yaml is edited, and one of whose carriers goes down: changes are in effect within a
+// second at the ingress and at the carriers, errors change nothing, and traffic is rerouted.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ async function send(prefix: string, category = 'transactional'): Promise<string>
   if (reply.status !== 202) throw new Error(`${reply.status} ${JSON.stringify(reply.json)}`);
   return nonce;
 }
-/** Messages that were in the air when their carrier went. */
+/** Messages without an answer when their carrier went down. */
 const unknown = async (): Promise<number> => {
   const reply = await harness.client.call('GET', '/v1/sms?status=unknown&limit=100');
   return (reply.json as { data: unknown[] }).data.length;
@@ -48,7 +48,7 @@ const at = (carrier: 'alpha' | 'beta' | 'gamma', nonce: string) =>
   harness.smscPeers.carriers[carrier].nonceCount(nonce) === 1;
 
 describe('an edited file', () => {
-  it('sends a prefix another way within a second', async () => {
+  it('changes the route of a prefix within a second', async () => {
     const before = await send('17');
     await until('the first at alpha', () => at('alpha', before));
     edit('"17": alpha', '"17": gamma');
@@ -69,7 +69,7 @@ describe('an edited file', () => {
   it('gives a carrier another contract within a second, without touching its binds', async () => {
     const binds = harness.smscPeers.carriers.gamma.stats().binds.total;
     edit('- name: gamma\n    tps: 5000', '- name: gamma\n    tps: 2');
-    // By the carrier itself: it hears of it after the supervisor has counted it.
+    // By the carrier itself: it learns it after the supervisor has counted it.
     await until('the slow contract', async () => {
       const text = await (await fetch(`${harness.system.adminUrl}/metrics`)).text();
       return text.includes('\nheliograph_carrier_contract_per_s{carrier="gamma"} 2\n');
@@ -80,12 +80,12 @@ describe('an edited file', () => {
     await until('the first', () => there() > 0);
     expect(there()).toBeLessThan(10);
     edit('- name: gamma\n    tps: 2', '- name: gamma\n    tps: 4000');
-    // A second, and the way there; at the slow rate they take fifteen.
+    // A second, and the time on the way; at the slow rate they take fifteen.
     await until('all of them', () => there() === 40, { everyMs: 5, ...within(1_300) });
     expect(harness.smscPeers.carriers.gamma.stats().binds.total).toBe(binds);
   });
 
-  it('opens binds again when they changed, and loses nothing meanwhile', async () => {
+  it('opens changed binds again, and loses nothing meanwhile', async () => {
     const bindsBefore = harness.smscPeers.carriers.gamma.stats().binds.total;
     const nonces: string[] = [];
     edit('tps: 4000\n    enquire_link_s: 2', 'tps: 4000\n    enquire_link_s: 3');
@@ -94,7 +94,7 @@ describe('an edited file', () => {
       return harness.smscPeers.carriers.gamma.stats().binds.total === bindsBefore + 2;
     });
     for (let more = 0; more < 20; more += 1) nonces.push(await send('18'));
-    // What was on its way to the actor that stopped comes back after ack_wait.
+    // What was being delivered to the stopped actor is redelivered after ack_wait.
     const all = () => nonces.every((nonce) => at('gamma', nonce));
     await until('all at gamma once', all, { limitMs: limits.carrier.ackWaitMs * 2 });
     expect(await configurationHealth()).toEqual({ code: 200, inEffect: true });
@@ -121,7 +121,7 @@ describe('an edited file', () => {
     await until('in effect', async () => (await configurationHealth()).inEffect);
   });
 
-  it('is what a child that is started again begins with', async () => {
+  it('is what a restarted child begins with', async () => {
     edit('"17": alpha', '"17": gamma');
     await until('the change', async () => {
       const nonce = await send('17');
@@ -135,8 +135,8 @@ describe('an edited file', () => {
   });
 });
 
-describe('a carrier that goes away', () => {
-  it('is avoided by the ingress within about a second, and nothing is lost or twice', async () => {
+describe('a carrier that goes down', () => {
+  it('is avoided by the ingress within about a second, and nothing is lost or sent twice', async () => {
     await until('alpha is used', async () => {
       const nonce = await send('17');
       await until('it is somewhere', () => harness.smscPeers.countOf(nonce) === 1, { everyMs: 2 });
@@ -151,13 +151,14 @@ describe('a carrier that goes away', () => {
       bulk.push(await send('17', 'promotional'));
       await systemClock.sleep(20);
     }
-    // What was in the air when alpha went is unknown, and then it is nowhere or there. A hold may have to lapse first.
+    // Submits without an answer when alpha went down are unknown, and arrived or not. An ack deadline may have to pass
+    // first.
     const elsewhere = () => [...otp, ...bulk].filter((nonce) => !at('beta', nonce));
     const isSettled = async () => elsewhere().length <= (await unknown());
     await until('everything at beta, or unknown', isSettled, { limitMs: limits.carrier.ackWaitMs * 2, everyMs: 100 });
     expect(elsewhere().length).toBeLessThan(5);
     expect([...otp, ...bulk].filter((nonce) => harness.smscPeers.countOf(nonce) > 1)).toEqual([]);
-    // A thread that is busy is left out of /metrics.
+    // A busy thread is left out of /metrics.
     const moved = await until('the moves are told', () => harness.system.metric('heliograph_carrier_rerouted_total'));
     // Most of them never were in alpha's queue: the ingress knew.
     expect(moved).toBeLessThan((otp.length + bulk.length) * 0.75);

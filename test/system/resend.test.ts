@@ -1,6 +1,6 @@
-// One more try of what is unknown, through the whole system: the operator sets it on the command line, the carriers
-// hear of it, their process is killed with submits in the air, and then the API, the metric, ClickHouse and the
-// carriers themselves tell the same story: copies only of OTP, only where it was decided, never a third.
+// Sending unknown messages once more, through the whole system: the operator sets it on the command line, the carriers
+// learn it, their process is killed with outstanding submits, and then the API, the metric, ClickHouse and the carriers
+// agree: copies only of OTP, only where it was decided, never a third.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
@@ -11,12 +11,12 @@ import { type SystemHarness, openSystemHarness } from '../support/system-harness
 let harness: SystemHarness;
 
 beforeAll(async () => {
-  // Answers take long: many submits are in the air whenever the process dies.
+  // Answers are slow: many submits are outstanding whenever the process dies.
   harness = await openSystemHarness({ responseMs: 'uniform:200,400', receiptMs: 'uniform:50,300', window: 30 });
 });
 afterAll(() => harness?.stop());
 
-it('what the account asks for is sent once more, published everywhere, and nothing else is', {
+it('what the account asks for is sent once more and published everywhere, and nothing else is', {
   timeout: 150_000,
 }, async () => {
   await harness.system.cli('accounts', 'resend', harness.system.keys.accountId, '--categories', 'otp');
@@ -47,9 +47,9 @@ it('what the account asks for is sent once more, published everywhere, and nothi
   expect(new Set(resent.map(({ body }) => body.category))).toEqual(new Set(['otp']));
   expect(copies.filter(({ id }) => !isResent(id))).toEqual([]);
   expect(Math.max(...promised.map(({ nonce }) => harness.smscPeers.countOf(nonce)))).toBeLessThanOrEqual(2);
-  // Nobody's OTP is left unknown: that is what it is for.
+  // No OTP is left unknown: that is the purpose.
   expect(resent.filter(({ id }) => views.get(id)?.status !== 'delivered')).toEqual([]);
-  // A thread that is busy is left out of /metrics.
+  // A busy thread is left out of /metrics.
   const counted = await until('they are counted', () => harness.system.metric('heliograph_resent_by_policy_total'));
   expect(counted).toBe(resent.length);
 

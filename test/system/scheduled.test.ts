@@ -1,5 +1,5 @@
-// Scheduled messages in the running system: they survive the kill of every part that keeps or releases them, and are
-// sent once, not before their time, or never, when they were canceled.
+// Scheduled messages in the running system: they survive the kill of every part that stores or releases them, and are
+// sent once, not before they are due, or never, when they were canceled.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await endSystems();
 });
 
-it('scheduled messages outlive kill -9 of actors, entry point and nats-server; each is delivered once or canceled', async () => {
+it('scheduled messages survive kill -9 of actors, entry point and nats-server; each is delivered once or canceled', async () => {
   const count = 60;
   const beginMs = systemClock.nowMs() + 12_000;
   const dueOf = (index: number) => Math.floor(beginMs + index * 100);

@@ -1,4 +1,4 @@
-// A proper stop of the whole system while its carriers take eight seconds to answer: every answer is waited for.
+// A clean stop of the whole system while its carriers take eight seconds to answer: every answer is waited for.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { assertClean, settledReconciliation } from '../support/reconciliation.ts';

@@ -1,6 +1,6 @@
-// Ends of the whole system, each under load: a proper stop, a forced one, and kill -9 of the supervisor. Clients go
-// on meanwhile, as good clients do; after the next start on the same folder everything they were promised is found,
-// submitted once and with one end.
+// Ends of the whole system, each under load: a clean stop, a forced one, and kill -9 of the supervisor. Clients
+// continue meanwhile; after the next start on the same folder every accepted message is found, submitted once and with
+// one end.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
@@ -12,7 +12,7 @@ import { type SystemHarness, openSystemHarness } from '../support/system-harness
 
 const load = { ratePerSecond: 200, seconds: 4 };
 const endAfterMs = 2_000;
-/** Sooner than what the supervisor had left behind would end by itself. */
+/** Sooner than leftovers of the supervisor would end by themselves. */
 const goneWithinMs = 3_000;
 let harness: SystemHarness;
 const promised: { stop: Promised[]; force: Promised[]; kill: Promised[] } = { stop: [], force: [], kill: [] };
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.stop());
 
-/** Sends, ends the system in the middle of it, starts it again; gives what the clients were promised by both lives. */
+/** Sends, ends the system meanwhile, restarts it; returns what both runs accepted. */
 async function endInTheMiddle(seed: number, end: () => Promise<void>): Promise<Promised[]> {
   const traffic = sendTraffic(harness.client, { ...load, seed });
   await systemClock.sleep(endAfterMs);
@@ -33,7 +33,9 @@ async function endInTheMiddle(seed: number, end: () => Promise<void>): Promise<P
 }
 
 describe('under load', () => {
-  it('SIGTERM drains: exit code 0, nothing left behind, and nobody is left unknown', { timeout: 90_000 }, async () => {
+  it('SIGTERM drains: exit code 0, nothing left behind, and no message is left unknown', {
+    timeout: 90_000,
+  }, async () => {
     promised.stop = await endInTheMiddle(11, async () => {
       expect(await harness.system.stop()).toBe(0);
       await nothingIsLeftOf(harness.system.dataDir, goneWithinMs);
@@ -44,14 +46,14 @@ describe('under load', () => {
 
   it('a second Ctrl-C ends everything at once: exit code 130, nothing left behind', { timeout: 90_000 }, async () => {
     promised.force = await endInTheMiddle(12, async () => {
-      // Taken and not answered: a drain would wait for these, and their receipts come all the same.
+      // Accepted and not answered: a drain would wait for these, and their receipts arrive all the same.
       const { beta } = harness.smscPeers.carriers;
       const unanswered = () => beta.stats().submits.unanswered;
       const before = unanswered();
       beta.setFault('no-resp');
       await until('one is not answered', () => unanswered() > before);
       harness.system.process.kill('SIGINT');
-      // Two within a third of a second are one key press, by the clock of who hears them.
+      // Two within a third of a second are one key press, by the receiver's clock.
       await until('it drains', () => harness.system.stdout().includes('Draining'));
       await systemClock.sleep(400);
       harness.system.process.kill('SIGINT');
@@ -73,14 +75,14 @@ describe('under load', () => {
 });
 
 describe('after all these ends', () => {
-  it('what was promised is found: submitted once at most, with one end, and the same in ClickHouse', {
+  it('what was accepted is found: submitted once at most, with one end, and the same in ClickHouse', {
     timeout: 120_000,
   }, async () => {
     const all = [...promised.stop, ...promised.force, ...promised.kill];
     const reconciliation = await settledReconciliation(harness, all, lateSettlementMs);
     const { delivered = 0, unknown = 0 } = reconciliation.statuses;
     process.stdout.write(`stops: ${delivered} delivered, ${unknown} unknown and never at the carrier\n`);
-    // A forced end may leave a submit that was announced and not written: unknown, and never sent by itself.
+    // A forced end may leave an intent without a PDU: unknown, and never sent by itself.
     expect(reconciliation).toEqual({
       ...assertClean,
       statuses: unknown === 0 ? { delivered } : { delivered, unknown },

@@ -52,7 +52,7 @@ test.each([
   expect(decideIdempotent(found, asking)).toBe(decision);
 });
 
-test('a done entry is never worked on again, whatever the clocks say', () => {
+test('a done entry is never processed again, whatever the clocks say', () => {
   fc.assert(
     fc.property(fc.integer(), fc.boolean(), (nowMs, isSameBody) => {
       expect(decideIdempotent(done, ask(nowMs, isSameBody))).toBe(isSameBody ? 'replay' : 'reused');
@@ -83,7 +83,7 @@ const stamped = fc.record({ bodyPrint: octets(printOctets), createdAtMs: time })
 const own = fc.nat({ max: 2 ** 48 - 1 });
 const entries = fc.uniqueArray(fc.tuple(own, stamped), { selector: ([each]) => each, maxLength: 60, size: 'max' });
 
-test('a page reads back as it was written, and each of its keys is found', () => {
+test('a page decodes to what was encoded, and each of its keys is found', () => {
   fc.assert(
     fc.property(entries, own, (all, other) => {
       const page = readPage(newPage(all));
@@ -94,7 +94,7 @@ test('a page reads back as it was written, and each of its keys is found', () =>
   );
 });
 
-test('a change of one key leaves every other one that is not over', () => {
+test('a change of one key keeps every other one that has not expired', () => {
   const change = fc.tuple(own, fc.option(stamped), fc.nat());
   fc.assert(
     fc.property(entries, change, time, (all, [other, next, nth], sinceMs) => {
@@ -106,7 +106,7 @@ test('a change of one key leaves every other one that is not over', () => {
   );
 });
 
-test('a page names the periods that were archived of it, up to the 32 before, however it turned', () => {
+test('a page names its archived periods, up to the 32 before, however it turned', () => {
   const turn = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.boolean());
   fc.assert(
     fc.property(fc.array(turn, { maxLength: 50 }), stamped, (turns, entry) => {
@@ -123,7 +123,7 @@ test('a page names the periods that were archived of it, up to the 32 before, ho
   );
 });
 
-test('of an archive is learned what it is when its page names it, and of no other key is it said that it is there', () => {
+test('the state of an archive is known when its page names it, and no other key is reported as archived', () => {
   const known = new ArchivedKeys();
   const reader = new ArchiveReader(known);
   const pageWith = (...owns: number[]) =>
@@ -141,7 +141,7 @@ test('of an archive is learned what it is when its page names it, and of no othe
   expect(known.has(7, 'a', 3)).toBe('perhaps');
 });
 
-test('a page that is cut off anywhere but between entries is refused', () => {
+test('a page truncated anywhere but between entries is refused', () => {
   fc.assert(
     fc.property(entries, fc.nat(), (all, at) => {
       const whole = newPage(all);
@@ -157,7 +157,7 @@ test('a page that is cut off anywhere but between entries is refused', () => {
   );
 });
 
-test('octets that are no page of this version are refused, and said to be so', () => {
+test('octets that are no page of this version are refused as such', () => {
   for (const each of [Buffer.of(), Buffer.of(1), Buffer.from('garbage'), Buffer.of(2, 1)]) {
     expect(() => readPage(each)).toThrow(/of version .* which this one .* cannot read/);
   }

@@ -1,5 +1,5 @@
-// Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose nothing of
-// each other, and of several writers of one key one wins.
+// Entries of idempotency keys on shared pages, in a real bucket: writers of different keys of one page lose none of
+// each other's entries, and of several writers of one key one wins.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type IdempotencyEntry, printOctets } from '../../../acceptance/idempotency/entry.ts';
 import { type KeyPlace, keyPlaces } from '../../../acceptance/idempotency/key-place.ts';
@@ -51,14 +51,14 @@ const done = (answer: Buffer) => (): IdempotencyEntry => ({
   answer,
 });
 
-/** Keys of one page: hashes of different keys, and a page that was chosen. */
+/** Keys of one page: hashes of different keys on a given page. */
 function onOnePage(page: string, count: number): KeyPlace[] {
   return Array.from({ length: count }, (_, n) => ({ ...placeOf('acc', true, page, String(n)), page }));
 }
 
-test('writers of 40 keys of one page, in two processes at once, lose nothing of each other', async () => {
+test('writers of 40 keys of one page, in two processes at once, lose none of each other’s entries', async () => {
   const places = onOnePage('test1', 40);
-  // In groups, as many as may really meet on one page.
+  // In groups, as many as may meet on one page in reality.
   for (let at = 0; at < places.length; at += 4) {
     const results = await Promise.all(
       places.slice(at, at + 4).map((place, nth) => (stores[nth % 2] as IdempotencyStore).add(place, running)),
@@ -71,7 +71,7 @@ test('writers of 40 keys of one page, in two processes at once, lose nothing of 
   expect(Object.keys(state.subjects ?? {}).filter((subject) => subject.endsWith('.test1'))).toHaveLength(1);
 });
 
-test('of many writers of one key one wins, and the others see what it wrote', async () => {
+test('of many writers of one key one wins, and the others read its entry', async () => {
   const [place] = onOnePage('test2', 1) as [KeyPlace];
   const results = await Promise.all(
     Array.from({ length: 10 }, (_, nth) => (stores[nth % 2] as IdempotencyStore).add(place, running)),
@@ -83,7 +83,7 @@ test('of many writers of one key one wins, and the others see what it wrote', as
   }
 });
 
-test('only who holds the last stamp may write or remove; after a removal the key is free', async () => {
+test('only the holder of the last stamp may write or remove; after a removal the key is free', async () => {
   const [place] = onOnePage('test3', 1) as [KeyPlace];
   const [first, second] = stores;
   const claimed = await first.add(place, running);
@@ -97,7 +97,7 @@ test('only who holds the last stamp may write or remove; after a removal the key
   expect((await second.add(place, running)).ok).toBe(true);
 });
 
-test('an entry is over after a day: its key is free', async () => {
+test('an entry expires after a day: its key is free', async () => {
   const [old] = onOnePage('test4', 1) as [KeyPlace];
   expect((await stores[0].add(old, done(Buffer.of(1)))).ok).toBe(true);
   const before = newStore(() => systemClock.nowMs() + limits.idempotency.ttlMs - 10_000);
@@ -107,7 +107,7 @@ test('an entry is over after a day: its key is free', async () => {
   expect((await after.add(old, running)).ok).toBe(true);
 });
 
-test('a key of a period before is found in the next one, and is answered there, in the archive', async () => {
+test('a key of the previous period is found in the next one, and answered there from the archive', async () => {
   const [place, other] = onOnePage('test6', 2) as [KeyPlace, KeyPlace];
   const claimed = await stores[0].add(place, running);
   assert(claimed.ok, 'claimed');
@@ -159,7 +159,7 @@ test('of writers of one key whose clocks are hours apart one wins, whichever pag
   }
 });
 
-test('what was read ahead is not read again: a new key costs one read, also where a day of keys is', async () => {
+test('cached pages are not read again: a new key costs one read, also beside a day of keys', async () => {
   const places = onOnePage('test8', periods + 1) as [KeyPlace, ...KeyPlace[]];
   const [last, ...kept] = places;
   for (const [nth, place] of kept.entries()) {
@@ -169,7 +169,7 @@ test('what was read ahead is not read again: a new key costs one read, also wher
   const reading = await connectBus(bus.nats.url, 'reading');
   const store = newStore(() => systemClock.nowMs(), reading);
   const ahead = store.readAhead();
-  // Whoever asks meanwhile waits for it.
+  // Another reader waits for it meanwhile.
   expect((await store.read(kept[0] as KeyPlace))?.entry.state).toBe('running');
   await ahead;
   const asked = () => reading.connection.stats().outMsgs;
@@ -180,7 +180,7 @@ test('what was read ahead is not read again: a new key costs one read, also wher
   await reading.close();
 });
 
-test('while nats-server starts again on what it has, claims wait for it and none fails', async () => {
+test('while nats-server restarts on its data, claims wait for it and none fails', async () => {
   const places = Array.from({ length: 200 }, (_, n) => placeOf('acc', true, 'restart', String(n)));
   const filled = await Promise.all(places.slice(0, 100).map((place) => stores[0].add(place, done(Buffer.of(1)))));
   expect(filled.every(({ ok }) => ok)).toBe(true);
@@ -193,7 +193,7 @@ test('while nats-server starts again on what it has, claims wait for it and none
   expect((await found).map((each) => each?.entry.state)).toEqual(places.slice(0, 100).map(() => 'done'));
 });
 
-test('an answer too long for a page is kept apart', async () => {
+test('an answer too long for a page is stored separately', async () => {
   const [place] = onOnePage('test5', 1) as [KeyPlace];
   const answer = Buffer.alloc(50_000, 3);
   expect(await stores[0].readAnswer(place)).toBeNull();

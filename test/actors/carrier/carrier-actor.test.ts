@@ -16,8 +16,8 @@ afterEach(() => harness.stop());
 
 const once = { twice: [], never: [] };
 
-describe('the main job', () => {
-  test('1,000 messages of all classes are submitted once and delivered, and nothing is left in the streams', async () => {
+describe('the main path', () => {
+  test('1,000 messages of all categories are submitted once and delivered, and nothing is left in the streams', async () => {
     harness = await openCarrierHarness();
     await harness.actor(carrierWith(harness.simulator));
     const sent = [
@@ -33,7 +33,7 @@ describe('the main job', () => {
     expect(state?.history.map((each) => each.status)).toEqual(['accepted', 'submitted', 'delivered']);
   });
 
-  test('a long message goes in parts, and is delivered when all are', async () => {
+  test('a long message is sent in segments, and is delivered when all are', async () => {
     harness = await openCarrierHarness();
     await harness.actor(carrierWith(harness.simulator));
     const sent = await harness.send(50, { segments: 3 }, (nonce) => `#${nonce}# ${'long '.repeat(80)}`);
@@ -55,13 +55,13 @@ describe('the main job', () => {
     expect(submits.peakPerS).toBeLessThanOrEqual(40);
   });
 
-  test('an OTP goes before the promotional messages that came first', async () => {
+  test('an OTP is sent before promotional messages that came first', async () => {
     harness = await openCarrierHarness();
     const bulk = await harness.send(300, { category: 'promotional' });
     await harness.actor(carrierWith(harness.simulator, { tps: 100 }));
     await until('bulk is on its way', () => harness.simulator.stats().submits.total >= 10);
     const otp = await harness.send(1, { category: 'otp' });
-    // From when it is in its stream: until then a busy machine lets the bulk go on.
+    // From when it is in its stream: until then a busy machine continues with the bulk.
     const before = harness.simulator.stats().submits.total;
     await until('the OTP is there', () => harness.simulator.nonceCount(otp[0]!.nonce) === 1, { everyMs: 5 });
     expect(harness.simulator.stats().submits.total - before).toBeLessThanOrEqual(50);
@@ -78,7 +78,7 @@ describe('the main job', () => {
 });
 
 describe('refusals', () => {
-  test('part 2 of 3 rejected: one rejected status, and what was not written is not', async () => {
+  test('part 2 of 3 rejected: one rejected status, and the unwritten segment stays unwritten', async () => {
     harness = await openCarrierHarness();
     harness.simulator.setFault('reject-part', { arg: 2 });
     await harness.actor(carrierWith(harness.simulator));
@@ -86,7 +86,7 @@ describe('refusals', () => {
     expect((await harness.settled(sent)).statuses).toEqual({ rejected: 10 });
   });
 
-  test('a long message throttled in the middle sends only the parts that are missing', async () => {
+  test('a long message throttled in the middle sends only the missing segments', async () => {
     harness = await openCarrierHarness({ response: 'fixed:100' });
     await harness.actor(carrierWith(harness.simulator));
     harness.simulator.setFault('throttle', { limit: 4 });
@@ -96,7 +96,7 @@ describe('refusals', () => {
     expect(submits.accepted).toBe(12);
   });
 
-  test('throttled, queue full and system error pass: each message goes in the end, once', async () => {
+  test('throttled, queue full and system error are temporary: each message is sent in the end, once', async () => {
     harness = await openCarrierHarness();
     await harness.actor(carrierWith(harness.simulator, { errors: {} }));
     for (const fault of ['throttle', 'queue-full', 'sys-err'] as const) harness.simulator.setFault(fault, { limit: 5 });
@@ -104,7 +104,7 @@ describe('refusals', () => {
     expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 30 } });
   });
 
-  test('a wait that is longer than memory allows goes through LATER and comes back', async () => {
+  test('a wait longer than memory allows goes through LATER and returns', async () => {
     harness = await openCarrierHarness();
     await harness.actor(carrierWith(harness.simulator));
     harness.simulator.setFault('queue-full', { limit: 6 });
@@ -113,7 +113,7 @@ describe('refusals', () => {
     expect((await eventsOf(harness.bus)).some((each) => each.kind === 'deferred')).toBe(true);
   });
 
-  test('a poison record goes to DEAD with its reason; the healthy ones around it are sent once', async () => {
+  test('a poison record goes to DEAD with its reason; the valid ones around it are sent once', async () => {
     harness = await openCarrierHarness();
     const before = await harness.send(20);
     const subject = messageSubject('transactional', 'alpha', 'acc_x');

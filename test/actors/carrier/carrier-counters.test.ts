@@ -1,4 +1,4 @@
-// A counter that begins with its first burst has no rate for it: what an alert counts is there before anything happens.
+// A counter that begins with its first burst shows no rate for it: what an alert counts exists before anything happens.
 import { afterEach, expect, test } from 'vitest';
 import { metrics } from '../../../platform/telemetry.ts';
 import { alertRules, countedBy } from '../../support/alert-rules.ts';
@@ -12,7 +12,7 @@ type Collected = {
 let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
-test('what the alert rules count of a carrier stands at 0 as soon as its actor runs', async () => {
+test('the counters of alert rules are 0 as soon as the carrier’s actor runs', async () => {
   harness = await openCarrierHarness();
   const counted = alertRules()
     .flatMap(({ expr }) => countedBy(expr))

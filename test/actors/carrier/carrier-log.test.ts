@@ -1,5 +1,5 @@
-// What a carrier's log says at the default level, warn: where trouble begins and where it ends, each once. A real host
-// process, its standard error as an operator has it.
+// A carrier's log at the default level, warn: the beginning and the end of each fault, once. A real host process and
+// its standard error.
 import { afterEach, expect, test } from 'vitest';
 import { issueCommand } from '../../../cluster/operator-commands/commands.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const waiting = { limitMs: 20_000 };
 
-test('an outage begins and ends in it, and a start is silent', async () => {
+test('logs the beginning and the end of an outage, and nothing at a start', async () => {
   const port = await freePort();
   harness = await openCarrierHarness({ port });
   const host = await harness.host([carrierWith(harness.simulator)], { logLevel: 'warn' });
@@ -30,13 +30,13 @@ test('an outage begins and ends in it, and a start is silent', async () => {
   const ended = () => host.lines().filter(({ msg }) => msg === 'the carrier is good again');
   await until('it is good again', () => ended().length > 0, waiting);
   expect(ended()).toMatchObject([{ level: 'warn', carrier: 'alpha', state: 'good', why: 'no_bind' }]);
-  // For that one bind is enough; the other backs off by itself.
+  // One bind is enough; the other backs off by itself.
   const boundAgain = () => host.lines().filter(({ msg }) => msg === 'bound again');
   await until('both are bound again', () => boundAgain().length >= 2, waiting);
   expect(boundAgain()).toHaveLength(2);
 });
 
-test('trouble that ends with an order ends in it too', async () => {
+test('logs the end of a fault that ends by a command', async () => {
   harness = await openCarrierHarness();
   const host = await harness.host([carrierWith(harness.simulator)], { logLevel: 'warn' });
   await harness.simulator.close();

@@ -45,7 +45,7 @@ describe('the contract counts segments', () => {
 });
 
 describe('receipts find their message', () => {
-  test('when the carrier knows subscribers by their national numbers', async () => {
+  test('when the carrier writes subscribers’ numbers in national form', async () => {
     harness = await openCarrierHarness();
     const destination = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;
     await harness.actor(carrierWith(harness.simulator, { wire: { ...plainWire, destination } }));

@@ -1,6 +1,6 @@
-// Faults injected for real while messages flow: kill -9 of the actors process and of nats-server, a peer that
-// unbinds, a handler slower than its hold. Counted at the simulator and in EVENTS: nothing lost, nothing twice.
-// OTPs where a redelivery is waited for: their hold is the shortest.
+// Injected faults while messages flow: kill -9 of the actors process and of nats-server, a peer that unbinds, an answer
+// slower than the ack deadline. Counted at the simulator and in EVENTS: nothing lost, nothing sent twice. OTPs where a
+// redelivery is waited for: their ack_wait is the shortest.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -29,7 +29,7 @@ test('kill -9 after the submit and before its answer: unknown, counted, not sent
   expect(await sums()).toMatchObject({ twice: [], never: [], statuses: { unknown: 10, submitted: 20 } });
 });
 
-test('kill -9 three times under load: every message ends once, and only what was in the air is unknown', async () => {
+test('kill -9 three times under load: every message ends once, and only submits without an answer are unknown', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5', latency: 'fixed:40' });
   const carrier = carrierWith(harness.simulator, { tps: 800 });
   const sent = await harness.send(2_400, { category: 'otp' });
@@ -47,7 +47,7 @@ test('kill -9 three times under load: every message ends once, and only what was
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(3 * 2 * 50);
 }, 120_000);
 
-test('kill -9 and nobody for longer than the replay window: what was in the air is still not sent again', async () => {
+test('kill -9 and a downtime longer than the replay window: submits without an answer are still not sent again', async () => {
   harness = await openCarrierHarness({ response: 'fixed:3000' });
   harness.simulator.setFault('no-receipt');
   const carrier = carrierWith(harness.simulator, { bind: { window: 20, count: 1 } });
@@ -61,7 +61,7 @@ test('kill -9 and nobody for longer than the replay window: what was in the air 
   expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
 });
 
-test('kill -9 of nats-server under load, twice: nothing lost, nothing twice', async () => {
+test('kill -9 of nats-server under load, twice: nothing lost, nothing sent twice', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
   await harness.actor(carrierWith(harness.simulator, { tps: 700 }));
   const sending = (async () => {
@@ -76,7 +76,7 @@ test('kill -9 of nats-server under load, twice: nothing lost, nothing twice', as
   }
   const sent = await sending;
   expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 2_000 } });
-  // Intents that waited for the server came back all at once; their PDUs did not go out so.
+  // Intents that waited for the server became durable all at once; their PDUs were still paced.
   expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(700);
 }, 60_000);
 
@@ -87,7 +87,7 @@ test('an answer that takes longer than ack_wait is waited for, and nothing is se
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 10 } });
 });
 
-test('a peer that unbinds in the middle of a window: what was out is unknown, the rest goes when it is bound again', async () => {
+test('a peer that unbinds with a full window: outstanding submits are unknown, the rest is sent when it is bound again', async () => {
   harness = await openCarrierHarness({ response: 'fixed:400' });
   harness.simulator.setFault('no-receipt');
   await harness.actor(carrierWith(harness.simulator, { bind: { window: 10, count: 1 } }));
@@ -141,11 +141,11 @@ test('an event loop that stalls for two seconds sends no burst over the contract
   });
   expect(seen).toBeLessThan(500);
   expect(await harness.settled(sent, 25_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 500 } });
-  // A burst would be twice the contract; a machine busy with other tests may bring even sending a little out of step.
+  // A burst would be twice the contract; on a busy machine even pacing may slip a little.
   expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(tps * 1.05);
 }, 40_000);
 
-test('a drain in the middle of a long message: the next incarnation sends only the parts the carrier has not taken', async () => {
+test('a drain in the middle of a long message: the next incarnation sends only the segments that were not accepted', async () => {
   harness = await openCarrierHarness({ response: 'fixed:10' });
   harness.simulator.setFault('receipt-before-resp');
   const carrier = carrierWith(harness.simulator, { tps: 1_000, bind: { window: 2, count: 1 } });
@@ -163,7 +163,7 @@ test('a drain in the middle of a long message: the next incarnation sends only t
   expect(harness.simulator.stats().submits.accepted).toBe(30);
 });
 
-test('while EVENTS is full no PDU goes out without its intent; when there is room everything goes by itself, once', async () => {
+test('while EVENTS is full no PDU is written without its intent; when there is capacity everything is sent, once', async () => {
   harness = await openCarrierHarness();
   const { manager } = harness.bus;
   const { config } = await manager.streams.info('EVENTS');

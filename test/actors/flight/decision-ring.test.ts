@@ -1,5 +1,4 @@
-// The decisions a carrier remembers: the newest so many, in order, in pieces, and no flood of them where the same is
-// decided again and again.
+// The decisions a carrier remembers: the newest ones, in order, in pieces, and few entries for repeated decisions.
 import { describe, expect, it } from 'vitest';
 import { DecisionRing, watchPacing } from '../../../actors/flight/decision-ring.ts';
 import { deliveryEvent } from '../../../model/delivery-event.ts';
@@ -44,7 +43,7 @@ describe('a ring of decisions', () => {
     expect(one.read(-100, 10).entries).toHaveLength(4);
   });
 
-  it('tells of a wait when its reason changes, and once a second how often', () => {
+  it('notes a wait when its reason changes, and once a second how often', () => {
     const { ring: one, clock } = ring(100);
     for (let count = 0; count < 500; count += 1) {
       one.delayed('pacing');
@@ -61,7 +60,7 @@ describe('a ring of decisions', () => {
     ]);
   });
 
-  it('tells of a wait for an order once, and again after the next order', () => {
+  it('notes a wait for a command once, and again after the next command', () => {
     const { ring: one, clock } = ring(100);
     for (const what of ['pause', 'drain']) {
       one.command(what);
@@ -78,7 +77,7 @@ describe('a ring of decisions', () => {
     ]);
   });
 
-  it('tells a state once', () => {
+  it('notes a state once', () => {
     const { ring: one, details } = ring();
     for (const state of ['good', 'good', 'weak: no_bind', 'weak: no_bind', 'good']) one.changed('health', state);
     expect(details()).toEqual(['good', 'weak: no_bind', 'good']);
@@ -107,7 +106,7 @@ describe('a ring of decisions', () => {
     ]);
   });
 
-  it('says what was made of a refusal', () => {
+  it('notes the outcome of a refusal', () => {
     const { ring: one, details } = ring();
     const refusal = { status: 88, statusName: 'ESME_RTHROTTLED', segment: 1, attempt: 17, mayComeBack: false };
     const inFlight = { message: messageWith() };
@@ -126,8 +125,8 @@ describe('a ring of decisions', () => {
   });
 });
 
-describe('a watched pace', () => {
-  it('passes everything on, and notes a cut only when it is one', () => {
+describe('watched pacing', () => {
+  it('passes every call on, and notes a cut only when it is one', () => {
     const { ring: one, clock, details } = ring();
     const calls: string[] = [];
     let perS = 100;

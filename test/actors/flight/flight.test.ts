@@ -1,5 +1,5 @@
 // The flight recorder from end to end: a real actors process with binds to the simulator, a lost session, and the
-// command that takes the recording out. What comes out must be all that happened and nothing a person wrote.
+// command that reads the recording. The output must contain all that happened and no text or number of a person.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ function expectNothingSecret(text: string, recipients: readonly string[]): void 
 }
 
 describe('a lost session', () => {
-  test('is recorded whole, masked, in order, and can be taken out while the next one is up', async () => {
+  test('is recorded whole, masked, in order, and can be read while the next one is up', async () => {
     await open();
     const beganS = systemClock.nowMs() / 1_000;
     const sent = await harness.send(30, {}, (nonce) => `${word} is your word #${nonce}#`);
@@ -156,7 +156,7 @@ describe('a lost session', () => {
     });
   });
 
-  test('leaves only so many files, and the oldest go first', async () => {
+  test('leaves a bounded number of files, and the oldest are removed first', async () => {
     await open({ bind: { count: 2 } }, 1);
     harness.simulator.setFault('drop', { now: true });
     await until('both were written and one was taken away, whole', () => {
@@ -172,7 +172,7 @@ describe('a lost session', () => {
   });
 });
 
-test('what the carrier said is told with what was made of it', async () => {
+test('a refusal is noted with its outcome', async () => {
   await open({ errors: { ESME_RSYSERR: 'reject' } });
   harness.simulator.setFault('throttle', { limit: 1 });
   const [throttled] = await harness.send(1);
@@ -198,7 +198,7 @@ test('what the carrier said is told with what was made of it', async () => {
   ]);
 });
 
-test('what waits is told with what it waits for, and a late gate with its code', async () => {
+test('a wait is noted with its reason, and a late gate with its code', async () => {
   await open({ tps: 10 });
   const sent = await harness.send(6);
   await harness.settled(sent);
@@ -214,7 +214,7 @@ test('what waits is told with what it waits for, and a late gate with its code',
   });
 });
 
-test("an operator's order is a decision, and what waits because of it says so", async () => {
+test("an operator's command is noted, and so are the waits because of it", async () => {
   await open();
   const desiredState = (verb: CommandVerb, reason: string) =>
     commandCarrier(harness.bus, [], { verb, carrier: 'alpha', bind: null, reason, actor: 'operator', from: 'test' });
@@ -236,11 +236,11 @@ test("an operator's order is a decision, and what waits because of it says so", 
     all.findIndex(({ detail }) => detail?.startsWith('pause,')),
     all.findIndex(({ detail }) => detail?.startsWith('resume,')),
   );
-  // Never for want of a bind: both stand.
+  // Never for lack of a bind: both are bound.
   expect(between.filter(({ kind }) => kind === 'held_back').every(isHeld)).toBe(true);
 }, 60_000);
 
-test('what is wrong is said in one sentence', async () => {
+test('an error is reported in one sentence', async () => {
   await open();
   const said = async (...args: string[]) => {
     const { code, stdout, stderr } = await cli(args);

@@ -1,5 +1,5 @@
-// What is a repeat and what is said twice, and when the carrier is answered: the ingress by itself, its stream and its
-// clock in the test's hands.
+// What is a repeat and what is a second message, and when the carrier is answered: the handler alone, with its stream
+// and its clock controlled by the test.
 import { expect, test } from 'vitest';
 import { DeliverSmHandler } from '../../../actors/inbound/deliver-sm-handler.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
@@ -55,7 +55,7 @@ test('the carrier is answered when the stream has it, and never before', () => {
   expect(published[0]?.record).toMatchObject({ carrier: 'alpha', source: '8801712345678', livemode: true, tie: null });
 });
 
-test('what was answered on an open session is said twice when it comes twice', () => {
+test('what was answered on an open session is a second message when it comes again', () => {
   const { say, settle, published } = harness();
   const session = { isOpen: true };
   say('YES', session);
@@ -101,7 +101,7 @@ test('a repeat of what is not durable yet waits for the same answer', () => {
   expect(answers).toEqual([ESME_ROK, ESME_ROK, ESME_ROK]);
 });
 
-test('what the stream did not take is kept by the carrier, and its repeat is tried again', () => {
+test('what the stream refused is kept by the carrier, and its repeat is tried again', () => {
   const { say, settle, published, answers } = harness();
   say('YES', { isOpen: true });
   settle(0, { ok: false, failure: 'full' });
@@ -112,7 +112,7 @@ test('what the stream did not take is kept by the carrier, and its repeat is tri
   expect(published[1]?.id).toBe(published[0]?.id);
 });
 
-test('a stream that says nothing is "not now" in time; when it was durable after all, the repeat is told so at once', () => {
+test('a stream without an answer is ESME_RX_T_APPN in time; when it was durable after all, the repeat is answered at once', () => {
   const { say, settle, published, answers, clock } = harness();
   say('YES', { isOpen: true });
   clock.advance(limits.inbound.answerMs - 1);
@@ -124,7 +124,7 @@ test('a stream that says nothing is "not now" in time; when it was durable after
   say('YES', { isOpen: true });
   expect(published.length).toBe(1);
   expect(answers).toEqual([ESME_RX_T_APPN, ESME_ROK]);
-  // And what comes after that repeat is said once more.
+  // The same words after that repeat are a second message.
   say('YES', { isOpen: true });
   expect(published.length).toBe(2);
 });
@@ -156,7 +156,7 @@ test('another subscriber, another number and another coding are other messages',
   expect(new Set(published.map(({ record }) => record.identity)).size).toBe(4);
 });
 
-test('beyond its bound the ingress says "not now" at once and keeps nothing', () => {
+test('beyond its bound the handler answers ESME_RX_T_APPN at once and keeps nothing', () => {
   const { say, settle, published, answers } = harness();
   const session = { isOpen: true };
   for (let nth = 0; nth < limits.inbound.unansweredMax + 1; nth += 1) say(`word ${nth}`, session);

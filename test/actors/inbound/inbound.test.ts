@@ -1,6 +1,6 @@
-// Messages from subscribers between real neighbours: the simulator delivers them over TCP, an actor takes them, a real
-// nats-server keeps them, the inbound consumer tells them. Counted at both ends: what the carrier saw answered, what
-// EVENTS has.
+// Messages from subscribers between real peers: the simulator delivers them over TCP, an actor takes them, a real
+// nats-server stores them, the inbound consumer publishes them. Counted at both ends: the answers at the carrier, the
+// events in EVENTS.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -13,7 +13,7 @@ let harness: InboundHarness;
 afterEach(() => harness.stop());
 
 describe('a message from a subscriber', () => {
-  test('is told to the account whose number it was sent to, with its words sealed, and nothing stays behind', async () => {
+  test('is published to the account that owns the number it was sent to, with its text encrypted, and nothing is left over', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     harness.say('Where is my order? 😀');
@@ -26,7 +26,7 @@ describe('a message from a subscriber', () => {
     await harness.answered(1);
   });
 
-  test('to a number of nobody is kept and told without an account', async () => {
+  test('to a number without an owner is kept and published without an account', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     harness.say('hello?', { to: '17000' });
@@ -37,7 +37,7 @@ describe('a message from a subscriber', () => {
     expect((await eventsOf(harness.bus)).filter(({ kind }) => kind !== 'received')).toEqual([]);
   });
 
-  test('that nobody can read goes to DEAD, and the others go on', async () => {
+  test('that cannot be read goes to DEAD, and the others continue', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     const sent = await harness.publisher.publishOne(inboundPartSubject('alpha'), Buffer.from('no record'), 'garbage');
@@ -49,7 +49,7 @@ describe('a message from a subscriber', () => {
     await harness.nothingWaits();
   });
 
-  test('twice in the same words is two messages, because a person may say a thing twice', async () => {
+  test('twice in the same words is two messages, because a person may write a thing twice', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     for (let times = 0; times < 3; times += 1) {
@@ -60,7 +60,7 @@ describe('a message from a subscriber', () => {
     expect(new Set(all.map(({ messageId }) => messageId)).size).toBe(3);
   });
 
-  test('is answered only when it is durable: with the bus away it is kept by the carrier and told once', async () => {
+  test('is answered only when it is durable: with the bus down the carrier keeps it, and it is published once', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     await harness.nats.kill9();

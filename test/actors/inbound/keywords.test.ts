@@ -1,4 +1,5 @@
-// STOP, START and HELP: in effect at the entry points and told, for whom they hold, and how they are answered.
+// STOP, START and HELP: in effect at the entry points and published, for which accounts they apply, and how they are
+// answered.
 import { afterEach, describe, expect, test } from 'vitest';
 import { ReplyTurns } from '../../../actors/inbound/reply.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
@@ -38,7 +39,7 @@ describe('a keyword', () => {
     await until('two decisions wait', async () => (await harness.waiting()) === 2, patient);
   });
 
-  test('holds for every account that sends from the number', async () => {
+  test('applies to every account that sends from the number', async () => {
     harness = await openInboundHarness();
     await harness.inboundConsumer.putAccount(accountB, ['16000', '+16000000000']);
     await until('both accounts are known', () => harness.inboundConsumer.directory.ownersOf('16000').length === 2);
@@ -49,7 +50,7 @@ describe('a keyword', () => {
       () => harness.suppressed(accountA) && harness.suppressed(accountB),
       patient,
     );
-    // Without an event store nobody knows who wrote last: whose message it is must wait.
+    // Without an event store it is not known who wrote last: the message must wait.
     expect(await receivedIn(harness)).toEqual([]);
   });
 
@@ -108,7 +109,7 @@ describe('a keyword', () => {
     expect(reply?.text).toBe('Shop 0: reply STOP to end messages from 16000');
   });
 
-  test('who asked first in a minute is the same for everybody, however many ask at once and again', async () => {
+  test('the first request of a minute is the same for all, however many come at once and again', async () => {
     harness = await openInboundHarness();
     const bucket = await openBucket(harness.bus, 'inbound');
     const nodes = [new ReplyTurns(bucket), new ReplyTurns(bucket)];
@@ -122,7 +123,7 @@ describe('a keyword', () => {
     expect(await nodes[0]?.firstOf('HELP 29166667', 1_750_000_060_000)).toBe(1_750_000_060_000);
   });
 
-  test('STOP is confirmed although the number is suppressed, and what the account says then is not sent', async () => {
+  test('STOP is confirmed although the number is suppressed, and other messages of the account are not sent', async () => {
     harness = await openInboundHarness();
     const gates = lateGates(testCountry, () => ({ dnd: null, ported: null }), harness.inboundConsumer.directory);
     await harness.actor(carrierWith(harness.simulator), undefined, undefined, gates);
@@ -139,7 +140,7 @@ describe('a keyword', () => {
     expect(await harness.settled(others)).toMatchObject({ statuses: { delivered: 3 } });
   }, 30_000);
 
-  test('from what is no subscriber decides nothing', async () => {
+  test('from an address that is no subscriber decides nothing', async () => {
     harness = await openInboundHarness();
     await harness.actor(carrierWith(harness.simulator));
     harness.simulator.deliver(

@@ -1,4 +1,5 @@
-// kill -9 of the actors process that takes and tells what subscribers write: nothing is lost and nothing is told twice.
+// kill -9 of the actors process that takes and publishes subscribers' messages: nothing is lost and nothing is
+// published twice.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -36,7 +37,7 @@ test('through kill -9 of the actors under load every message is published, and n
 
 const long = `${'A long complaint about a parcel that never came. '.repeat(9)}End.`;
 
-test('a long message survives kill -9 of whoever takes it, between its parts and after them', async () => {
+test('a long message survives kill -9 of its consumer, between its parts and after them', async () => {
   harness = await openSubscribersHarness();
   const first = await harness.host([carrierWith(harness.simulator)]);
   harness.say(long, { as: 'udh', reference: 5, parts: [2] });
@@ -46,7 +47,7 @@ test('a long message survives kill -9 of whoever takes it, between its parts and
   harness.say(long, { as: 'udh', reference: 5, parts: [3] });
   await harness.answered(2);
   await second.kill9();
-  // Nobody serves the carrier: what comes now waits there.
+  // The carrier is not served: what comes now waits there.
   harness.say(long, { as: 'udh', reference: 5, parts: [1, 2] });
   const third = await harness.host([carrierWith(harness.simulator)]);
   const all = await harness.published(1);

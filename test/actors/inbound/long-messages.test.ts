@@ -1,5 +1,5 @@
-// Texts that come in parts: one message with all its words, whatever form, order and repeats they come in; and what is
-// told when a part never comes.
+// Multipart texts: one message with all its words, in whatever form, order and repetition they arrive; and what is
+// published when a part never comes.
 import { afterEach, describe, expect, test } from 'vitest';
 import { carrierWith } from '../../support/carrier-harness.ts';
 import { openTestInboundConsumer, receivedIn } from '../../support/inbound-consumer.ts';
@@ -37,7 +37,7 @@ describe('a long message', () => {
     expect((await receivedIn(harness)).map(({ text }) => text)).toEqual([long]);
   });
 
-  test('of which a part is lost is told with a gap when it was waited for, and no keyword is read in it', async () => {
+  test('with a lost part is published with a gap after its wait, and no keyword is read in it', async () => {
     harness = await openInboundHarness({ partsWaitMs: 1_500 });
     await harness.actor(carrierWith(harness.simulator));
     harness.say(long, { as: 'udh', reference: 3, parts: [1, 3] });
@@ -50,7 +50,7 @@ describe('a long message', () => {
     expect(all[1]).toMatchObject({ error: 'incomplete', parts: 1 });
   }, 30_000);
 
-  test('is put together by two inbound consumers at once, each with some of its parts', async () => {
+  test('is assembled by two inbound consumers at once, each with some of its parts', async () => {
     harness = await openInboundHarness();
     const other = await openTestInboundConsumer(harness);
     await harness.actor(carrierWith(harness.simulator));

@@ -1,5 +1,5 @@
-// Whose a message from a subscriber is, with the directory and the event store played: the one asked always, the other
-// only when it must be.
+// The owner of a subscriber's message, with simulated directory and event store: the directory is always asked, the
+// event store only when needed.
 import { describe, expect, it } from 'vitest';
 import { type AskWriter, type Owner, ownersOf } from '../../../actors/inbound/owners.ts';
 import { accountA, accountB } from '../../support/inbound-consumer.ts';
@@ -19,18 +19,18 @@ const unasked: AskWriter = () => Promise.reject(new Error('the event store must 
 const query = { forms: ['16000'], subscriber: '+8801712345678', livemode: true };
 
 describe('a message', () => {
-  it('is its only owner’s, and the event store is not asked', async () => {
+  it('belongs to its only owner, and the event store is not asked', async () => {
     expect(await ownersOf(directoryOf({ '16000': [a] }), unasked, query)).toEqual({ owner: a, all: [a] });
     const twice = directoryOf({ '16000': [a], '9612345678': [a2] });
     const forms = ['16000', '9612345678'];
     expect(await ownersOf(twice, unasked, { ...query, forms })).toEqual({ owner: a, all: [a, a2] });
   });
 
-  it('is nobody’s where nobody registered the number', async () => {
+  it('belongs to no account where none registered the number', async () => {
     expect(await ownersOf(directoryOf({}), unasked, query)).toEqual({ owner: null, all: [] });
   });
 
-  it('of a shared number is that of who wrote last, else of who registered it first', async () => {
+  it('to a shared number belongs to the account that wrote last, else to the one that registered it first', async () => {
     const shared = directoryOf({ '16000': [a, b] });
     expect(await ownersOf(shared, writerIs(b), query)).toEqual({ owner: b, all: [a, b] });
     expect(await ownersOf(shared, writerIs(null), query)).toEqual({ owner: a, all: [a, b] });
@@ -40,7 +40,7 @@ describe('a message', () => {
     expect(await ownersOf(shared, unasked, { ...query, subscriber: null })).toEqual({ owner: a, all: [a, b] });
   });
 
-  it('on the sandbox carrier is that of the test key that wrote last, registered or not', async () => {
+  it('on the sandbox carrier belongs to the account of the test key that wrote last, registered or not', async () => {
     asked.length = 0;
     const test = { ...query, livemode: false, forms: ['8809612345678'] };
     expect(await ownersOf(directoryOf({}), writerIs(a2), test)).toEqual({ owner: a2, all: [a2] });

@@ -1,5 +1,5 @@
-// Long texts from subscribers, as pure values: whatever the order, the repeats, the losses and the restarts, a text is
-// told once, whole where all its parts came, and never with words of another.
+// Multipart texts from subscribers, as pure values: in any order, with repeats, losses and restarts, a text is
+// published once, whole when all its parts came, and never with words of another.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import {
@@ -37,13 +37,13 @@ const textOf = (text: MultipartText) => {
   return 'text' in body ? body.text : body.octets;
 };
 
-/** What the inbound consumer does, without anything around it. */
+/** The inbound consumer's logic alone. */
 function inboundConsumer() {
   let held: MultipartText | null = null;
   const isPublished: MultipartText[] = [];
   return {
     isPublished,
-    /** `dies`: after it was told, before that was noted; the part is then delivered again. */
+    /** `dies`: after it was published, before that was stored; the part is then delivered again. */
     take(part: TiedPart, dies = false): void {
       const merged = mergePart(held, part);
       if (merged.kind === 'repeat') return;
@@ -65,7 +65,7 @@ function inboundConsumer() {
 describe('the parts of one text', () => {
   const anyText = fc.array(fc.stringMatching(/^[a-z ]{1,20}$/), { minLength: 2, maxLength: 8 });
 
-  test('in any order, each any number of times, with deaths in between, are told once and whole', () => {
+  test('in any order, each any number of times, with crashes in between, are published once and whole', () => {
     fc.assert(
       fc.property(
         anyText.chain((words) => {
@@ -85,7 +85,7 @@ describe('the parts of one text', () => {
           for (const [at, dies] of deliveries) {
             const part = partOf(words[at] ?? '', at + 1, words.length);
             one.take(part, dies);
-            // What died is delivered again.
+            // Delivered again after the crash.
             if (dies) one.take(part);
           }
           expect(new Set(one.isPublished.map(textOf))).toEqual(new Set([words.join('')]));
@@ -98,7 +98,7 @@ describe('the parts of one text', () => {
     );
   });
 
-  test('of which some are lost are told once, with a gap where they are missing', () => {
+  test('of which some are lost are published once, with a gap where they are missing', () => {
     fc.assert(
       fc.property(
         anyText.chain((words) =>
@@ -127,21 +127,21 @@ describe('the parts of one text', () => {
     );
   });
 
-  it('a reminder of another text under the same name tells nothing', () => {
+  it('a reminder of another text under the same name publishes nothing', () => {
     const one = inboundConsumer();
     one.take(partOf('a', 1, 2));
     one.overdue(999);
     expect(one.isPublished).toEqual([]);
   });
 
-  it('a repeat after the text was told tells nothing, and its words are not kept', () => {
+  it('a repeat after the text was published publishes nothing, and its words are not kept', () => {
     const one = inboundConsumer();
     for (const part of [1, 2, 1, 2]) one.take(partOf('ab'[part - 1] ?? '', part, 2));
     expect(one.isPublished.length).toBe(1);
     expect(JSON.stringify(one.held)).not.toContain('octets');
   });
 
-  it('a reference that comes again with other words tells what was there before it', () => {
+  it('a reference that is used again with other words publishes the earlier text', () => {
     const one = inboundConsumer();
     one.take(partOf('old one, ', 1, 2, { receivedAtMs: 1 }));
     one.take(partOf('new one, ', 1, 2, { receivedAtMs: 2 }));
@@ -149,7 +149,7 @@ describe('the parts of one text', () => {
     expect(one.isPublished.map(textOf)).toEqual(['old one, […]', 'new one, and its end']);
   });
 
-  it('a reference that is used again after its text was told begins another', () => {
+  it('a reference that is used again after its text was published begins another', () => {
     const one = inboundConsumer();
     for (const text of ['first', 'second']) {
       for (const part of [2, 1]) one.take(partOf(`${text} `, part, 2, { identity: `${text}.${part}` }));
@@ -157,7 +157,7 @@ describe('the parts of one text', () => {
     expect(one.isPublished.map(textOf)).toEqual(['first first ', 'second second ']);
   });
 
-  it('a part that comes after its text was given up is told by itself', () => {
+  it('a part that comes after its text was given up is published by itself', () => {
     const one = inboundConsumer();
     one.take(partOf('a', 1, 2, { receivedAtMs: 1 }));
     one.overdue(1);
@@ -166,7 +166,7 @@ describe('the parts of one text', () => {
     expect(one.isPublished.map(textOf)).toEqual(['a[…]', '[…]b']);
   });
 
-  it('belong together only with everything that names them', () => {
+  it('belong together only when everything that identifies them is the same', () => {
     const base = partOf('a', 1, 2);
     const others = [
       { carrier: 'beta' },
@@ -182,8 +182,8 @@ describe('the parts of one text', () => {
   });
 });
 
-describe('what parts say', () => {
-  it('is read over the seams: a character cut by the end of a part is whole again', () => {
+describe('the text of parts', () => {
+  it('is decoded across parts: a character divided between two parts is whole again', () => {
     const emoji = Buffer.from('a😀b', 'utf16le').swap16();
     const ucs2 = (octets: Buffer) => ({ alphabet: 'ucs2', dataCoding: 8, shift: null, octets }) as const;
     expect(inboundBodyOf([ucs2(emoji.subarray(0, 4)), ucs2(emoji.subarray(4))])).toEqual({ text: 'a😀b' });
@@ -202,7 +202,7 @@ describe('what parts say', () => {
     expect(inboundBodyOf(parts)).toEqual({ text: '@éА' });
   });
 
-  it('in eight bits is kept as it came', () => {
+  it('in eight bits is kept unchanged', () => {
     const octets = Buffer.of(0, 255, 7);
     const part = { alphabet: 'binary', dataCoding: 4, shift: null, octets } as const;
     expect(inboundBodyOf([part, part])).toEqual({ octets: Buffer.concat([octets, octets]), dataCoding: 4, udh: null });

@@ -1,5 +1,5 @@
-// Whose a message to a number of several accounts is, only the event store can say. While it is away, behind or busy the
-// message waits, and is told to nobody; what the subscriber decided is in effect meanwhile.
+// The owner of a message to a number of several accounts is known only to the event store. While it is down, behind or
+// busy the message waits, and is published to none; the subscriber's decision is in effect meanwhile.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FindWriterReply, querySubjects } from '../../../analytics/contract.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.stop());
 
-/** An event store that answers with these, one after the other, and then with the last. */
+/** An event store that gives these answers in sequence, and then repeats the last. */
 function answerWith(...replies: FindWriterReply[]): () => number {
   let asked = 0;
   harness.bus.connection.subscribe(querySubjects.findWriter, {
@@ -46,7 +46,7 @@ describe('a message to a number of two accounts', () => {
     expect((await receivedIn(harness)).length).toBe(1);
   });
 
-  test('waits in LATER while nobody answers, where it holds up nobody, and STOP is in effect at once', async () => {
+  test('waits in LATER while the event store is down, delays no other, and STOP is in effect at once', async () => {
     harness.say('STOP');
     await until(
       'STOP is in effect for both',

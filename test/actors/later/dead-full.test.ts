@@ -1,5 +1,5 @@
-// Records of SCHEDULED, HOLDS and LATER that nobody can read, more than a due second may have out at once, while DEAD
-// has no room: what comes after them is released in time, nothing goes round and round, and when DEAD has room they are
+// Unreadable records of SCHEDULED, HOLDS and LATER, more than a due second may have in flight at once, while DEAD is
+// full: what comes after them is released in time, nothing is redelivered for ever, and when DEAD has capacity they are
 // there.
 import { afterEach, expect, test } from 'vitest';
 import { Releasers } from '../../../actors/later/releasers.ts';
@@ -38,7 +38,7 @@ const unreadIn = async (stream: string) => {
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 };
 
-test('what waits for its time is released beside records that nobody can read while DEAD is full', async () => {
+test('due messages are released beside unreadable records while DEAD is full', async () => {
   // Two lines for each of thousands of records.
   const { level } = log;
   log.level = 'fatal';
@@ -86,7 +86,7 @@ test('what waits for its time is released beside records that nobody can read wh
   const released = async () => (await waitingIn(on.bus, 'MT_TXN')).length === kinds.length;
   await until('what can be read is released', released, { limitMs: 20_000 });
   expect(systemClock.nowMs() - dueAtMs).toBeLessThan(15_000);
-  // Their due second is over: its consumer goes, and nobody is given them again and again.
+  // Their due second is over: its consumer is deleted, and they are not redelivered again and again.
   for (const kind of kinds) {
     const left = async () => (await consumersOf(streams[kind])).join() === 'unread';
     await until(`nothing of ${streams[kind]} is due`, left, { limitMs: 30_000, everyMs: 200 });

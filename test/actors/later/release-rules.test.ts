@@ -1,5 +1,5 @@
-// Where a scheduled message can go at its time, when its carrier is down or gone: by the routes of then, but never to a
-// carrier without the national tables its segments were counted with.
+// Where a scheduled message can go when it is due and its carrier is down or gone: by the routes of then, but never to
+// a carrier without the national tables its segments were counted with.
 import { describe, expect, test } from 'vitest';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
@@ -47,16 +47,16 @@ const candidatesBy = (carriers: Record<string, readonly NationalLanguage[]>, mes
   rulesBy(carriers).candidatesOf(message).candidates;
 
 describe('a message whose carrier is gone', () => {
-  test('goes by the routes of now', () => {
+  test('is routed by the present routes', () => {
     expect(candidatesBy({ beta: [], gamma: [] }, plain)).toEqual(['beta', 'gamma']);
   });
 
-  test('goes only where its national tables are', () => {
+  test('goes only to carriers with its national tables', () => {
     expect(candidatesBy({ beta: ['bengali'], gamma: ['turkish'], delta: [] })).toEqual(['gamma']);
     expect(candidatesBy({ beta: ['turkish'], gamma: ['hindi', 'turkish'] })).toEqual(['beta', 'gamma']);
   });
 
-  test('goes nowhere when nobody has them', () => {
+  test('goes nowhere when no carrier has them', () => {
     expect(candidatesBy({ beta: [], gamma: ['bengali'] })).toEqual([]);
   });
 });
@@ -71,7 +71,7 @@ describe('a message whose carrier is down', () => {
     expect(releasedBy({ alpha: [], beta: [] }, plain, 'down')).toEqual(['alpha', 'beta']);
   });
 
-  test('goes as it is when its carrier is there, whatever tables that has now', () => {
+  test('is released unchanged when its carrier is configured, whatever tables that has now', () => {
     expect(releasedBy({ alpha: [], beta: ['turkish'] })).toEqual(['alpha']);
   });
 });

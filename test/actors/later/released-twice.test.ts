@@ -1,5 +1,5 @@
-// A scheduled message that is released twice, because the releaser died between the publish and the ack, so long ago that
-// the stream would take the second publish. Whatever became of its carrier between the two, and whatever today's
+// A scheduled message is released twice, because the releaser died between the publish and the ack, so long ago that
+// the stream would accept the second publish. Whatever became of its carrier between the two, and whatever today's
 // routes say: one SMS. A real nats-server, real releasers, real actors, the real event store; counted at the simulator.
 import { describe, expect, test } from 'vitest';
 import { serveRemoved } from '../../../actors/removed/removed-carrier.ts';
@@ -52,7 +52,7 @@ async function releasedOnce(harness: CarrierHarness): Promise<string> {
   });
   const subject = messageSubject(message.category, 'alpha', message.accountId);
   const payload = encodeMessage(message, cipher);
-  // Under no id: as one that the stream has forgotten.
+  // Without an id: like one that the stream has forgotten.
   expect(await harness.publisher.publishOne(subject, payload, null)).toMatchObject({ ok: true });
   const record = { subject, payload, dueAtMs, id: 'x', shardKey: 'x', cancelable: message.messageId };
   await new Promise((resolve) => publishLater(harness.publisher, record, dueAtMs, resolve));
@@ -101,7 +101,7 @@ describe.concurrent('a message that was released long ago', () => {
         : new ReleaseRules(rulesOf('alpha', 'beta'), cipher, healthOf('down'));
       await harness.actor(carrierWith(harness.simulator, { name: 'beta' }));
       await releaseAgain(harness, releaseRules, onTestFinished);
-      // Whoever was given it now may send it before the first is looked at.
+      // Its present carrier may send it before the first one is looked up.
       await until('beta has looked at what it was given', async () => (await waitingFor(harness, 'beta')) === 0);
       if (isGone) await serveGone(harness, releaseRules, onTestFinished);
       else if (what.startsWith('is back')) await harness.actor(carrierWith(harness.simulator));

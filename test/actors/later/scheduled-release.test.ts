@@ -1,4 +1,4 @@
-// What becomes of a scheduled message at its time, when the carriers are no longer what they were at the ingress.
+// What becomes of a scheduled message when it is due and the carriers have changed since its admission.
 import { describe, expect, test } from 'vitest';
 import { ReleaseRules } from '../../../actors/later/release-rules.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
@@ -31,25 +31,25 @@ function released(message: Message, of: RoutingRules, states: Record<string, Car
 
 const waiting = messageWith({ carrier: 'alpha', plan: ['gamma'], scheduledAtMs: nowMs, trace: ['prefix 17'] });
 
-describe('at its time a scheduled message', () => {
-  test('goes to its carrier as it is, well or weak', () => {
+describe('a due scheduled message', () => {
+  test('goes unchanged to its carrier when that is good or weak', () => {
     for (const state of ['good', 'weak'] as const) {
       expect(released(waiting, withFallback, { alpha: state })).toEqual(waiting);
     }
   });
 
-  test('goes to its carrier with the ways of today when that is down, and the trace tells', () => {
+  test('goes to its carrier with today’s plan when that is down, and the trace says so', () => {
     const message = released(waiting, withFallback, { alpha: 'down' });
     expect(message).toMatchObject({ messageId: waiting.messageId, hop: 0, carrier: 'alpha', plan: ['beta'] });
     expect(message.trace).toContain('at its time: beta');
     expect(message.body).toEqual(waiting.body);
   });
 
-  test('goes as it is when its carrier is down and nobody else takes it by the routes of today', () => {
+  test('goes unchanged when its carrier is down and today’s routes have no other', () => {
     expect(released(waiting, { ...withFallback, fallback: [] }, { alpha: 'down' })).toEqual(waiting);
   });
 
-  test('goes as it is when its carrier is configured no more: whoever serves that one moves it', () => {
+  test('goes unchanged when its carrier is no longer configured: the actor that serves that one moves it', () => {
     expect(released(waiting, without('alpha'), { alpha: 'down' })).toEqual(waiting);
     expect(new ReleaseRules(without('alpha'), cipher, healthOf()).isRemoved(subjectOf(waiting))).toBe(true);
     expect(new ReleaseRules(withFallback, cipher, healthOf()).isRemoved(subjectOf(waiting))).toBe(false);
@@ -61,21 +61,21 @@ describe('at its time a scheduled message', () => {
   });
 });
 
-test('a subject that is no message is released with what it was published with', () => {
+test('on a subject of no message is released with its published payload', () => {
   const payload = Buffer.from('whatever');
   const later = new ReleaseRules(rules, cipher, healthOf());
   expect(later.payloadOf('wh.3', payload)).toBe(payload);
   expect(later.isRemoved('wh.3')).toBe(false);
 });
 
-test('a new configuration holds from the next release on', () => {
+test('a new configuration applies from the next release on', () => {
   const later = new ReleaseRules(withFallback, cipher, healthOf({ alpha: 'down' }));
   later.configure({ ...withFallback, fallback: ['gamma', 'beta'] });
   const payload = encodeMessage(messageWith({ ...waiting, category: 'otp' }), cipher);
   expect(decodeMessage(later.payloadOf(subjectOf(waiting), payload), cipher).plan).toEqual(['gamma', 'beta']);
 });
 
-test('a cancel is told with the id the ingress gave it', () => {
+test('a cancel is published with the id the ingress gave it', () => {
   const event = new ReleaseRules(rules, cipher, healthOf()).canceled(encodeMessage(waiting, cipher), nowMs);
   expect(event).toMatchObject({ kind: 'canceled', messageId: waiting.messageId, carrier: '' });
 });

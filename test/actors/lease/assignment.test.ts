@@ -1,5 +1,5 @@
-// Who is to hold which bind: even shares, as little movement as possible, the same answer on every node. And the
-// contract, split into whole segments that add up to it whoever holds what.
+// The assignment of binds: even shares, as little movement as possible, the same result on every node. And the
+// contract, split into whole segments that add up to it for every distribution.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { shareOf, shareOfBind, type AssignableBind, assignBinds } from '../../../actors/lease/assignment.ts';
@@ -7,7 +7,7 @@ import { shareOf, shareOfBind, type AssignableBind, assignBinds } from '../../..
 const graceMs = 2_000;
 const salt = 'alpha submits';
 
-/** Every node decides on the same picture at once and does what it decided; resolves to the binds that moved. */
+/** Every node decides on the same state at once and does what it decided; resolves to the binds that moved. */
 function round(candidates: readonly string[], binds: AssignableBind[]): number {
   const assignments = candidates.map((me) => assignBinds({ salt, me, candidates, binds, leaving: new Set(), graceMs }));
   let moved = 0;
@@ -35,7 +35,7 @@ const free = (key: string): AssignableBind => ({ key, holder: null, freeForMs: 0
 const nodes = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]{1,6}$/), { minLength: 1, maxLength: 6 });
 const binds = fc.integer({ min: 1, max: 20 }).map((many) => Array.from({ length: many }, (_, at) => `bind.${at}`));
 
-describe('dealing out', () => {
+describe('the assignment', () => {
   test('one node takes everything at once', () => {
     const assignment = assignBinds({
       salt,
@@ -48,7 +48,7 @@ describe('dealing out', () => {
     expect(assignment).toEqual({ claim: ['1', '2', '3'], release: [] });
   });
 
-  test('free binds are dealt out evenly, nobody asks for what is another’s, and nothing moves afterwards', () => {
+  test('free binds are distributed evenly, no node claims another’s, and nothing moves afterwards', () => {
     fc.assert(
       fc.property(nodes, binds, (candidates, keys) => {
         const all = keys.map(free);
@@ -61,7 +61,7 @@ describe('dealing out', () => {
     );
   });
 
-  test('a node that comes gets its share in two rounds, and no bind moves that did not have to', () => {
+  test('a new node gets its share in two rounds, and no bind moves that did not have to', () => {
     fc.assert(
       fc.property(nodes, binds, (candidates, keys) => {
         const all = keys.map(free);
@@ -77,7 +77,7 @@ describe('dealing out', () => {
     );
   });
 
-  test('a node that goes leaves its binds to the others, and theirs stay where they are', () => {
+  test('a node that leaves releases its binds to the others, and theirs stay where they are', () => {
     fc.assert(
       fc.property(nodes, binds, (some, keys) => {
         const candidates = [...some, 'last-node'];
@@ -94,7 +94,7 @@ describe('dealing out', () => {
     );
   });
 
-  test('what is free for longer than the grace goes to whoever asks', () => {
+  test('a bind that is free for longer than the grace goes to any node', () => {
     const [first, second] = ['a', 'b'].sort((me) =>
       assignBinds({ salt, me, candidates: ['a', 'b'], binds: [free('1')], leaving: new Set(), graceMs }).claim
         .length === 1
@@ -115,7 +115,7 @@ describe('dealing out', () => {
     expect(ask(second, graceMs + 1)).toEqual(['1']);
   });
 
-  test('what is being given up is not given up twice', () => {
+  test('a bind that is being released is not released twice', () => {
     const held = ['1', '2', '3', '4'].map((key) => ({ key, holder: 'a', freeForMs: 0 }));
     const ask = (leaving: string[]) =>
       assignBinds({ salt, me: 'a', candidates: ['a', 'b'], binds: held, leaving: new Set(leaving), graceMs }).release;
@@ -124,7 +124,7 @@ describe('dealing out', () => {
     expect(ask(['3', '4'])).toEqual([]);
   });
 
-  test('who cannot take one neither gets nor gives', () => {
+  test('a node that cannot take one neither gets nor gives', () => {
     const held = ['1', '2', '3'].map((key) => ({ key, holder: 'a', freeForMs: 0 }));
     const assignment = assignBinds({ salt, me: 'c', candidates: ['a', 'b'], binds: held, leaving: new Set(), graceMs });
     expect(assignment).toEqual({ claim: [], release: [] });
@@ -143,7 +143,7 @@ describe('the contract', () => {
     );
   });
 
-  test('however the binds are spread, all nodes together stay within the contract; who has all of them has all of it', () => {
+  test('for every distribution, all nodes together stay within the contract; one that has all binds has all of it', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 20 }),

@@ -1,4 +1,4 @@
-// The watch of the leases on a real nats-server: it tells what is there, and does not wait for ever to hear of it.
+// The watch of the leases on a real nats-server: it delivers the present state, and does not wait for ever for it.
 import { afterEach, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { type LeaseEntry, LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
@@ -12,7 +12,7 @@ afterEach(async () => {
   await bus.stop();
 });
 
-/** Two keys, one of them overwritten, and one that was given up. */
+/** Two keys, one of them overwritten, and one that was released. */
 async function filled(): Promise<LeaseBucket> {
   bus = await startBus();
   const bucket = new LeaseBucket(bus.bus);
@@ -26,7 +26,7 @@ async function filled(): Promise<LeaseBucket> {
   return bucket;
 }
 
-test('all that is there is told before it is ready, the last of each key', async () => {
+test('the present state is delivered before it is ready, the last value of each key', async () => {
   await filled();
   const other = new LeaseBucket(bus.bus);
   ends.push(() => other.close());
@@ -38,7 +38,7 @@ test('all that is there is told before it is ready, the last of each key', async
   ]);
 });
 
-test('a watch that is told nothing is given up with an error: whoever waits for it can start over', async () => {
+test('a watch that delivers nothing ends with an error, so that its owner can retry', async () => {
   await filled();
   const proxy = await cutProxy(bus.nats.url, { when: 'CONSUMER.MSG.NEXT.KV_leases', times: 1, what: 'requests' });
   const connection = await connectBus(proxy.url, 'deaf');

@@ -1,5 +1,5 @@
-// Owners of leases against a real nats-server: who claims first has it and nobody else, one that hears nothing fences
-// itself before it is declared dead, what is given up is free at once, and a borrowed name takes nothing.
+// Lease owners against a real nats-server: only the first to claim has it, one without a connection fences itself
+// before it is declared dead, a released lease is free at once, and a duplicate node name takes nothing.
 import { afterEach, expect, test } from 'vitest';
 import type { LeaseHandlers, LeasedBind } from '../../../actors/lease/contract.ts';
 import type { LeaseIdentity } from '../../../actors/lease/lease-holder.ts';
@@ -73,7 +73,7 @@ async function node(
   return { keeper, mine, story, connection, leave };
 }
 
-/** As kill -9 leaves it: nothing is said any more. */
+/** As kill -9 leaves it: no more heartbeats. */
 async function vanish(gone: TestNode): Promise<void> {
   await gone.connection.close();
 }
@@ -92,7 +92,7 @@ test('alone: all binds at once; a second node gets half of them, and all again w
   expect(systemClock.monotonicMs() - leftAtMs).toBeLessThan(limits.leases.fenceAfterMs);
 });
 
-test('three that start at once: one lease, one owner, whoever is fastest', async () => {
+test('three that start at once: one lease, one owner, whichever is first', async () => {
   bus = await startBus();
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => node(name, 1)));
   for (let looks = 0; looks < 30; looks += 1) {
@@ -102,7 +102,7 @@ test('three that start at once: one lease, one owner, whoever is fastest', async
   await until('an owner', () => nodes.some(({ mine }) => mine.size === 1));
 });
 
-test('of many writes on the same revision one lands, in whatever order they come', async () => {
+test('of many writes on the same revision one succeeds, in any order', async () => {
   bus = await startBus();
   const buckets = await Promise.all(
     Array.from({ length: 8 }, async (_, at) => {
@@ -131,7 +131,7 @@ test('a node that vanishes is declared dead, and its binds are taken within ten 
   expect(second.keeper.isLiving(second.keeper.epoch())).toBe(true);
 });
 
-test('a node that is cut off stops by itself before another one may begin, and comes back as another incarnation', async () => {
+test('a node that is cut off fences itself before another one may begin, and returns as another incarnation', async () => {
   bus = await startBus();
   const proxy: Proxy = await startProxy(bus.nats.url);
   stops.push(() => proxy.close());
@@ -141,7 +141,7 @@ test('a node that is cut off stops by itself before another one may begin, and c
   const other = await node('n2', 1);
   await until('the other knows it', () => other.keeper.isLiving(epoch));
   proxy.silence();
-  // The last time it was seen that it may: a loop that stands still writes nothing either, and sees the fence late.
+  // The last time it was seen that it may write: a stalled loop writes nothing either, and sees the fence late.
   let mightWriteAtMs = systemClock.monotonicMs();
   const isFenced = () => {
     if (!cut.keeper.mayWrite()) return true;
@@ -151,7 +151,7 @@ test('a node that is cut off stops by itself before another one may begin, and c
   await until('the fence', isFenced, { limitMs: 6_000, everyMs: 5 });
   expect(other.mine.size).toBe(0);
   await until('the other has it', () => other.mine.size === 1, { limitMs: 10_000, everyMs: 5 });
-  // Both were measured here, on one clock: the second of the carrier is over.
+  // Both were measured here, on one clock: the carrier's second is over.
   expect(systemClock.monotonicMs() - mightWriteAtMs).toBeGreaterThan(1_000);
   expect(cut.story).toContain('fenced');
   expect(other.keeper.isLiving(epoch)).toBe(false);
@@ -163,7 +163,7 @@ test('a node that is cut off stops by itself before another one may begin, and c
   expect(cut.story).toContain('lost 1');
 }, 60_000);
 
-test('a cut that ends before anybody has noticed costs nothing: the same life goes on', async () => {
+test('a disconnection that ends unnoticed costs nothing: the same incarnation continues', async () => {
   bus = await startBus();
   const proxy: Proxy = await startProxy(bus.nats.url);
   stops.push(() => proxy.close());
@@ -179,7 +179,7 @@ test('a cut that ends before anybody has noticed costs nothing: the same life go
   expect(only.story).toEqual(['fenced', 'unfenced']);
 }, 60_000);
 
-test('a process that starts again takes what its previous incarnation held at once', async () => {
+test('a process that restarts takes the leases of its previous incarnation at once', async () => {
   bus = await startBus();
   const first = await node('n1', 3);
   await until('all three', () => first.mine.size === 3);
@@ -192,7 +192,7 @@ test('a process that starts again takes what its previous incarnation held at on
   expect(again.keeper.epoch()).toBeGreaterThan(first.keeper.epoch());
 });
 
-test('a second machine under the same name takes nothing while the first lives', async () => {
+test('a second machine under the same name takes nothing while the first is alive', async () => {
   bus = await startBus();
   const first = await node('n1', 2);
   await until('both', () => first.mine.size === 2);
@@ -206,7 +206,7 @@ test('a second machine under the same name takes nothing while the first lives',
   expect(first.keeper.mayWrite()).toBe(true);
 });
 
-test('binds that each node has for itself stay where they are, however many nodes there are', async () => {
+test('local binds stay where they are, however many nodes there are', async () => {
   bus = await startBus();
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => node(name, 1)));
   const story: string[] = [];
@@ -234,7 +234,7 @@ test('binds that each node has for itself stay where they are, however many node
   expect(story).toEqual([]);
 });
 
-test('the bucket is lost: it is made again, and its owner has its binds again', async () => {
+test('the bucket is lost: it is created again, and its owner has its binds again', async () => {
   bus = await startBus();
   const only = await node('n1', 2);
   await until('both', () => only.mine.size === 2);

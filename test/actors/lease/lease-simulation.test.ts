@@ -1,6 +1,6 @@
-// Three real owners of leases on a bucket whose network and whose loops misbehave as fast-check likes: requests and
-// answers late or lost, the watch late, loops stalled, nodes cut off, killed and started again. Two things must hold in
-// every run: no bind may be written to by two nodes at once, and after an end that was no hand-over a second passes.
+// Three real owners of leases on a bucket whose network and event loops have random faults (fast-check): requests and
+// answers late or lost, the watch late, loops stalled, nodes cut off, killed and restarted. Two invariants: no bind is
+// written to by two nodes at once, and after an end without a hand-over a second passes.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { log } from '../../../platform/log.ts';
@@ -21,10 +21,10 @@ const calmAfterStep = 720;
 // Every fence is an alarm, and there are hundreds.
 log.level = 'silent';
 
-/** Everybody's time. A stalled loop fires no timer, and finds the time gone when it goes on. */
+/** The common clock. A stalled loop fires no timer, and finds the time gone when it resumes. */
 class World {
   nowMs = 0;
-  /** At last what travels is quick. */
+  /** At the end messages are fast. */
   calm = false;
   readonly due: { atMs: number; run: () => void }[] = [];
   at(delayMs: number, run: () => void): void {
@@ -63,12 +63,12 @@ class Node implements LeaseStore, Clock {
   readonly #random: () => number;
   readonly name: string;
   readonly mine = new Set<string>();
-  /** What it was told when a bind was granted: from then on nobody else has written. */
+  /** `quietForMs` when a bind was granted: from then on no other node has written. */
   readonly quietSinceMs = new Map<string, number>();
   readonly #timers = new Set<{ atMs: number; everyMs: number; run: () => void }>();
-  /** What arrived while the loop stood still. */
+  /** What arrived while the loop was stalled. */
   #inbox: (() => void)[] = [];
-  /** What the watch is to be told, in the bucket's order; `entry` null: all that was there is delivered. */
+  /** Pending watch entries, in the bucket's order; `entry` null: the present state is delivered. */
   #feed: FeedItem[] = [];
   #stop: Cancel = () => {};
   stalled = false;
@@ -102,7 +102,7 @@ class Node implements LeaseStore, Clock {
     });
   }
 
-  /** One turn of the loop: everything that came, and every timer that is due. */
+  /** One turn of the loop: everything that arrived, and every timer that is due. */
   turn(): void {
     if (this.stalled || this.dead) return;
     const arrived = this.#inbox;
@@ -117,7 +117,7 @@ class Node implements LeaseStore, Clock {
     }
   }
 
-  /** The bucket keeps the last value of each key: whoever is behind may never see what came between. */
+  /** The bucket keeps the last value of each key: a late reader may never see the values between. */
   #readFeed(): void {
     while (!this.cut && (this.#feed[0]?.readyMs ?? Number.POSITIVE_INFINITY) <= this.#world.nowMs) {
       const { entry, run } = this.#feed.shift() as FeedItem;
@@ -186,7 +186,7 @@ class Node implements LeaseStore, Clock {
   #request(key: string, value: Uint8Array | null, expected: number): Promise<LeaseWrite> {
     return new Promise((resolve) => {
       this.after(limits.leases.requestTimeoutMs, () => resolve('unclear'));
-      // Cut off: it lies in a socket's buffer and may land when the cut is mended, or be lost.
+      // Cut off: it is in a socket's buffer and may arrive when the connection is restored, or be lost.
       const delayMs = this.#delay() + (this.cut ? 2_000 + this.#random() * 8_000 : 0);
       if (this.cut && this.#random() < 0.5) return;
       this.#world.at(delayMs, () => {
@@ -196,7 +196,7 @@ class Node implements LeaseStore, Clock {
     });
   }
 
-  /** Half of what travels is quick; some of it takes a second and more. */
+  /** Half of the messages are fast; some take a second and more. */
   #delay(): number {
     const luck = this.#random();
     return luck < 0.7 || this.#world.calm ? luck * 20 : luck < 0.97 ? luck * 200 : 500 + this.#random() * 1_500;
@@ -237,7 +237,7 @@ test('never two writers of one bind, and a second between them unless it was han
           if (kind === 'kill') {
             if (step === atStep) node.kill();
             if (step !== atStep + steps) continue;
-            // The supervisor starts it again when the former one has ended.
+            // The supervisor restarts it when the previous process has ended.
             node.kill();
             nodes[at] = new Node(world, leader, node.name, random, `p${step}`);
           } else if (step === atStep) node[kind === 'stall' ? 'stalled' : 'cut'] = true;
@@ -249,14 +249,14 @@ test('never two writers of one bind, and a second between them unless it was han
         for (const node of nodes) {
           node.turn();
           await nextTurn();
-          // Whoever may write does so, right now.
+          // A node that may write does so, right now.
           if (node.stalled || node.dead || !node.keeper.mayWrite()) continue;
           for (const key of node.mine) {
             const before = lastWrite.get(key);
             if (before !== undefined && before.node !== node) {
               const wasHandedOver = (handedOver.get(key) ?? -1) >= before.atMs;
               const gapMs = world.nowMs - before.atMs;
-              // Of one that was killed nothing can come any more.
+              // A killed one can write nothing any more.
               if (!wasHandedOver && !before.node.dead) expect(gapMs).toBeGreaterThanOrEqual(limits.leases.shareWaitMs);
               else expect(gapMs).toBeGreaterThan(0);
               expect(before.atMs).toBeLessThanOrEqual(node.quietSinceMs.get(key) as number);
@@ -265,7 +265,7 @@ test('never two writers of one bind, and a second between them unless it was han
           }
         }
       }
-      // Thirteen seconds and more after everything went well again everything is held, by living nodes, evenly.
+      // Thirteen seconds and more after the last fault all binds are held, by living nodes, evenly.
       const held = nodes.flatMap((node) => (node.dead ? [] : [...node.mine]));
       expect(held.sort()).toEqual(binds.map(({ key }) => key));
       for (const node of nodes) node.kill();

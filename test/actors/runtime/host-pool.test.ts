@@ -1,5 +1,5 @@
-// The threads of the actors process: one that throws or runs out of memory takes only its own carriers with it,
-// is started again, and its work is neither lost nor sent twice.
+// The threads of the actors process: one that throws or runs out of memory takes only its own carriers with it, is
+// restarted, and its work is neither lost nor sent twice.
 import { afterEach, describe, expect, test } from 'vitest';
 import { assignHosts } from '../../../actors/runtime/host-pool.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -25,7 +25,7 @@ describe('a thread that dies', () => {
         response: 'fixed:5',
         accounts: ['alpha', 'beta'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
       });
-      // On a busy machine the next thread may come so late that what was moved to overflow is asked about.
+      // On a busy machine the next thread may come so late that records moved to overflow are looked up.
       await harness.eventStore();
       const alpha = carrierWith(harness.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
       const beta = carrierWith(harness.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
@@ -42,7 +42,7 @@ describe('a thread that dies', () => {
       expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(1_000);
       // Its carrier may have had nothing left to do, and be bound again after all is settled.
       await until('its binds are there again', () => harness!.simulator.stats().binds.total >= 6, { limitMs: 20_000 });
-      // Only the dead thread's two binds were reopened: its sibling never noticed.
+      // Only the dead thread's two binds were reopened: the other thread was not affected.
       expect(harness.simulator.stats().binds.total).toBe(6);
       expect(await child.restarts()).toBe(1);
       expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(200);
@@ -54,7 +54,7 @@ describe('a thread that dies', () => {
 
 describe('carriers over threads', () => {
   const rate = (name: string, tps: number) => ({ ...carrierWith({ port: 1 }), name, tps });
-  test('the fastest are dealt first, each to the thread with the least to do', () => {
+  test('the fastest are assigned first, each to the thread with the lowest rate', () => {
     const shares = assignHosts([rate('a', 10), rate('b', 100), rate('c', 60), rate('d', 50)], 2);
     expect(shares.map((share) => share.map((each) => each.name))).toEqual([
       ['b', 'a'],

@@ -1,5 +1,5 @@
-// The carriers of one thread when their configuration changes or the thread stops, with a carrier that takes its time to
-// answer. Counted at the simulator and in EVENTS: a clean end leaves nothing unknown.
+// The carriers of one thread when their configuration changes or the thread stops, with a slow carrier. Counted at the
+// simulator and in EVENTS: a clean end leaves nothing unknown.
 import { describe, expect, test } from 'vitest';
 import { CarrierActor } from '../../../actors/carrier/carrier-actor.ts';
 import { HostedCarriers } from '../../../actors/runtime/hosted-carriers.ts';
@@ -28,13 +28,13 @@ const allAnswered = { twice: [], never: [], statuses: { delivered: 20 } };
 
 type Host = {
   readonly hosted: HostedCarriers;
-  /** All that were made, the last one last. */
+  /** All actors ever made, the last one last. */
   readonly actors: readonly CarrierActor[];
-  /** How many listen for reconnects of the bus. */
+  /** How many listeners wait for reconnects of the bus. */
   listeners(): number;
 };
 
-/** As a thread hosts them: one bus, one publisher, one epoch. */
+/** As in a host thread: one bus, one publisher, one epoch. */
 async function hostAt(natsUrl: string, atEnd: AtEnd, leases: BindLeases = singleNodeLeases): Promise<Host> {
   const actors: CarrierActor[] = [];
   let listeners = 0;
@@ -86,9 +86,7 @@ async function sharingHost(harness: CarrierHarness, atEnd: AtEnd) {
 
 // Each waits for its carrier most of its time.
 describe.concurrent('carriers of one thread', () => {
-  test('a stop waits as long as the carrier may take to answer, and no longer than that', async ({
-    onTestFinished,
-  }) => {
+  test('a stop waits as long as the carrier may take to answer, and no longer', async ({ onTestFinished }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:8000' });
     const carrier = carrierWith(harness.simulator, { responseTimerMs: 60_000 });
     const running = await harness.host([carrier]);
@@ -127,7 +125,7 @@ describe.concurrent('carriers of one thread', () => {
     expect(await harness.settled(later, 30_000)).toMatchObject(allAnswered);
   }, 90_000);
 
-  test('a stop in the middle of that waits for it, and its siblings are drained meanwhile', async ({
+  test('a stop in the middle of that waits for it, and the other carriers are drained meanwhile', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:6000' });
@@ -147,7 +145,7 @@ describe.concurrent('carriers of one thread', () => {
     expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
   }, 90_000);
 
-  test('NATS is away while a carrier is reopened: what was chosen by then goes in its next incarnation, and none is unknown', async ({
+  test('NATS is down while a carrier is reopened: chosen messages are sent by its next incarnation, and none is unknown', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -156,11 +154,11 @@ describe.concurrent('carriers of one thread', () => {
     await hosted.start([carrier], moves);
     const sent = await harness.send(100);
     await until('under way', () => submitsOf(harness) >= 10, { limitMs: 15_000 });
-    // Whoever is connected hears nothing more, and finds that out in some seconds; a new connection is in order.
+    // Present connections receive nothing more, and detect that in some seconds; a new connection works.
     proxy.silence();
     proxy.heal();
-    // An actor that holds nothing would begin its next incarnation at once, ask the connection that is deaf and take the
-    // thread with it.
+    // An actor with nothing in flight would begin its next incarnation at once, use the dead connection and end the
+    // thread.
     await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
     await hosted.configure([withWindow(carrier, 40)], moves);
     expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });

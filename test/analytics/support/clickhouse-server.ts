@@ -1,5 +1,5 @@
 // ClickHouse's HTTP interface, as far as the client uses it, in front of the real engine (chDB in this process): the
-// role under test talks to it as to a server, and a test can take it away or let an answer be lost.
+// role under test uses it as a server, and a test can stop it or let an answer be lost.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -40,7 +40,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     const sql = inUrl === null ? Buffer.concat(body).toString() : `${inUrl}\n${Buffer.concat(body).toString()}`;
     const params: Record<string, string | string[]> = {};
     for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = paramOf(value);
-    // One after the other, as chDB wants it.
+    // One after the other, as chDB requires.
     const bound = Object.keys(params).length > 0;
     const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
     last = turn.catch(() => null);

@@ -1,5 +1,5 @@
-// What every way to ClickHouse must do alike. chDB and the server run it in files of their own, because chDB binds
-// one directory per process.
+// What both engines must do alike. chDB and the server run it in files of their own, because chDB binds one directory
+// per process.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../../analytics/store/engine.ts';
 import { DeadlineExceeded } from '../../../platform/deadline.ts';
@@ -50,7 +50,7 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     expect(await engine.rows('SELECT n FROM each WHERE n = 7')).toEqual([]);
   });
 
-  test('keeps apart the parameters of many questions at once', async () => {
+  test('keeps the parameters of many concurrent queries apart', async () => {
     const asked = Array.from({ length: 60 }, (_, n) =>
       engine.rows('SELECT {n:UInt64} + 1, {word:String}', { n, word: `w${n}` }),
     );
@@ -58,8 +58,8 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     expect(answers.map(([row]) => row)).toEqual(asked.map((_, n) => [n + 1, `w${n}`]));
   });
 
-  test('ends a call that takes too long, and goes on', async () => {
-    // Far longer than the deadline: a process that stood still for a moment finds what came meanwhile first.
+  test('ends a call that takes too long, and continues', async () => {
+    // Far longer than the deadline: after a stall the process handles what arrived meanwhile first.
     await expect(engine.rows('SELECT sleep(2)', {}, 50)).rejects.toThrow(DeadlineExceeded);
     expect(await engine.rows('SELECT 1', {}, 10_000)).toEqual([[1]]);
   });

@@ -1,4 +1,4 @@
-// A private nats-server with its streams and a way to tell events, for tests of the analytics role.
+// A private nats-server with its streams and a way to publish events, for tests of the analytics role.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export type EventBus = TestBus & {
   /** Resolves when the batch is durable. */
   publish(events: readonly DeliveryEvent[]): Promise<void>;
   publishOctets(octets: Uint8Array): Promise<void>;
-  /** Resolves when the recorder has announced everything that was told. */
+  /** Resolves when the recorder has announced everything that was published. */
   taken(limitMs?: number): Promise<void>;
 };
 

@@ -6,7 +6,7 @@ import { type EventBus, startEventBus } from './event-bus.ts';
 
 export type EventStore = EventBus & {
   readonly engine: Engine;
-  /** The schema's versions that the new store was given. */
+  /** The schema versions that were applied to the new store. */
   readonly applied: readonly number[];
 };
 

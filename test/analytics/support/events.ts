@@ -1,4 +1,4 @@
-// Makes the events of messages as the product would tell them, for tests that feed the stream themselves.
+// Makes the events of messages as the product publishes them, for tests that fill the stream themselves.
 import { systemClock } from '../../../platform/clock.ts';
 import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';

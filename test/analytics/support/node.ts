@@ -1,4 +1,4 @@
-// The analytics node in this process, on an event store of its own, asked over NATS as an entry point asks it.
+// The analytics node in this process, on an event store of its own, queried over NATS as by an entry point.
 import { startAnalytics } from '../../../analytics/analytics-node.ts';
 import {
   type ListMessages,
@@ -12,7 +12,7 @@ import { account } from './events.ts';
 
 export type TestNode = EventStore & {
   ask<Reply>(subject: string, query: object): Promise<Reply>;
-  /** A page of the test account's messages; throws when the question is refused. */
+  /** A page of the test account's messages; throws when the query is refused. */
   list(query: Partial<ListMessages>): Promise<Page>;
 };
 

@@ -45,7 +45,7 @@ export async function startRole(
   };
 }
 
-/** Runs one question on the store of a role that has stopped. A fresh process: chDB binds one directory for ever. */
+/** Runs one query on the store of a role that has stopped. A fresh process: chDB binds one directory for ever. */
 export async function askStore(dataDir: string, sql: string): Promise<Cell[][]> {
   const engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(dataDir) });
   try {

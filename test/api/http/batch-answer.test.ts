@@ -1,4 +1,4 @@
-// The short form of a batch's answer says what the answer said.
+// The compact form of a batch's answer decodes to the same answer.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { answerOfKept, batchAnswer, keptAnswer } from '../../../api/http/batch-answer.ts';
@@ -14,7 +14,7 @@ const slices = () => turns.slices();
 const createdAtMs = 1_800_000_000_000;
 const idOf = (index: number, atMs: number) => derivedMessageId(account, `key#${index}`, atMs);
 
-test('whatever became of the messages, a replay shows the same text', () => {
+test('for any results, a replay returns the same text', () => {
   const anyKind = fc.oneof(
     fc.constantFrom('accepted' as const, 'scheduled' as const),
     fc.string({ unit: 'grapheme', maxLength: 30 }).map((detail) => ({ detail })),
@@ -53,14 +53,14 @@ const refusedWith = (count: number, detail: (index: number, at: number) => strin
     return refusedItem(problemOfFields([fieldProblem(0), ...others]) as Problem);
   });
 
-test('a refusal that a thousand messages share is kept once, and shown with each', async () => {
+test('a refusal that a thousand messages share is stored once, and returned with each', async () => {
   const results = refusedWith(10, (_, at) => `field ${at} is not a field of this request: ${'x'.repeat(200)}`);
   const kept = await keptAnswer(results, createdAtMs, slices());
   expect(kept.length).toBeLessThan(10_000);
   expect(await answerOfKept(kept, idOf, slices())).toBe(await batchAnswer(results, slices()));
 });
 
-test('a thousand different refusals are kept within the bound, each with its code, the later ones without their text', async () => {
+test('a thousand different refusals are stored within the bound, each with its code, the later ones without their text', async () => {
   for (const perDetail of [1, 300, 3_000]) {
     const results = refusedWith(10, (index, at) => `${index} ${at} ${'ü'.repeat(perDetail)}`);
     const kept = await keptAnswer(results, createdAtMs, slices());

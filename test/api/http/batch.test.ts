@@ -41,7 +41,7 @@ const items = (count: number, more: object = {}) =>
 const send = (messages: unknown, key?: string, to = ingress) =>
   call(to, 'POST', '/v1/sms/batch', tenant.live, { messages }, key === undefined ? {} : { 'idempotency-key': key });
 
-test('each item is judged for itself and answered in its place', async () => {
+test('each item is decided by itself and answered in its place', async () => {
   const { status, body } = await send([
     goodBody,
     { ...goodBody, to: '01712' },
@@ -68,7 +68,7 @@ test('each item is judged for itself and answered in its place', async () => {
   expect(await harness.count()).toBe(1);
 });
 
-test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields are refused', async () => {
+test('1 and 1,000 messages are accepted; none, 1,001, no list and unknown fields are refused', async () => {
   expect((await send(items(1))).body).toMatchObject({ accepted: 1 });
   const { body } = await send(items(1_000));
   expect(body).toMatchObject({ accepted: 1_000, rejected: 0 });
@@ -84,7 +84,7 @@ test('1 and 1,000 messages are taken; none, 1,001, no list and strange fields ar
   expect(several.body['errors']).toMatchObject([{ field: 'a' }, { field: 'b' }]);
 });
 
-test('an item that is no message is published by its place, with what was found', async () => {
+test('an item that is no message is reported by its place, with what was found', async () => {
   const { body } = await send([null, [], 'x', 5]);
   expect(
     resultsOf(body).map(({ error }) => [error?.errors[0]?.field, error?.errors[0]?.detail.split(', ')[1]]),
@@ -96,7 +96,7 @@ test('an item that is no message is published by its place, with what was found'
   ]);
 });
 
-test('the body cap holds for the whole: 256 KiB are taken, one octet more is not', async () => {
+test('the body cap applies to the whole: 256 KiB are accepted, one octet more is not', async () => {
   const fill = (bytes: number) => {
     const empty = JSON.stringify({ messages: [{ ...goodBody, client_reference: '' }], x: '' }).length;
     return { messages: [{ ...goodBody, client_reference: '' }], x: 'x'.repeat(bytes - empty) };
@@ -124,7 +124,7 @@ test('the same key gets the same answer, another body is refused, 100 at once ma
   const answers = await Promise.all(Array.from({ length: 100 }, () => send(messages, 'hundred')));
   const accepted = answers.filter(({ status }) => status === 202);
   expect(accepted.length).toBeGreaterThan(0);
-  // Of one account only so many are at work at once.
+  // Of one account only a bounded number are at work at once.
   const codes = new Set(answers.map(({ status, body }) => (status === 202 ? '202' : `${status} ${body['code']}`)));
   codes.delete('202');
   codes.delete('409 idempotency_in_progress');
@@ -158,7 +158,7 @@ test('after a restart of NATS the retry of a consumed batch sends nothing', asyn
   expect(count).toBe('0');
 }, 30_000);
 
-test('a full queue refuses what does not fit for the moment, and the same key sends the rest', async () => {
+test('a full queue refuses what does not fit at the moment, and the same key sends the rest', async () => {
   const { config } = await harness.bus.manager.streams.info('MT_TXN');
   const bounded = (max_msgs: number): Partial<StreamConfig> => ({
     ...config,
@@ -167,7 +167,8 @@ test('a full queue refuses what does not fit for the moment, and the same key se
   });
   await harness.bus.manager.streams.update('MT_TXN', bounded(40));
   const messages = items(100);
-  // On a machine that stalls, items that did not begin within their three seconds are overloaded: the same key goes on.
+  // On a machine that stalls, items that did not begin within their three seconds are overloaded: the same key
+  // continues.
   const sendAll = () =>
     until('every item begins in time', async () => {
       const answer = await send(messages, 'full');
@@ -192,7 +193,7 @@ test('a full queue refuses what does not fit for the moment, and the same key se
 
 test('kill -9 in the middle of a batch: the retry publishes the rest and nothing twice', async () => {
   const messages = items(1_000);
-  // Half of them never arrive: whoever is faster, the batch is not answered before the kill.
+  // Half of them never arrive: the batch is not answered before the kill, in either case.
   const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 500, what: 'requests' });
   const doomed = await harness.ingress({ NATS_URL: proxy.url });
   const lost = send(messages, 'killed', doomed).catch((error: unknown) => {

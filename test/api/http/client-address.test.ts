@@ -1,4 +1,4 @@
-// Whose address counts behind proxies: only what a trusted proxy wrote, read from its end.
+// The client's address behind proxies: only what a trusted proxy wrote counts, read from its end.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { forwardedFor } from '../../../api/http/client-address.ts';
@@ -34,7 +34,7 @@ test.each([
   ['for=_hidden', null],
 ])('Forwarded: %s is %s', (header, expected) => expect(seen(header, 'forwarded')).toBe(expected));
 
-test('whatever a client puts in front, the address its proxy saw is the one that counts', () => {
+test('whatever a client prepends, the address that its proxy saw counts', () => {
   fc.assert(
     fc.property(
       fc.string().filter((text) => !text.includes('\n')),
@@ -47,7 +47,7 @@ test('whatever a client puts in front, the address its proxy saw is the one that
   );
 });
 
-test('more hops than are looked at are no address', () => {
+test('more hops than are read give no address', () => {
   const hops = (count: number) => ['203.0.113.9', ...Array.from({ length: count - 1 }, () => '10.0.0.2')].join(',');
   expect(seen(hops(limits.access.proxyHopsMax))).toBe('203.0.113.9');
   expect(seen(hops(limits.access.proxyHopsMax + 1))).toBeNull();

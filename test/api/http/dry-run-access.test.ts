@@ -1,5 +1,5 @@
-// A dry run answers questions about numbers, registries and carriers: whom it answers, how often, and what it keeps to
-// itself. Over HTTP on a real ingress.
+// A dry run answers queries about numbers, registries and carriers: for which keys, how often, and what it does not
+// reveal. Over HTTP on a real ingress.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, goodBody, openHarness, post } from './harness.ts';
@@ -21,7 +21,7 @@ test('a key that may not send learns nothing, not even that the number or the se
   }
 });
 
-test('an account has a burst of them and then waits; another one has its own, and sending goes on', async () => {
+test('an account has a burst of them and then waits; another one has its own, and sending continues', async () => {
   const [asker, other] = [await harness.tenant(), await harness.tenant()];
   const answers = await Promise.all(
     Array.from({ length: limits.access.dryRunsBurst * 2 }, () => post(ingress, asker.live, dry)),

@@ -1,4 +1,4 @@
-// Dry runs read registries of the country and send nothing: how many of them an account may ask for.
+// Dry runs read registries of the country and send nothing: how many an account may make.
 import { expect, test } from 'vitest';
 import { DryRuns } from '../../../api/http/explain-sms.ts';
 import { limits } from '../../../platform/limits.ts';

@@ -1,4 +1,4 @@
-// What the ingress says of a text's encoding, and that what it says is what it queued.
+// What the ingress reports of a text's encoding, and that the report matches the queued message.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
@@ -49,7 +49,7 @@ describe('transliterate', () => {
     });
   });
 
-  test('is off unless asked for', async () => {
+  test('is off by default', async () => {
     for (const over of [{}, { transliterate: false }]) {
       expect((await send({ message: '“Sale”', ...over })).body).toMatchObject({ encoding: 'ucs2' });
     }

@@ -1,5 +1,5 @@
-// What the ingress does with every route that is not its own: passes it to the port of the control role and its
-// answer back. The SMSC peer here is a bare HTTP server, because the subject is the passing on and not the routes.
+// The ingress passes every route that is not its own to the port of the control role, and the answer back. The control
+// role here is a bare HTTP server, because the subject is the forwarding and not the routes.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -14,7 +14,7 @@ type Answer = (req: IncomingMessage, res: ServerResponse, body: string) => void;
 let harness: Harness;
 let ingress: Ingress;
 let tenant: Tenant;
-/** With a key: whoever has none is asked for it, and is not passed on. */
+/** With a key: without one the ingress answers itself. */
 const asked = (path: string, init: RequestInit = {}) =>
   fetch(ingress.url(path), { ...init, headers: { authorization: `Bearer ${tenant.live}`, ...init.headers } });
 let server: Server;
@@ -76,7 +76,7 @@ test('method, path, query, headers and body arrive, hop-by-hop headers do not, a
   expect(response.headers.get('x-request-id')).toBe('mine');
 });
 
-test('of a header that comes twice the first arrives, and the address is ours, not the word of the client', async () => {
+test('of a repeated header the first arrives, and the address is ours, not what the client wrote', async () => {
   let seen: unknown;
   answer = (req, res) => {
     seen = [req.headers['x-thing'], req.headers['x-forwarded-for']];
@@ -109,14 +109,14 @@ test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'])(
   },
 );
 
-test('a body of 256 KiB passes, one byte more is refused here', async () => {
+test('a body of 256 KiB is forwarded, one byte more is refused here', async () => {
   answer = (_req, res, body) => void res.end(String(body.length));
   const send = (bytes: number) => asked('/v1/senders', { method: 'POST', body: 'x'.repeat(bytes) });
   expect(await (await send(limits.http.bodyBytesMax)).text()).toBe(String(limits.http.bodyBytesMax));
   expect((await send(limits.http.bodyBytesMax + 1)).status).toBe(413);
 });
 
-test('an answer of 20 MB comes through whole, to a client that reads slowly too', async () => {
+test('an answer of 20 MB arrives whole, also at a client that reads slowly', async () => {
   const part = Buffer.alloc(1_000_000, 'y');
   answer = (_req, res) => {
     for (let at = 0; at < 20; at += 1) res.write(part);
@@ -141,7 +141,7 @@ test('an answer of 20 MB comes through whole, to a client that reads slowly too'
   socket.destroy();
 });
 
-test('a client that goes away ends the forwarded request', async () => {
+test('a client that disconnects ends the forwarded request', async () => {
   let state = 'nothing came';
   answer = (_req, res) => {
     state = 'asked';
@@ -155,7 +155,7 @@ test('a client that goes away ends the forwarded request', async () => {
   await until('its end', () => state === 'ended');
 });
 
-test('a SMSC peer that cuts an answer off is cut off here, not completed', async () => {
+test('an answer that the control role cuts off is cut off here, not completed', async () => {
   answer = (_req, res) => {
     res.writeHead(200, { 'content-length': '1000' });
     res.write('half', () => res.destroy());
@@ -163,7 +163,7 @@ test('a SMSC peer that cuts an answer off is cut off here, not completed', async
   await expect(asked('/v1/account').then((response) => response.text())).rejects.toThrow();
 });
 
-test('a control role that is away is told as such, within the second it comes back it is found again', async () => {
+test('a control role that is down is reported as such, and found again within a second of its return', async () => {
   server.close();
   server.closeAllConnections();
   await once(server, 'close');
@@ -175,7 +175,7 @@ test('a control role that is away is told as such, within the second it comes ba
   expect((await asked('/v1/account')).status).toBe(200);
 });
 
-test('a control role that hangs costs its caller 10 s and nobody else anything', async () => {
+test('a control role that hangs costs its caller 10 s and no other client anything', async () => {
   answer = () => {};
   const hanging = asked('/v1/account');
   expect((await fetch(ingress.url('/health/live'))).status).toBe(200);

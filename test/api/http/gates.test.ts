@@ -1,5 +1,4 @@
-// The gates behind a real ingress: where a key may be used from, how fast, which texts and which numbers; and what
-// is left of a refused request.
+// The gates behind a real ingress: networks, rates, texts and numbers; and the audit record of a refused request.
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeEvents } from '../../../model/records/event-record.ts';
@@ -64,7 +63,7 @@ describe('networks', () => {
       code: 'ip_not_allowed',
     });
     expect((await post(ingress, live, goodBody)).body['code']).toBe('ip_not_allowed');
-    // Another header than the configured one is nobody's word.
+    // Another header than the configured one does not count.
     expect((await post(ingress, live, goodBody, { forwarded: 'for=203.0.113.9' })).body['code']).toBe('ip_not_allowed');
     for (const path of ['/v1/sms', '/v1/api-keys']) {
       const answer = await fetch(ingress.url(path), {
@@ -75,7 +74,7 @@ describe('networks', () => {
     }
   });
 
-  test("an account's list holds for all its keys", async () => {
+  test("an account's list applies to all its keys", async () => {
     const { live, test: testKey } = await harness.tenant({ account: { networks: ['2001:db8::/32'] } });
     for (const token of [live, testKey]) {
       expect((await post(ingress, token, goodBody, { 'x-forwarded-for': '2001:db8::7' })).status).toBe(202);
@@ -84,7 +83,7 @@ describe('networks', () => {
   });
 });
 
-/** A GET with header lines as they are, also twice the same. */
+/** A GET with header lines as given, also repeated ones. */
 function rawGet(path: string, headers: readonly (readonly [string, string])[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const asking = request(ingress.url(path), { headers: headers.flat(), timeout: 10_000 }, (answer) => {
@@ -96,7 +95,7 @@ function rawGet(path: string, headers: readonly (readonly [string, string])[]): 
   });
 }
 
-describe('a header that comes twice', () => {
+describe('a repeated header', () => {
   test('cannot hide the address that the proxy added in a line of its own', async () => {
     const { live } = await harness.tenant({ key: { networks: ['203.0.113.0/24'] } });
     const from = (...addresses: string[]) =>
@@ -112,10 +111,10 @@ describe('a header that comes twice', () => {
 });
 
 describe('rates', () => {
-  test('hold over both threads: exactly the burst is let through, with what is left told each time', async () => {
+  test('apply over both threads: exactly the burst is admitted, with the remainder reported each time', async () => {
     const { live } = await harness.tenant({ account: { rate: { perSecond: 1, burst: 10 } } });
     const beganMs = systemClock.monotonicMs();
-    // `connection: close` gives each request a connection of its own, which the kernel deals out over the threads.
+    // `connection: close` gives each request a connection of its own, which the kernel distributes over the threads.
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => post(ingress, live, goodBody, { connection: 'close' })),
     );
@@ -132,7 +131,7 @@ describe('rates', () => {
     expect(taken?.headers.get('ratelimit-limit')).toBe('10');
   });
 
-  test('nothing is told where nothing is limited', async () => {
+  test('nothing is reported where nothing is limited', async () => {
     const { live } = await harness.tenant();
     expect((await post(ingress, live, goodBody)).headers.get('ratelimit-limit')).toBeNull();
   });
@@ -151,7 +150,7 @@ describe('rates', () => {
 });
 
 describe('texts', () => {
-  test('a template gives the text; a wrong variable is named; a demanding account takes no other text', async () => {
+  test('a template gives the text; a wrong variable is named; an account that requires templates sends no other text', async () => {
     const { live, accountId } = await harness.tenant({ account: { requireTemplate: ['otp'] } });
     const templateId = 'tpl_01K3Z8Q4T6W9XAB2CD3EF4GH5J';
     const variables = [{ name: 'code', type: 'code', size: 6 }];
@@ -209,7 +208,7 @@ test('a suppressed number is refused at every thread within a second', async () 
 });
 
 describe('a refused request', () => {
-  test('leaves its code and its masked number, live and test apart, and is no message', async () => {
+  test('leaves its code and its masked number, live and test separately, and is no message', async () => {
     const { live, test: testKey, accountId } = await harness.tenant({ senders: [] });
     await post(ingress, live, goodBody);
     await post(ingress, testKey, { ...goodBody, from: 'x'.repeat(300), client_reference: 'mine' });
@@ -222,7 +221,7 @@ describe('a refused request', () => {
     expect(of(false)).toMatchObject({ error: 'invalid_field:from', sender: 'x'.repeat(16), clientReference: 'mine' });
   });
 
-  test('of a whole batch leaves a trace each', async () => {
+  test('of a whole batch leaves a record each', async () => {
     const { live, accountId } = await harness.tenant({ senders: [] });
     const messages = Array.from({ length: 300 }, () => goodBody);
     const { body } = await call(ingress, 'POST', '/v1/sms/batch', live, { messages });

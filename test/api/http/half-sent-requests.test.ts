@@ -1,5 +1,5 @@
-// Requests of which only half comes (fault 56): a stranger's is refused at its headers, an account's takes places of its
-// own share, and an account that sends one-time passwords meanwhile sees nothing of either.
+// Requests of which only half arrives (fault 56): one without a key is refused at its headers, one of an account takes
+// places of that account's share, and an account that sends OTPs meanwhile is affected by neither.
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ let victim: Victim;
 let clients: RawClient[] = [];
 
 beforeAll(async () => {
-  // A control role that answers what it has whole, with more than the buffers of a connection hold when it is a page.
+  // A control role that answers what it has received whole; a page is larger than the buffers of a connection.
   const page = Buffer.alloc(8_000_000, 'x');
   control = createServer((req, res) => {
     req.resume();
@@ -107,7 +107,7 @@ describe('of an account', () => {
       expect(statuses(waiting)).toEqual({ null: share });
       expect((await call(ingress, 'POST', '/v1/senders', other.live, {})).status).toBe(200);
       expect((await post(ingress, other.live, goodBody)).status).toBe(202);
-      // What was given up, or went away, gives its place back.
+      // What was given up, or disconnected, frees its place.
       for (const { socket } of waiting) socket.destroy();
       await until('the places are free', async () => (await usedOf('bodies_received')) === 0);
       const body = path === '/v1/sms/batch' ? { messages: [goodBody] } : goodBody;
@@ -115,7 +115,7 @@ describe('of an account', () => {
     },
   );
 
-  test('its single messages are taken beside its own half-sent batches', async () => {
+  test('its single messages are accepted beside its own half-sent batches', async () => {
     const own = [bearer(hostile.live), json, 'content-length: 100'];
     const share = sharedBounds.bodies_received.perAccount;
     open(share, requestHead('POST', '/v1/sms/batch', own), '{');
@@ -135,7 +135,7 @@ describe('a body that drips', () => {
     expect(isTooSlow(elapsedMs, received)).toBe(expected);
   });
 
-  test('is given up long before the time of a whole body', async () => {
+  test('is given up long before the deadline of a whole body', async () => {
     const own = [bearer(hostile.live), json, 'content-length: 1000'];
     const startedMs = systemClock.monotonicMs();
     const [client] = open(1, requestHead('POST', '/v1/sms', own)) as [RawClient];
@@ -147,7 +147,7 @@ describe('a body that drips', () => {
   });
 });
 
-test('readers of pages that do not read hold no place of the management API, and of pages only their address’s share', async () => {
+test('clients that do not read pages hold no place of the management API, and of pages only their address’s share', async () => {
   const { perAccount } = sharedBounds.pages_read;
   const readers = open(perAccount, requestHead('GET', '/docs'));
   for (const { socket } of readers) socket.pause();
@@ -162,13 +162,13 @@ test('readers of pages that do not read hold no place of the management API, and
 });
 
 describe('behind a header without a name, which hides what follows it', () => {
-  test('a key is not seen, by nobody', async () => {
+  test('a key is not seen, by either reader', async () => {
     const [client] = open(1, requestHead('GET', '/v1/account', [': x', bearer(hostile.live)])) as [RawClient];
     await answered([client], 1);
     expect(statusOf(client)).toBe(401);
   });
 
-  test('a body whose length is hidden is no second request: the connection ends with the answer to the first', async () => {
+  test('a body with a hidden length is no second request: the connection ends with the answer to the first', async () => {
     const smuggled = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n';
     for (const path of ['/v1/sms', '/v1/senders']) {
       const hidden = [bearer(hostile.live), json, ': x', `content-length: ${smuggled.length}`];

@@ -1,5 +1,5 @@
-// A real ingress process before a real nats-server, with tenants put straight into the bucket `directory`. Counts
-// messages where they end up: in the MT streams. No part of our own system is replaced.
+// A real ingress process with a real nats-server and tenants put straight into the bucket `directory`. Counts messages
+// in the MT streams. No part of our own system is replaced.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -50,7 +50,7 @@ export type Harness = TestBus & {
   /** Puts an entry into a bucket of tenants' data, as the projector would. One of the directory is known then. */
   put(bucket: 'directory' | 'suppression', name: string, text: string): Promise<void>;
   ingress(env?: Record<string, string>, threads?: number, changes?: object): Promise<Ingress>;
-  /** The real analytics role, for what is read back. */
+  /** The real analytics role, for reading messages back. */
   analytics(env?: Record<string, string>): Promise<{ stop(): Promise<void> }>;
   /** Every message in a queue, decoded. */
   messages(stream?: string): Promise<Message[]>;
@@ -88,7 +88,7 @@ export async function openHarness(): Promise<Harness> {
   };
   const witness = newAccountId(1_700_000_000_000);
   await putAccount(witness);
-  /** Each thread hears of entries in their order: one that knows a key put just now knows all that was put before. */
+  /** Each thread applies entries in order: one that knows a key put just now knows all earlier ones. */
   const heard = async () => {
     const open = [...ingresses].filter(({ child }) => child.exitCode === null && child.signalCode === null);
     if (open.length === 0) return;
@@ -158,7 +158,7 @@ export async function openHarness(): Promise<Harness> {
   };
 }
 
-/** Whether the thread that the kernel gives a new connection to knows the key. */
+/** Whether the thread that gets a new connection from the kernel knows the key. */
 async function isKnown(ingress: Ingress, token: string): Promise<boolean> {
   const headers = { authorization: `Bearer ${token}`, connection: 'close' };
   const answer = await fetch(ingress.url('/v1/sms/x'), { headers });
@@ -281,7 +281,7 @@ export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your co
 
 type Reply = { status: number; body: Record<string, any>; headers: Headers };
 
-/** Any request; text and octets are sent as they are, everything else as JSON. Without a token: nobody's. */
+/** Any request; text and octets are sent as they are, everything else as JSON. Without a token it has no key. */
 export async function call(
   ingress: Ingress,
   method: string,

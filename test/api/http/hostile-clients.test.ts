@@ -1,5 +1,5 @@
-// Clients that break the rules of HTTP or of politeness (fault 45): each gets a 4xx or a closed connection, while
-// another client's requests, sent all the time, are answered as ever.
+// Clients that violate HTTP or overload the server (fault 45): each gets a 4xx or a closed connection, while another
+// client's permanent requests are answered as usual.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
@@ -40,7 +40,7 @@ afterAll(async () => {
   expect(bystander.slowestMs).toBeLessThan(atOnceMs);
 });
 
-/** Before the time of any request is up, and with room for a machine that stands still for a moment. */
+/** Before any request's deadline, and with room for a stall of the machine. */
 const atOnceMs = limits.http.bodyMs - 3_000;
 
 type RawAnswer = { text: string; closedAfterMs: number };
@@ -106,7 +106,7 @@ describe('headers', () => {
     expect(closedAfterMs).toBeLessThan(atOnceMs);
   });
 
-  test('as many headers as are allowed, and one of 8 KB, are fine', async () => {
+  test('as many headers as are allowed, and one of 8 KB, are accepted', async () => {
     const request = head([
       ...manyHeaders(limits.http.headersMax - ownHeaders - 2),
       `x-big: ${'z'.repeat(8_000)}`,
@@ -136,7 +136,7 @@ describe('bodies', () => {
     expect((await raw(request, { answers: 1 })).text).toMatch(/^HTTP\/1.1 202 /);
   });
 
-  test('a client that goes away mid-body leaves nothing behind', async () => {
+  test('a client that disconnects mid-body leaves nothing behind', async () => {
     const before = await openRequests();
     for (let at = 0; at < 50; at += 1) {
       const socket = connect(ingress.port, '127.0.0.1');
@@ -152,7 +152,7 @@ describe('bodies', () => {
     expect(closedAfterMs).toBeLessThan(limits.http.bodyMs + 5_000);
   });
 
-  test('a body that drips is given up as well, and headers that never end are cut off', async () => {
+  test('a slow body is given up as well, and headers that never end are cut off', async () => {
     const socket = connect(ingress.port, '127.0.0.1');
     let text = '';
     socket.on('data', (chunk: Buffer) => {
@@ -180,7 +180,7 @@ test('pipelined requests are answered in order or the connection is closed, neve
 });
 
 test('a write whose connection a pipelined request closed may have happened: its Idempotency-Key makes the repeat safe', async () => {
-  // In a queue of their own: the bystander's are many by now, and each is read.
+  // In a queue of their own: the other client has many by now, and each is read.
   const written = () => harness.count('MT_OTP');
   const own = JSON.stringify({ ...goodBody, category: 'otp' });
   const request = (key: string) => head([`idempotency-key: ${key}`, `content-length: ${own.length}`]) + own;
@@ -204,7 +204,7 @@ test.each(['BREW', 'TRACE', 'CONNECT'])('the method %s, which nothing here has, 
   expect(text).toContain('"code":"method_not_allowed"');
 });
 
-test('a path of 10 KB and a path that is none are answered', async () => {
+test('a path of 10 KB and an invalid path are answered', async () => {
   expect((await raw([`GET /${'a'.repeat(10_000)} HTTP/1.1\r\nhost: here\r\n\r\n`], { answers: 1 })).text).toMatch(
     /^HTTP/,
   );

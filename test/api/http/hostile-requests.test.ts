@@ -1,6 +1,5 @@
-// Every bad request that a review, a fuzz or a customer has brought so far, as a table: each gets its documented answer
-// soon after its last octet, while another account sends fifty one-time passwords a second and sees none but 202. A new
-// one is one line.
+// Every bad request that a review, a fuzz test or a customer has reported, as a table: each gets its documented answer
+// soon after its last octet, while another account sends fifty OTPs a second and gets only 202. A new one is one line.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -10,7 +9,7 @@ import { type RawClient, rawClient, requestHead, statusOf } from './raw-client.t
 import { type Victim, startVictim } from './victim.ts';
 
 const { bodyBytesMax, headersMax, headerBytesMax, idempotencyKeyCharsMax } = limits.http;
-/** What is promised, by the best of some tries: what the machine does beside it only adds. */
+/** The promised time, by the best of some tries: other load on the machine only adds to it. */
 const answerMs = 50;
 const triesMax = 20;
 
@@ -67,7 +66,7 @@ const get = (path: string, headers: readonly string[] = own()) => requestHead('G
 const post = (path: string, headers: readonly string[]) => requestHead('POST', path, headers);
 
 const rows: readonly Row[] = [
-  // who asks
+  // the caller
   ['no key', '401 missing_api_key', () => post('/v1/sms', ['content-length: 9'])],
   [
     'no key on a path that is forwarded, half a body',
@@ -185,7 +184,7 @@ const rows: readonly Row[] = [
 
 test.each(rows)('%s: %s', async (_name, expected, sent) => {
   const request = sent();
-  // What is accepted takes as long as the bus does.
+  // An accepted one takes as long as the bus does.
   const isRefused = !expected.startsWith('202');
   let bestMs = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < (isRefused ? triesMax : 1) && bestMs >= answerMs; tries += 1) {

@@ -25,7 +25,7 @@ const state = newHttpServer();
 const level = log.level;
 
 beforeAll(async () => {
-  log.level = 'silent'; // these failures are meant
+  log.level = 'silent'; // these failures are intended
   const routes = {
     sendSms: () => {
       throw new Error('at once');

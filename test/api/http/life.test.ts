@@ -1,5 +1,5 @@
-// The ingress process from start to stop: drains without losing a request, tells its metrics over all threads,
-// finds out that its port is taken, and dies as a whole when a thread does.
+// The ingress process from start to stop: drains without losing a request, reports the metrics of all threads, detects
+// that its port is taken, and ends as a whole when a thread does.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -50,7 +50,7 @@ test('a drain under load answers or refuses every request, and every 202 is in t
   expect(ids.filter((id) => !queued.has(id))).toEqual([]);
 }, 30_000);
 
-test('/health says ready, and the metrics count over all threads', async () => {
+test('/health is ready, and the metrics count over all threads', async () => {
   const ingress = await harness.ingress({}, 2);
   for (const path of ['/health/live', '/health/ready']) expect((await fetch(ingress.url(path))).status).toBe(200);
   for (let at = 0; at < 20; at += 1) {
@@ -65,7 +65,7 @@ test('/health says ready, and the metrics count over all threads', async () => {
       .flatMap((metric) => metric.values as { value: number; labels: Record<string, string> }[])
       .filter((each) => Object.entries(labels).every(([label, value]) => each.labels[label] === value))
       .reduce((sum, each) => sum + each.value, 0);
-  // A thread that is too busy to tell its own in time is left out.
+  // A thread that is too busy to report its own in time is left out.
   const published = await until('the metrics of both threads', async () => {
     const { metrics } = await ingress.ask();
     const taken = totalIn(metrics, 'heliograph_http_requests_total', { route: 'POST /v1/sms', status: '202' });
@@ -102,7 +102,7 @@ test('more requests than a thread may hold are refused at once, each account at 
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   await harness.nats.kill9();
   const count = (defaultShares.requests_at_work.perAccountOtp ?? 0) + 200;
-  // Those that are held are given up later.
+  // The held ones are given up later.
   const atOnceMs = limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax - 500;
   let refusedAtOnce = 0;
   const codes = new Set<string>();
@@ -117,7 +117,7 @@ test('more requests than a thread may hold are refused at once, each account at 
   });
   await until('the refusals', () => refusedAtOnce >= 200, { limitMs: atOnceMs });
   expect([...codes]).toEqual(['429 account_busy']);
-  // Another account finds its places: it waits for NATS as the first one's do.
+  // Another account has its own places: it waits for NATS as the first one's do.
   const other = post(ingress, bystander.live, goodBody);
   expect(refusedAtOnce).toBeLessThanOrEqual(205);
   await harness.nats.restart();
@@ -128,7 +128,7 @@ test('more requests than a thread may hold are refused at once, each account at 
   await ingress.kill9();
 }, 60_000);
 
-test('while NATS is away requests get 503 or wait, readiness says so, and it recovers alone', async () => {
+test('while NATS is down requests get 503 or wait, readiness reports it, and it recovers by itself', async () => {
   const ingress = await harness.ingress();
   await harness.nats.kill9();
   await until('readiness to fall', async () => (await fetch(ingress.url('/health/ready'))).status === 503);

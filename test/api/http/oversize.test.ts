@@ -1,5 +1,5 @@
-// A batch whose refusals are far larger than one record of the bus, under an Idempotency-Key: it is answered, its repeat
-// gets the same, and the process and everybody else go on.
+// A batch whose refusals are far larger than one record of the bus, under an Idempotency-Key: it is answered, its
+// repeat gets the same, and the process and all other clients continue.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';

@@ -1,5 +1,5 @@
-// A client that writes octets on a connection of its own, because no HTTP library sends what these tests need: half a
-// request, a body that drips, nothing that is read.
+// A client that writes octets on its own connection, because no HTTP library sends what these tests need: half a
+// request, a slow body, a client that does not read.
 import { type Socket, connect } from 'node:net';
 import { ignoring } from '../../../platform/errors.ts';
 

@@ -1,5 +1,5 @@
-// GET /v1/sms/{id} and GET /v1/sms with the real analytics role behind them: readable right after the 202, by its
-// own account and mode only; wrong parameters are named; without analytics the answer is 503 and sending goes on.
+// GET /v1/sms/{id} and GET /v1/sms with the real analytics role: readable right after the 202, by its own account and
+// mode only; wrong parameters are named; without analytics the answer is 503 and sending continues.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
@@ -40,7 +40,7 @@ describe('one message', () => {
     }
   });
 
-  test('is not found by another account, by the other mode, or when the id is none', async () => {
+  test('is not found by another account, by the other mode, or with an invalid id', async () => {
     const { body: sent } = await post(ingress, tenant.live, goodBody);
     expect((await get(`/v1/sms/${sent['id']}`)).status).toBe(200);
     for (const [path, token] of [
@@ -106,13 +106,13 @@ describe('the list', () => {
     expect(body).toMatchObject({ status: 422, code, errors: [{ field, code }] });
   });
 
-  test('limit=1 and limit=100 are both fine', async () => {
+  test('limit=1 and limit=100 are both accepted', async () => {
     expect((await get('/v1/sms?limit=1')).body['data']).toHaveLength(1);
     expect((await get('/v1/sms?limit=100')).status).toBe(200);
   });
 });
 
-test('with analytics away the status is unavailable, and sending goes on', async () => {
+test('with analytics down the status is unavailable, and sending continues', async () => {
   const { body: sent } = await post(ingress, tenant.live, goodBody);
   await analytics.stop();
   const read = await get(`/v1/sms/${sent['id']}`);

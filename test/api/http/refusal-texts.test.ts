@@ -1,4 +1,4 @@
-// What a refusal tells its reader: the words must be true of the request they refuse, and name what would be taken.
+// The texts of refusals: they must be true of the request they refuse, and name what would be accepted.
 import { describe, expect, test } from 'vitest';
 import { parseListParameters } from '../../../api/http/read-sms.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
@@ -29,23 +29,23 @@ describe('of a message', () => {
     },
   );
 
-  test('send_at in another form is told the form', () => {
+  test('send_at in another form is answered with the right form', () => {
     expect(detailOf({ ...good, send_at: '2030-01-01' }, 'send_at')).toMatch(/^must be a time with its offset/);
     expect(detailOf({ ...good, send_at: 5 }, 'send_at')).toMatch(/^must be a time with its offset/);
   });
 
-  test('what was found is there in English', () => {
+  test('what was found is named in English', () => {
     expect(detailOf({ ...good, to: {} }, 'to')).toMatch(/found an object$/);
     expect(detailOf({ ...good, to: [] }, 'to')).toMatch(/found an array$/);
     expect(detailOf({ ...good, to: 5 }, 'to')).toMatch(/found a number$/);
   });
 
-  test('a sender with a blank at its end is told where blanks may stand', () => {
+  test('a sender with a blank at its end is answered where blanks are allowed', () => {
     const refusal = senderGate(principal(), request({ from: 'HELIO ' }));
     expect(refusal?.detail).toContain('blanks only between them');
   });
 
-  test('who opted out did so from a sender, perhaps with STOP', () => {
+  test('an opt-out names its sender, perhaps with STOP', () => {
     const refusal = optOutGate({ has: () => true }, { to: good.to, from: 'HELIO', category: 'promotional' });
     expect(refusal?.detail).toContain('from HELIO');
     expect(refusal?.detail).toContain('STOP');
@@ -58,7 +58,7 @@ describe('of the list', () => {
     return parsed.ok ? null : parsed.problem.errors[0]?.detail;
   };
 
-  test('a day is taken for its first moment in UTC, and the words say so', () => {
+  test('a day means its first moment in UTC, and the text says so', () => {
     expect(parseListParameters('created_after=2026-11-20')).toEqual({
       ok: true,
       question: { createdAfterMs: Date.UTC(2026, 10, 20) },
@@ -73,7 +73,7 @@ describe('of the list', () => {
   });
 });
 
-test('where nothing is charged, credit is not asked for', () => {
+test('without charging, credit is not checked', () => {
   const credit = (livemode: boolean) =>
     explanation(rules)(principal({ livemode }), request({}), 'sms_1').gates.find(({ gate }) => gate === 'credit');
   for (const livemode of [true, false]) {
@@ -81,7 +81,7 @@ test('where nothing is charged, credit is not asked for', () => {
   }
 });
 
-test('where messages are charged, a live one is asked for and a test one is not', () => {
+test('with charging, it is checked for a live message and not for a test one', () => {
   const explain = explanation(rules, undefined, {}, () => null);
   const credit = (livemode: boolean) =>
     explain(principal({ livemode }), request({}), 'sms_1').gates.find(({ gate }) => gate === 'credit');

@@ -1,4 +1,4 @@
-// What is left of a request whose API key was refused.
+// What the log says of a request whose API key was refused.
 import { expect, test } from 'vitest';
 import { type RefusedKey, RefusedKeys, publicIdIn } from '../../../api/http/refused-keys.ts';
 import { newApiKey } from '../../../model/api-key.ts';
@@ -6,7 +6,7 @@ import { parseIp } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-test('a line with address and public id now and then, with how many went without one; never the secret', () => {
+test('a line with address and public id at intervals, with the number of suppressed ones; never the secret', () => {
   const clock = new ManualClock();
   const lines: RefusedKey[] = [];
   const refused = new RefusedKeys(clock, (line) => lines.push(line));
@@ -20,7 +20,7 @@ test('a line with address and public id now and then, with how many went without
   expect(JSON.stringify(lines)).not.toContain(secret);
 });
 
-test('what has not the form of a key is not written at all', () => {
+test('what does not have the form of a key is not logged at all', () => {
   const { token } = newApiKey(false);
   for (const text of [
     '',

@@ -1,6 +1,5 @@
-// A request says a thing once. Where it says it twice, the client and whoever reads it may each have taken another one:
-// two keys, two names for a repeat, two recipients. Such a request is refused at every entry point, and nothing is
-// queued.
+// A request with a repeated header or field is ambiguous: two readers may take different values, such as two keys, two
+// idempotency keys or two recipients. It is refused at every entry point, and nothing is queued.
 import { once } from 'node:events';
 import { type IncomingMessage, createServer, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -91,7 +90,7 @@ test.each([
   expect(await harness.count()).toBe(queued);
 });
 
-test('a batch in which one message says a field twice is refused as a whole', async () => {
+test('a batch in which one message repeats a field is refused as a whole', async () => {
   const queued = await harness.count();
   const good = JSON.stringify(goodBody);
   const body = `{"messages":[${good},${good.slice(0, -1)},"to":"+8801812345678"}]}`;

@@ -1,5 +1,5 @@
-// One account schedules as much as it can: it is refused at its share, over all threads, nodes and restarts; what
-// others schedule and what the system itself lets wait has its room.
+// One account schedules as much as it can: it is refused at its share, over all threads, nodes and restarts; other
+// accounts' scheduled messages and the system's own deferrals have their own capacity.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publishLater } from '../../../cluster/bus/later.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
@@ -36,7 +36,7 @@ const schedule = (ingress: Ingress, token: string, days: number) =>
   post(ingress, token, { ...goodBody, send_at: inDays(days) });
 const scheduled = () => harness.count('SCHEDULED');
 
-test('an account is answered 429 at its share, also after kill -9, and nobody else is', async () => {
+test('an account is answered 429 at its share, also after kill -9, and no other is', async () => {
   const first = await ingressWithShare();
   const second = await ingressWithShare();
   const answers = await Promise.all(
@@ -44,13 +44,13 @@ test('an account is answered 429 at its share, also after kill -9, and nobody el
   );
   const counts = (all: typeof answers) => ({
     taken: all.filter(({ status }) => status === 202).length,
-    // Lost every race with the others for 900 ms: it may ask again.
+    // Lost every race with the others for 900 ms: it may retry.
     busy: all.filter(({ status }) => status === 503).length,
   });
   const { taken, busy } = counts(answers);
   expect(taken + busy).toBe(50);
   await first.kill9();
-  // A batch too: each of its messages for itself.
+  // A batch too: each of its messages by itself.
   const { body } = await call(second, 'POST', '/v1/sms/batch', tenant.live, {
     messages: Array.from({ length: 100 }, () => ({ ...goodBody, send_at: inDays(34) })),
   });
@@ -64,17 +64,17 @@ test('an account is answered 429 at its share, also after kill -9, and nobody el
   for (const each of [second, third]) {
     const refused = await schedule(each, tenant.live, 2);
     expect(refused.body).toMatchObject({ status: 429, code: 'account_schedule_full' });
-    // The first of them is due in a day: before, no room comes.
+    // The first of them is due in a day: no capacity is freed before.
     expect(refused.headers.get('retry-after')).toBe('86400');
     expect(refused.body['detail']).toContain(`${share} of ${share}`);
     expect((await schedule(each, other.live, 2)).status).toBe(202);
-    // What goes at once is not for later.
+    // A message sent at once does not count.
     expect((await post(each, tenant.live, goodBody)).status).toBe(202);
   }
   expect(await scheduled()).toBe(share + 2);
 });
 
-test('all that accounts may schedule is taken: the system still lets its own records wait', async () => {
+test('all that accounts may schedule is used: the system can still defer its own records', async () => {
   const ingress = await ingressWithShare();
   const { config } = await harness.bus.manager.streams.info('SCHEDULED');
   expect(config.max_bytes).toBe(1_000 * limits.scheduled.unitBytes);

@@ -1,5 +1,5 @@
-// Messages that wait: sent at their time and not before, held for quiet hours, canceled or sent and never both. Counted
-// in the queues of the carriers, with the real ingress, the real event store and the real releaser.
+// Messages that wait: sent when they are due and not before, held for quiet hours, canceled or sent and never both.
+// Counted in the queues of the carriers, with the real ingress, the real event store and the real releaser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../../model/message.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -13,7 +13,7 @@ let ingress: Ingress;
 let tenant: Tenant;
 let releaser: TestReleaser | null = null;
 
-/** Closed at every hour of every day but for the minute before midnight. */
+/** Quiet at every hour of every day but for the minute before midnight. */
 const nearlyAlwaysQuiet = quietForPromotions(0, 1_439);
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ const withReleaser = async () => {
 };
 const day = 86_400_000;
 
-test('send_at: 35 days ahead is taken, more, the past and a time without a zone are not', async () => {
+test('send_at: 35 days ahead is accepted; more, the past and a time without a zone are not', async () => {
   expect((await schedule(35 * day - 1_000)).status).toBe(202);
   for (const send_at of [inMs(35 * day + 60_000), inMs(-1_000), '2030-01-01T00:00:00', '2030-02-30T00:00:00Z', 7]) {
     const { status, body } = await post(ingress, tenant.live, { ...goodBody, send_at });
@@ -48,7 +48,7 @@ test('send_at: 35 days ahead is taken, more, the past and a time without a zone 
   }
 });
 
-test('a scheduled message waits, says so, and goes out at its time with its validity counted from then', async () => {
+test('a scheduled message waits, has that status, and is sent when due with its validity counted from then', async () => {
   await withReleaser();
   const dueAtMs = systemClock.nowMs() + 3_000;
   const sent = await post(ingress, tenant.live, {
@@ -62,7 +62,7 @@ test('a scheduled message waits, says so, and goes out at its time with its vali
   expect(await harness.count()).toBe(0);
   await until('the release', async () => (await harness.count()) === 1);
   expect(systemClock.nowMs() - dueAtMs).toBeGreaterThanOrEqual(-2);
-  // A second, and room for a machine that stands still for a moment.
+  // A second, and room for a stall of the machine.
   expect(systemClock.nowMs() - dueAtMs).toBeLessThan(3_000);
   const [message] = (await harness.messages()) as [Message];
   expect(message).toMatchObject({ messageId: sent.body['id'], carrier: 'alpha', validUntilMs: dueAtMs + 60_000 });
@@ -76,7 +76,7 @@ test('cancel: never sent, shown as canceled, a repeat gets the same answer', asy
   const first = await cancel(body['id']);
   expect(first.status).toBe(200);
   expect(first.body).toMatchObject({ id: body['id'], status: 'canceled' });
-  // The event is durable; the event store hears of it a moment later.
+  // The event is durable; the event store has it a moment later.
   await until('it is shown as canceled', async () => (await read(body['id']))['status'] === 'canceled');
   expect((await cancel(body['id'])).body).toEqual(first.body);
   await until('SCHEDULED is empty', async () => {
@@ -112,7 +112,7 @@ test('a cancel with an idempotency key is replayed; unknown ids, other accounts 
   expect(second.headers.get('idempotent-replayed')).toBe('true');
 });
 
-test('a message that went out at once cannot be canceled', async () => {
+test('a message that was sent at once cannot be canceled', async () => {
   const { body } = await post(ingress, tenant.live, goodBody);
   expect((await cancel(body['id'])).body).toMatchObject({ status: 409, code: 'not_cancelable' });
   await harness.bus.manager.streams.purge('MT_TXN');
@@ -135,7 +135,7 @@ test('in a race of cancels with the release every message is canceled or sent, a
   await Promise.all(
     ids.map(async (id, index) => {
       await systemClock.sleep(index === 0 ? 0 : spreadMs + index * 3);
-      // 503: too many at once for this second; 429: of this account. The answer to both is to ask again.
+      // 503: too many at once for this second; 429: of this account. Both mean retry.
       const status = await until('an answer', async () => {
         const answer = await cancel(id);
         return answer.status !== 503 && answer.status !== 429 && answer.status;
@@ -163,7 +163,7 @@ test('in a race of cancels with the release every message is canceled or sent, a
   await harness.bus.manager.streams.purge('MT_TXN');
 }, 40_000);
 
-test('in quiet hours a message is held until they end, or refused when it says so', async () => {
+test('in quiet hours a message is held until they end, or refused when it asks for that', async () => {
   const quiet = { ...goodBody, category: 'promotional' };
   const held = await post(ingress, tenant.live, quiet);
   const openAt = systemClock.nowMs();
@@ -179,7 +179,7 @@ test('in quiet hours a message is held until they end, or refused when it says s
   expect((await post(ingress, tenant.test, quiet)).body).toMatchObject({ status: 'accepted' });
 });
 
-test('explain: every gate is asked, nothing is sent, and a refusal does not end it', async () => {
+test('explain: every gate is evaluated, nothing is sent, and a refusal does not end it', async () => {
   const before = await Promise.all(['MT_TXN', 'MT_PROMO', 'SCHEDULED'].map((each) => harness.count(each)));
   const { status, body } = await post(ingress, tenant.live, {
     ...goodBody,

@@ -1,4 +1,4 @@
-// POST /v1/sms against a real ingress process: what is accepted is in the queue, what is refused is not, and each
+// POST /v1/sms against a real ingress process: accepted messages are in the queue, refused ones are not, and each
 // refusal says what was wrong. Both sides of every limit.
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 describe('a good request', () => {
-  test('is answered 202 with the message, which is in the queue, and tells that it was accepted', async () => {
+  test('is answered 202 with the message, which is in the queue with its accepted event', async () => {
     const sent = { ...goodBody, category: 'otp', client_reference: 'order "7"\\', validity_seconds: 60 };
     const { status, body, headers } = await post(ingress, tenant.live, sent, { 'x-request-id': 'mine-1' });
     expect(status).toBe(202);
@@ -179,7 +179,7 @@ describe('a bad body', () => {
   });
 });
 
-describe('who asks', () => {
+describe('the caller', () => {
   test.each([
     ['no key', null, 401, 'missing_api_key'],
     ['an unknown key', 'hk_live_AAAAAAAAAAAA_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA', 401, 'invalid_api_key'],
@@ -214,7 +214,7 @@ test.each([
   expect((await post(ingress, tenant.live, goodBody, { 'content-type': contentType })).status).toBe(status);
 });
 
-test('a packed body is refused as such, on both sides of the ingress', async () => {
+test('a compressed body is refused as such, on both sides of the ingress', async () => {
   for (const [encoding, status] of [
     ['gzip', 415],
     ['identity', 202],
@@ -224,7 +224,7 @@ test('a packed body is refused as such, on both sides of the ingress', async () 
   }
 });
 
-test('an idempotency key that comes twice is refused: nobody could say which one holds', async () => {
+test('a repeated idempotency key is refused: it is not clear which one applies', async () => {
   const status = await new Promise<number>((resolve, reject) => {
     const lines = [
       ['host', 'x'],
@@ -247,7 +247,7 @@ test('an idempotency key that comes twice is refused: nobody could say which one
   expect(status).toBe(422);
 });
 
-test('a stream that is full is answered 503 and takes messages again when there is room', async () => {
+test('a full stream is answered 503 and accepts messages again when there is capacity', async () => {
   const { config } = await harness.bus.manager.streams.info('MT_TXN');
   await harness.bus.manager.streams.update('MT_TXN', { ...config, max_msgs: 1 });
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
@@ -261,14 +261,14 @@ test('a stream that is full is answered 503 and takes messages again when there 
   expect(await harness.count()).toBe(2);
 });
 
-test('an account whose queue is full is answered 429, in that lane only, and nobody else; below that it goes to overflow', async () => {
+test('an account whose queue is full is answered 429, in that lane only, and no other; below that it goes to overflow', async () => {
   const { accountId } = tenant;
   const other = await harness.tenant();
   const otp = { ...goodBody, category: 'otp' };
   const publish = (lanes: OverflowHeartbeat['lanes']) =>
     overflowHeartbeats.publish(harness.bus, { carrier: 'alpha', node: 'one', lanes });
   const answerOf = async (of: Tenant, body: object) => (await post(ingress, of.live, body)).status;
-  // Each thread of the ingress hears it for itself.
+  // Each thread of the ingress learns it by itself.
   const allAnswer = (status: number) =>
     until(`${status}`, async () => {
       const statuses = await Promise.all(Array.from({ length: 12 }, () => answerOf(tenant, otp)));
@@ -296,7 +296,7 @@ test('an account whose queue is full is answered 429, in that lane only, and nob
   });
 });
 
-test('when the event stream is nearly full the ingress closes first, and opens again by itself', async () => {
+test('when the event stream is nearly full the ingress refuses first, and accepts again by itself', async () => {
   const { config, state } = await harness.bus.manager.streams.info('EVENTS');
   await harness.bus.manager.streams.update('EVENTS', { ...config, max_msgs: state.messages + 1 });
   await until(
@@ -307,7 +307,7 @@ test('when the event stream is nearly full the ingress closes first, and opens a
   await until('the ingress to open', async () => (await post(ingress, tenant.live, goodBody)).status === 202);
 });
 
-/** A good body of exactly this many bytes, padded with spaces that JSON does not mind. */
+/** A good body of exactly this many bytes, padded with JSON whitespace. */
 function padded(bytes: number): string {
   return JSON.stringify(goodBody).padEnd(bytes, ' ');
 }

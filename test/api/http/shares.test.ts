@@ -1,5 +1,5 @@
-// What one account may do at once to a listening thread (fault 54): its batches, questions and rates are refused as its
-// own, and an account that sends one-time passwords meanwhile sees none but 202.
+// What one account may do at once on a listening thread (fault 54): its excess of batches, queries and requests is
+// refused as its own, and an account that sends OTPs meanwhile gets only 202.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { mayBeArriving } from '../../../api/http/status-query-client.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
@@ -38,7 +38,7 @@ describe('beside an account that does as much as it can', () => {
     expect((await victim.stop()).others).toEqual([]);
   });
 
-  test('of sixty batches at once as many are at work as one account may have, and single messages go their way', async () => {
+  test('of sixty batches at once an account has its share at work, and single messages pass', async () => {
     const messages = Array.from({ length: 1_000 }, () => ({ ...goodBody, category: 'promotional' }));
     const send = () => call(ingress, 'POST', '/v1/sms/batch', busy.live, { messages });
     const batches = Array.from({ length: 60 }, send);
@@ -57,10 +57,10 @@ describe('beside an account that does as much as it can', () => {
     expect([again.status, again.body['accepted']]).toEqual([202, 3]);
   });
 
-  test('of three hundred questions about messages that may be on their way one account has its share', async () => {
+  test('of three hundred queries about messages that may be in transit one account has its share', async () => {
     const ask = () => call(ingress, 'GET', `/v1/sms/${newMessageId(systemClock.nowMs())}`, busy.live);
     const asked = Array.from({ length: 300 }, ask);
-    // Not refused as busy: it has places of its own. Whether it is known yet is the event store's business.
+    // Not refused as busy: it has places of its own. Whether it is known yet is up to the event store.
     const own = await Promise.all([
       call(ingress, 'GET', '/v1/sms?limit=1', other.live),
       call(ingress, 'GET', `/v1/sms/${newMessageId(1_700_000_000_000)}`, other.live),
@@ -88,7 +88,7 @@ describe('rates', () => {
     expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   });
 
-  test('one with more messages than the burst is told to be smaller', async () => {
+  test('one with more messages than the burst is answered to send fewer', async () => {
     const tenant = await rated(5);
     const answer = await batchOf(6, tenant.live);
     expect([answer.status, answer.body['code']]).toEqual([429, 'rate_limited']);
@@ -98,7 +98,7 @@ describe('rates', () => {
   });
 });
 
-describe('what is told without a key, and to caches', () => {
+describe('what is revealed without a key, and to caches', () => {
   test('/health/ready says yes, and not how many keys there are', async () => {
     expect(await (await fetch(ingress.url('/health/ready'))).text()).toBe('{"status":"ok"}');
   });
@@ -128,7 +128,7 @@ test.each([
   expect(mayBeArriving(newMessageId(nowMs - ageMs), nowMs)).toBe(expected);
 });
 
-test('slices take turns: one in each turn of the event loop, in the order they were asked for', async () => {
+test('slices take turns: one in each turn of the event loop, in the order of request', async () => {
   const turns = new SliceTurns();
   let turn = 0;
   const done: [name: string, turn: number][] = [];

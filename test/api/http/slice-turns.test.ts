@@ -1,4 +1,4 @@
-// How bulk work takes turns and pauses beside single messages, on a clock moved by hand.
+// How bulk work takes turns and pauses beside single messages, on a manual clock.
 import { describe, expect, test } from 'vitest';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { nextTurn } from '../../../platform/clock.ts';
@@ -27,7 +27,7 @@ async function someTurns(): Promise<void> {
 }
 
 describe('the pause between two slices', () => {
-  test('is none without single messages: the next slice waits for a turn only', async () => {
+  test('is 0 without single messages: the next slice waits for a turn only', async () => {
     const { clock, turns } = withTurns();
     const slices = turns.slices();
     await slices.next();
@@ -35,7 +35,7 @@ describe('the pause between two slices', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('lasts pauseMs while single messages arrive, and not a moment less', async () => {
+  test('lasts pauseMs while single messages arrive, and no less', async () => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     const slices = turns.slices();
@@ -52,7 +52,7 @@ describe('the pause between two slices', () => {
     await second.promise;
   });
 
-  test('is none for the first slice of a piece of work, and none before an OTP', async () => {
+  test('is 0 for the first slice of a piece of work, and before an OTP', async () => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     const slices = turns.slices();
@@ -61,7 +61,7 @@ describe('the pause between two slices', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('ends forMs after the last single message, and not a moment before', async () => {
+  test('ends forMs after the last single message, and not before', async () => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     clock.advance(forMs - 1);
@@ -75,7 +75,7 @@ describe('the pause between two slices', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('gives one slice to each piece of work in the order of asking', async () => {
+  test('gives one slice to each piece of work in the order of request', async () => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     const order: string[] = [];
@@ -110,7 +110,7 @@ describe('large batches', () => {
     return { clock, turns, begun, runs, end: (index: number) => ends[index]?.resolve() };
   }
 
-  test('are at work atOnceMax at a time; one that ends gives its place to the first that waits', async () => {
+  test('are at work atOnceMax at a time; one that ends frees its place for the first that waits', async () => {
     const { begun, runs, end } = withWork(atOnceMax + 2);
     await someTurns();
     expect(begun).toHaveLength(atOnceMax);
@@ -123,14 +123,14 @@ describe('large batches', () => {
     expect(begun).toHaveLength(atOnceMax + 2);
   });
 
-  test('give their place back when they fail', async () => {
+  test('free their place when they fail', async () => {
     const { turns } = withTurns();
     for (let time = 0; time < atOnceMax + 1; time += 1)
       await expect(turns.run(largeFrom, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
     expect(await turns.run(largeFrom, () => Promise.resolve('worked'))).toBe('worked');
   });
 
-  test('do not begin when they would wait longer than waitMsMax, and leave their place in the row', async () => {
+  test('do not begin when they would wait longer than waitMsMax, and leave the queue', async () => {
     const { clock, begun, runs, end } = withWork(atOnceMax + 1);
     const last = watched(runs[atOnceMax] as Promise<number | null>);
     clock.advance(waitMsMax - 1);
@@ -144,7 +144,7 @@ describe('large batches', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('do not hold up small ones', async () => {
+  test('do not delay small ones', async () => {
     const { turns, runs, end } = withWork(atOnceMax + 1);
     expect(await turns.run(largeFrom - 1, () => Promise.resolve('small'))).toBe('small');
     for (let index = 0; index <= atOnceMax; index += 1) end(index);

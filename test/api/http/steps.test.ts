@@ -48,7 +48,7 @@ test('a refusal is answered and ends the list, and so does an answer', () => {
   expect(running(null, 'answered', null).seen).toEqual(['0', '1']);
 });
 
-test('a step that waits goes on with the one behind it, in the turn in which it proceeds', () => {
+test('a step that waits continues with the next one, in the turn in which it proceeds', () => {
   const { seen, request } = running(null, 'waits', null);
   expect(seen).toEqual(['0', '1']);
   request.proceed();

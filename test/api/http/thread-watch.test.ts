@@ -1,4 +1,4 @@
-// A listening thread that is blocked is noticed from outside, and given up in the end.
+// A blocked listening thread is detected from outside, and given up in the end.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const looks = (watch: ThreadWatch, count: number) => {
   for (let at = 0; at < count; at += 1) watch.look();
 };
 
-test('a thread that is silent for some looks is blocked, and hopeless after many; one that is heard again is neither', () => {
+test('a thread that is silent for some checks is blocked, and hopeless after many; one that answers again is neither', () => {
   const watch = new ThreadWatch();
   watch.heard(0);
   watch.heard(1);
@@ -30,13 +30,13 @@ test('a thread that is silent for some looks is blocked, and hopeless after many
   expect(watch.blocked()).toBeNull();
 });
 
-test('a thread that was never heard is not waited for', () => {
+test('a thread that never answered is not waited for', () => {
   const watch = new ThreadWatch();
   looks(watch, reportLooks);
   expect(watch.blocked()).toBeNull();
 });
 
-test('a worker thread whose event loop does not turn is noticed, while the main thread turns', async () => {
+test('a worker thread with a blocked event loop is detected, while the main thread runs', async () => {
   const blocking = `
     const { parentPort } = require('node:worker_threads');
     const { scheduler } = require('node:timers/promises');

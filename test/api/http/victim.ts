@@ -1,5 +1,5 @@
-// An account that minds its own business: so many one-time passwords a second, each sent at its time whatever became of
-// the ones before, while a test does to the same ingress what it likes. Every answer but 202 is kept.
+// A well-behaved account: a fixed number of OTPs a second, each sent at its time whatever became of the earlier ones,
+// while a test attacks the same ingress. Every answer but 202 is recorded.
 import { systemClock } from '../../../platform/clock.ts';
 import { type Ingress, goodBody, post } from './harness.ts';
 

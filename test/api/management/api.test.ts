@@ -1,5 +1,5 @@
-// The management API over real HTTP, on real PostgreSQL and NATS: what each route does, the pages, and what is left
-// when the database is away.
+// The management API over real HTTP, on real PostgreSQL and NATS: what each route does, the pages, and what works while
+// the database is down.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../control/store/accounts.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -36,7 +36,7 @@ describe('the account', () => {
 });
 
 describe('API keys', () => {
-  test('a key is made, works at once, is listed without its secret, is revoked, and works no more', async () => {
+  test('a key is created, works at once, is listed without its secret, is revoked, and works no more', async () => {
     const made = await call('POST', '/v1/api-keys', { json: { scopes: ['account:read'], description: 'web' } });
     expect([made.status, made.body]).toMatchObject([201, { object: 'api_key', livemode: true, description: 'web' }]);
     const { id, key } = made.body;
@@ -60,7 +60,7 @@ describe('API keys', () => {
     expect((await call('GET', '/v1/account', { key: running.other })).status).toBe(200);
   });
 
-  test('no key makes one that may do more than itself', async () => {
+  test('no key creates one with more rights than itself', async () => {
     const small = await running.newKey(running.accountId, false, ['keys:manage']);
     const json = { livemode: true, scopes: ['keys:manage', 'sms:send'] };
     const reply = refusal(await call('POST', '/v1/api-keys', { key: small, json }));
@@ -73,21 +73,21 @@ describe('API keys', () => {
     expect(mine.body.livemode).toBe(false);
   });
 
-  test('a test key makes test keys unless it says otherwise, and then it is refused', async () => {
+  test('a test key creates test keys by default, and a live one is refused', async () => {
     const json = { scopes: ['sms:send'] };
     expect((await call('POST', '/v1/api-keys', { key: running.testKey, json })).body.key).toMatch(/^hk_test_/);
     const reply = await call('POST', '/v1/api-keys', { key: running.testKey, json: { ...json, livemode: true } });
     expect(refusal(reply).fields).toEqual(['livemode invalid_field']);
   });
 
-  test('an expiry lies in the future and is kept', async () => {
+  test('an expiry must be in the future and is stored', async () => {
     const past = { scopes: ['sms:send'], expires_at: '2020-01-01T00:00:00Z' };
     expect(refusal(await call('POST', '/v1/api-keys', { json: past })).fields).toEqual(['expires_at invalid_field']);
     const future = { scopes: ['sms:send'], expires_at: '2099-01-01T00:00:00+06:00' };
     expect((await call('POST', '/v1/api-keys', { json: future })).body.expires_at).toBe('2098-12-31T18:00:00.000Z');
   });
 
-  test('a list goes on from its cursor to the end', async () => {
+  test('a list continues from its cursor to the end', async () => {
     const ids: string[] = [];
     let cursor: string | null = null;
     do {
@@ -103,7 +103,7 @@ describe('API keys', () => {
 });
 
 describe('senders', () => {
-  test('a sender is asked for, waits, and can be given up', async () => {
+  test('a sender is requested, waits, and can be withdrawn', async () => {
     const made = await call('POST', '/v1/senders', { json: { name: 'ACME' } });
     expect([made.status, made.body]).toMatchObject([201, { name: 'ACME', kind: 'alphanumeric', status: 'pending' }]);
     expect(running.directory.account(running.accountId)?.senders.has('ACME')).toBe(false);
@@ -127,7 +127,7 @@ describe('senders', () => {
 });
 
 describe('request ids', () => {
-  test('a sound one is kept, any other is replaced', async () => {
+  test('a valid one is kept, any other is replaced', async () => {
     const idOf = async (given: string) =>
       (await call('GET', '/nowhere', { headers: { 'x-request-id': given } })).headers.get('x-request-id');
     expect(await idOf('req_ABC.1:2-3')).toBe('req_ABC.1:2-3');
@@ -192,7 +192,7 @@ describe('pages', () => {
     });
   });
 
-  test('the pages and their files come from us alone', async () => {
+  test('the pages and their files are loaded from our server alone', async () => {
     for (const path of ['/docs', '/docs/errors']) {
       const { status, headers, body } = await call('GET', path, { key: null });
       expect([status, headers.get('content-security-policy')]).toEqual([
@@ -215,8 +215,8 @@ describe('pages', () => {
   });
 });
 
-describe('with PostgreSQL away', () => {
-  test('management answers 503 with Retry-After, the pages stay, and it recovers alone', async () => {
+describe('with PostgreSQL down', () => {
+  test('management answers 503 with Retry-After, the pages stay, and it recovers by itself', async () => {
     await running.postgres.kill9();
     const reply = await call('GET', '/v1/account');
     expect(refusal(reply)).toMatchObject({ status: 503, code: 'control_plane_unavailable' });

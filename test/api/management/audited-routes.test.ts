@@ -1,6 +1,6 @@
-// Every route that changes something is in this table, with what it leaves in the audit log, or the reason why it
-// leaves nothing. Each is called on the running API over HTTP, and its record is looked for: what was done, by which
-// key, from which address. A new route fails here until somebody has said which it is.
+// Every route that changes something is in this table, with its audit record, or the reason why it has none. Each is
+// called on the running API over HTTP, and its record is checked: what was done, by which key, from which address. A
+// new route fails here until it has a row.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
 import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';
@@ -17,7 +17,7 @@ afterAll(() => api?.stop());
 type Audited = {
   readonly action: AuditAction;
   readonly json?: object;
-  /** Makes what the path names; its id. */
+  /** Creates what the path names; returns its id. */
   readonly of?: () => Promise<string>;
   readonly detail?: object;
 };

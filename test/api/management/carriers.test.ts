@@ -1,5 +1,5 @@
-// Orders about carriers and the audit log over real HTTP, on a real nats-server and PostgreSQL. That an order stops
-// traffic is proven at the SMSC peer, in test/actors/carrier/binds/commands.test.ts.
+// Operator commands and the audit log over real HTTP, on a real nats-server and PostgreSQL.
+// test/actors/carrier/binds/commands.test.ts proves at the SMSC peer that a command stops traffic.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CarrierReport } from '../../../cluster/operator-commands/contract.ts';
 import { answerForCarriers } from '../../../cluster/operator-commands/reports.ts';
@@ -34,20 +34,20 @@ describe('a key without an operator scope', () => {
     expect(reply.body.detail).toContain(scope);
   });
 
-  it('cannot be made into one with it, not even by a key that has it', async () => {
+  it('cannot create one with it, not even when it has it itself', async () => {
     const reply = await api.call('POST', '/v1/api-keys', { json: { scopes: ['carriers:manage'] } });
     expect(refusal(reply)).toMatchObject({ status: 422, fields: ['scopes[0] invalid_field'] });
   });
 });
 
-describe('orders', () => {
-  it('stand from then on, with who gave them, from where and why', async () => {
+describe('commands', () => {
+  it('apply from then on, with their author, address and reason', async () => {
     const paused = await command('alpha/pause', { reason: 'maintenance of theirs' });
     expect(paused.body).toMatchObject({
       object: 'order',
       verb: 'pause',
       target: 'alpha',
-      // Nobody serves the carrier here.
+      // No node serves the carrier here.
       in_effect: false,
       carrier: {
         name: 'alpha',
@@ -67,7 +67,7 @@ describe('orders', () => {
         ],
       },
     });
-    // Each field of an order is optional, so its body is too.
+    // Each field of a command is optional, so its body is too.
     const resumed = await api.call('POST', '/v1/carriers/alpha/resume', { headers: from });
     expect(resumed.body.carrier).toMatchObject({
       desired_state: 'running',
@@ -95,7 +95,7 @@ describe('orders', () => {
     expect((await api.call('GET', '/v1/audit?target=alpha%2F2')).body.data).toMatchObject([{ action: 'bind.drained' }]);
   });
 
-  it('are in effect when everybody who serves the carrier says so', async () => {
+  it('are in effect when every node that serves the carrier reports it', async () => {
     const watch = await watchCommands(api.bus);
     const report = (): CarrierReport => ({
       carrier: 'beta',
@@ -162,7 +162,7 @@ describe('orders', () => {
     expect(refusal(await command('alpha/pause', json))).toMatchObject({ status: 422, fields: [field] });
   });
 
-  it('of exactly two hundred characters of reason is taken', async () => {
+  it('of exactly two hundred characters of reason is accepted', async () => {
     expect((await command('alpha/resume', { reason: 'x'.repeat(200) })).status).toBe(200);
   });
 });
@@ -180,7 +180,7 @@ describe('the audit log', () => {
     }
   });
 
-  it('is away with the database, and orders are not', async () => {
+  it('is down with the database, and commands are not', async () => {
     await api.postgres.kill9();
     expect(refusal(await api.call('GET', '/v1/audit')).code).toBe('control_plane_unavailable');
     expect((await command('alpha/pause', { reason: 'without a database' })).status).toBe(200);

@@ -11,7 +11,7 @@ test('docs/errors.md is the catalogue', async () => {
   await expect(errorsMarkdown()).toMatchFileSnapshot('../../../docs/errors.md');
 });
 
-test('every code has error statuses and words, and is on the page with an anchor of its own', () => {
+test('every code has error statuses and texts, and is on the page with an anchor of its own', () => {
   const page = errorsPage();
   for (const [code, { statuses, title, action }] of entries) {
     expect(code).toMatch(/^[a-z_]+$/);

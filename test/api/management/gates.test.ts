@@ -1,5 +1,5 @@
-// Templates, suppressed numbers and settings over the real API: what is made is in effect, what is wrong is named, and
-// nobody sees or changes what is another account's.
+// Templates, suppressed numbers and settings over the real API: what is created is in effect, what is wrong is named,
+// and no account sees or changes another's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../control/store/accounts.ts';
 import { setTemplateStatus } from '../../../control/store/templates.ts';
@@ -25,7 +25,7 @@ const login = {
 };
 
 describe('templates', () => {
-  test('are written, read, listed by status, approved by the operator and given up', async () => {
+  test('are written, read, listed by status, approved by the operator and withdrawn', async () => {
     const made = await post('/v1/templates', login);
     expect(made.body).toMatchObject({ object: 'template', status: 'pending', ...login });
     const { id } = made.body;
@@ -125,7 +125,7 @@ describe('settings', () => {
     ]);
   });
 
-  test('words and domains of 100 KB are refused before anybody reads them closely', async () => {
+  test('words and domains of 100 KB are refused before they are normalised', async () => {
     // Putting so many accents into their order would take ten seconds.
     const slow = `a${'\u0301'.repeat(50_000)}${'\u0323'.repeat(50_000)}`;
     const startedMs = systemClock.monotonicMs();
@@ -140,7 +140,7 @@ describe('settings', () => {
     expect(systemClock.monotonicMs() - startedMs).toBeLessThan(4_000);
   });
 
-  test('nobody locks themselves out: a list without the asking address is refused, for the account and for the key', async () => {
+  test('a list without the caller’s address is refused, for the account and for the key', async () => {
     const headers = { 'x-forwarded-for': '198.51.100.7' };
     const patch = (path: string, json: object, key = running.live) =>
       running.call('PATCH', path, { json, headers, key });
@@ -149,7 +149,7 @@ describe('settings', () => {
     expect(refused).toMatchObject({ status: 422, fields: ['ip_allowlist invalid_field'] });
     const { id, key } = (await post('/v1/api-keys', { scopes: ['keys:manage'] })).body;
     expect(refusal(await patch(`/v1/api-keys/${id}`, outside, key)).fields).toEqual(['ip_allowlist invalid_field']);
-    // Another key's list is its owner's business.
+    // Another key's list is its owner's concern.
     expect((await patch(`/v1/api-keys/${id}`, outside)).body).toMatchObject(outside);
     const inside = { ip_allowlist: ['198.51.100.0/24'] };
     expect((await patch('/v1/account/settings', inside)).body).toMatchObject(inside);
@@ -193,7 +193,7 @@ describe('settings', () => {
     expect(refusal(await patch(change))).toMatchObject({ status: 409, code: 'conflict' });
   });
 
-  test('a test key, which lies about more openly, changes nothing that live messages depend on', async () => {
+  test('a test key changes nothing that live messages depend on', async () => {
     const key = running.testKey;
     const { id } = (await post('/v1/api-keys', { scopes: ['sms:send'] })).body;
     const asked: [string, string, object?][] = [
@@ -228,7 +228,7 @@ describe('settings', () => {
     expect((await patch({ ip_allowlist: ['10.1.0.0/16'] })).status).toBe(200);
   });
 
-  test('a key makes none that may be used from further away or faster than itself', async () => {
+  test('a key creates none with wider networks or a higher rate than its own', async () => {
     const bounds = { ip_allowlist: ['10.0.0.0/8'], rate_limit: { per_second: 10, burst: 10 } };
     const bounded = await post('/v1/api-keys', { scopes: ['keys:manage', 'sms:send'], ...bounds });
     const { key } = bounded.body;
@@ -277,7 +277,7 @@ describe('settings', () => {
     expect((await running.call('DELETE', `/v1/api-keys/${heir.body.id}`)).status).toBe(200);
   });
 
-  test('the answer to HELP goes by the rules of every other message', async () => {
+  test('the answer to HELP obeys the rules of every other message', async () => {
     const change = (json: unknown) => running.call('PATCH', '/v1/account/settings', { json, key: running.other });
     const inbound = { keep_text: false, help_text: 'Our casino: 16000' };
     expect((await change({ inbound })).status).toBe(200);

@@ -1,4 +1,4 @@
-// The hot routes are documented here and served by api/http: what the document says must be what the ingress does.
+// The hot routes are documented here and served by api/http: the document must match the ingress.
 import { Compile } from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import type { MessageView } from '../../../analytics/contract.ts';
@@ -29,7 +29,7 @@ const documented = Compile(sendSmsSchema as object);
 const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(fields)));
 
 describe('POST /v1/sms', () => {
-  test('every documented field is taken, and the sample names them all', () => {
+  test('every documented field is accepted, and the sample names them all', () => {
     const known = [...Object.keys(sample), 'template_id', 'variables'];
     expect(known.sort()).toEqual(Object.keys(sendSmsSchema.properties).sort());
     expect(verdict(sample).ok).toBe(true);
@@ -62,7 +62,7 @@ describe('POST /v1/sms', () => {
     }
   });
 
-  test('a text or a template, and variables only of a template: the fields say so in their descriptions', () => {
+  test('a text or a template, and variables only of a template: the field descriptions say so', () => {
     const { to, from, message } = sample;
     const templated = { to, from, template_id: 'tpl_1' };
     expect(verdict({ ...templated, variables: {} }).ok).toBe(true);

@@ -15,7 +15,7 @@ const keyed = (method: string, path: string, key: string, json?: unknown, by?: s
     headers: { 'idempotency-key': key },
   });
 
-test('a new API key is made once, and its secret is shown once: a repeat has none', async () => {
+test('a new API key is created once, and its secret is shown once: a repeat has none', async () => {
   const body = { livemode: true, scopes: ['sms:send'] };
   const countOf = async () => ((await running.call('GET', '/v1/api-keys?limit=100')).body.data as unknown[]).length;
   const before = await countOf();

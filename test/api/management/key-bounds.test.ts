@@ -1,5 +1,5 @@
-// What one key may do to others, as a property: whatever is done, in any order, with a key and with all it made or
-// changed, none of them may ever do more than it could at the beginning, and keys beyond it stay as they are.
+// What one key may do, as a property: whatever is done, in any order, with a key and with all it created or changed,
+// none of them may ever do more than it could at the beginning, and keys beyond it stay as they are.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -87,7 +87,7 @@ test('no sequence of key operations starting from a key ever yields a key that m
       (first, others, steps) => {
         const start: KeyPowers = { ...first, scopes: [...new Set([...first.scopes, 'keys:manage' as const])] };
         let nowMs = beganMs;
-        // The key itself is number 0; its maker knows the secrets of those it makes, never of the others.
+        // The key itself is number 0; its owner knows the secrets of those it creates, never of the others.
         const keys = [start, ...others].map((each, at) => stored(at, each));
         const before = keys.map((each) => ({ ...each }));
         const owned = new Set([0]);
@@ -119,12 +119,12 @@ test('no sequence of key operations starting from a key ever yields a key that m
           }
           for (const [at, key] of keys.entries()) {
             const was = before[at];
-            // Made, or changed by anybody of them: within the first key as it was at the beginning.
+            // Created or changed by any of them: within the first key as it was at the beginning.
             if (was === undefined || JSON.stringify(was) !== JSON.stringify(key)) {
               expect(beyond(start, powersOfKey(key))).toEqual([]);
             }
             if (was !== undefined && beyond(start, powersOfKey(was)).length > 0) expect(key).toEqual(was);
-            // What had expired when it was last looked at has not come back to life.
+            // What had expired at the last check is not valid again.
             const ended = was?.expiresAtMs != null && was.expiresAtMs <= beganMs;
             if (ended) expect(key.expiresAtMs).toBe(was.expiresAtMs);
           }

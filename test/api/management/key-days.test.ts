@@ -1,4 +1,4 @@
-// `limits.api_key_days_default`: how long a key lives that is made without an end, over the running API.
+// `limits.api_key_days_default`: how long a key created without an expiry is valid, over the running API.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
 import { type RunningApi, runApi } from './support/running-api.ts';
@@ -17,7 +17,7 @@ const endOf = async (more: object) => {
   return body.expires_at === null ? null : Date.parse(body.expires_at);
 };
 
-test('without it a key has no end; with it a key ends after so many days unless it says otherwise', async () => {
+test('without it a key has no end; with it a key expires after that many days unless the request says otherwise', async () => {
   days = null;
   expect(await endOf({})).toBe(null);
   days = 90;
@@ -25,7 +25,7 @@ test('without it a key has no end; with it a key ends after so many days unless 
   const endsAtMs = (await endOf({})) ?? 0;
   expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + 90 * dayMs);
   expect(endsAtMs).toBeLessThan(systemClock.nowMs() + 90 * dayMs + 1);
-  // Said in the request it counts, in either way.
+  // An expiry in the request counts, in either case.
   expect(await endOf({ expires_at: null })).toBe(null);
   const soon = new Date(systemClock.nowMs() + dayMs).toISOString();
   expect(await endOf({ expires_at: soon })).toBe(Date.parse(soon));

@@ -1,4 +1,4 @@
-// What a path without a handler is answered with.
+// The answer to a path without a handler.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
@@ -44,7 +44,7 @@ describe('paths without a handler', () => {
     expect(refuse('GET', path)).toEqual([404, 'not_found']);
   });
 
-  test('of a hot route that came here, because its path was written in another way, nothing is told but that', () => {
+  test('of a hot route spelled in another way, only that is reported', () => {
     expect(refuseUnrouted('GET', '/v1/sms', known).problem).toMatchObject({
       code: 'not_found',
       detail: 'there is no such route; see /docs',

@@ -29,7 +29,7 @@ describe('requests that are refused', () => {
         code: 'invalid_api_key',
       });
     }
-    // The ingress takes no bare key: one taken here would not have passed its gates.
+    // The ingress accepts no bare key: one accepted here would not have passed its gates.
     const bare = await call('GET', '/v1/account', { key: null, headers: { authorization: running.live } });
     expect(refusal(bare)).toMatchObject({ status: 401, code: 'invalid_api_key' });
     const basic = await call('GET', '/v1/account', { key: null, headers: { authorization: 'Basic abc' } });
@@ -59,7 +59,7 @@ describe('requests that are refused', () => {
     expect(body).toMatchObject({ code: 'invalid_api_key', detail: 'the Authorization header must be given only once' });
   });
 
-  test('bodies that say a field twice', async () => {
+  test('bodies that repeat a field', async () => {
     const { body } = await call('POST', '/v1/senders', { raw: '{"sender":"ONE","sender":"TWO"}' });
     expect(body).toMatchObject({
       status: 422,
@@ -105,14 +105,14 @@ describe('requests that are refused', () => {
     expect((await post({ json })).fields).toHaveLength(limits.http.fieldProblemsMax);
   });
 
-  test('a description of 200 characters is taken and of 201 is not', async () => {
+  test('a description of 200 characters is accepted and of 201 is not', async () => {
     const of = (description: string) => call('POST', '/v1/api-keys', { json: { scopes: ['sms:send'], description } });
     expect((await of('d'.repeat(200))).status).toBe(201);
     expect(refusal(await of('d'.repeat(201))).fields).toEqual(['description invalid_field']);
     expect(refusal(await of('a\u0000b')).fields).toEqual(['description invalid_field']);
   });
 
-  test('query parameters that are wrong, unknown or given twice', async () => {
+  test('query parameters that are wrong, unknown or repeated', async () => {
     for (const [query, field] of [
       ['limit=0', 'limit invalid_field'],
       [`limit=${limits.management.pageMax + 1}`, 'limit invalid_field'],
@@ -128,7 +128,7 @@ describe('requests that are refused', () => {
     expect(refusal(await call('GET', '/v1/account?x=1')).fields).toEqual(['x unknown_field']);
   });
 
-  test('the words name what is known and what is taken', async () => {
+  test('the text names what is known and what is accepted', async () => {
     const detail = async (...asked: Parameters<typeof call>) => (await call(...asked)).body.errors[0].detail as string;
     const unknown = 'is not a field of this request; known are name';
     expect(await detail('POST', '/v1/senders', { json: { name: 'HELIO', colour: 'red' } })).toMatch(unknown);
@@ -142,14 +142,14 @@ describe('requests that are refused', () => {
     expect(await detail('POST', '/v1/api-keys', { json: { scopes: ['fly'] } })).toMatch(/^expected one of sms:send, /);
   });
 
-  test('an Idempotency-Key that is none', async () => {
+  test('an invalid Idempotency-Key', async () => {
     for (const key of ['', 'k'.repeat(256)]) {
       const reply = await post({ json: { name: 'KEYED' }, headers: { 'idempotency-key': key } });
       expect(reply).toEqual({ status: 422, code: 'invalid_field', fields: ['Idempotency-Key invalid_field'] });
     }
   });
 
-  test('a body of the cap is read and one byte more is not, told or not told beforehand', async () => {
+  test('a body of the cap is read and one byte more is not, announced or not', async () => {
     const body = (size: number) => `{"name":"${'x'.repeat(size - 11)}"}`;
     expect(await post({ raw: body(limits.http.bodyBytesMax) })).toMatchObject({ status: 422 });
     expect(await post({ raw: body(limits.http.bodyBytesMax + 1) })).toMatchObject({
@@ -174,10 +174,10 @@ describe('requests that are refused', () => {
     expect(chunked).toBe(413);
   });
 
-  test('paths and methods there are not', async () => {
+  test('unknown paths and methods', async () => {
     expect(refusal(await call('GET', '/nowhere'))).toMatchObject({ status: 404, code: 'not_found' });
     expect(refusal(await call('POST', '/v1/otp', { json: {} }))).toMatchObject({ status: 404, code: 'not_available' });
-    // The ingress knows its routes by their plain spelling only, and passes on the others.
+    // The ingress knows its routes by their plain spelling only, and forwards the others.
     for (const path of ['/v1/%73ms', '/v1/sms']) {
       const { status, body } = await call('GET', path);
       expect([status, body.code, body.detail]).toEqual([404, 'not_found', 'there is no such route; see /docs']);
@@ -187,7 +187,7 @@ describe('requests that are refused', () => {
     expect(reply.headers.get('allow')).toBe('GET, HEAD, POST');
   });
 
-  test('a client that goes away in the middle of its body disturbs nobody', async () => {
+  test('a client that disconnects in the middle of its body disturbs no other', async () => {
     const socket = connect(running.api.port, '127.0.0.1');
     socket.write(
       `POST /v1/senders HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${running.live}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":`,

@@ -1,4 +1,4 @@
-// What accounts share of the management API: one that does all it can is answered 429, and nobody else notices.
+// What accounts share of the management API: one that does all it can is answered 429, and no other is affected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SharedWork, WriteRate, WriteTurns } from '../../../api/management/shared-work.ts';
 import { until } from '../../../platform/deadline.ts';
@@ -15,7 +15,7 @@ describe('300 imports of one account', () => {
   });
   afterAll(async () => running.stop());
 
-  test('keep nobody else from reading, and no revocation from being in effect within a second', async () => {
+  test('keep no other account from reading, and no revocation from being in effect within a second', async () => {
     const flooder = await running.newKey(await running.newAccount(), true);
     const victim = await running.newKey(await running.newAccount(), true);
     const toRevoke = (await running.call('POST', '/v1/api-keys', { key: victim, json: { scopes: ['sms:send'] } })).body;
@@ -48,7 +48,7 @@ describe('300 imports of one account', () => {
     expect(new Set(flood.keys())).toEqual(new Set([200, 429]));
   });
 
-  test('an account has its share of requests at work, and the next one is told so', async () => {
+  test('an account has its share of requests at work, and the next one is refused with that reason', async () => {
     const work = new SharedWork();
     const read = { method: 'get' } as const;
     const places = Array.from({ length: 8 }, () => work.enter('a', read));
@@ -86,7 +86,7 @@ describe('writes an hour', () => {
     expect(rate.refuse('a')).not.toBeNull();
   });
 
-  test('over the API: the account is told when, still reads and revokes its keys, and others write', async () => {
+  test('over the API: the account is answered when, still reads and revokes its keys, and others write', async () => {
     const shares = { ...defaultShares, management_writes: { total: 100, perAccount: 4, reserve: 0 } };
     const running = await runApi([], shares);
     try {
@@ -134,7 +134,7 @@ describe('turns of an account', () => {
     await Promise.all(all);
   });
 
-  test('whoever waited past its deadline is not run any more', async () => {
+  test('a request that waited past its deadline is not run any more', async () => {
     const clock = new ManualClock();
     const turns = new WriteTurns(clock);
     const ends: (() => void)[] = [];

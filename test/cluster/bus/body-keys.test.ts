@@ -1,4 +1,5 @@
-// Several body keys at once: who seals, who opens, which machine may start, and how a key is replaced on one machine.
+// Several body keys at once: which one encrypts, which decrypt, which machine may start, and how a key is replaced on
+// one machine.
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ const plain = Buffer.from('Your code is 482913');
 const keysOf = (...keys: Buffer[]) => ({ keys, gone: [] });
 
 describe('a cipher with several keys', () => {
-  test('seals with the first and opens what any of them sealed', () => {
+  test('encrypts with the first and decrypts what any of them encrypted', () => {
     const before = bodyCipher(a).seal(plain, id);
     const both = bodyCipher([b, a]);
     expect(both.open(before, id)).toEqual(plain);
@@ -28,7 +29,7 @@ describe('a cipher with several keys', () => {
     expect(after.toString('hex', 0, 4)).toBe(bodyKeyId(b));
   });
 
-  test('says which key it lacks', () => {
+  test('names the key it lacks', () => {
     expect(() => bodyCipher([b, c]).open(bodyCipher(a).seal(plain, id), id)).toThrow(
       `sealed with the body key ${bodyKeyId(a)}, which is not in HELIOGRAPH_BODY_KEY`,
     );
@@ -53,7 +54,7 @@ describe('a cipher with several keys', () => {
 });
 
 describe('the list of keys', () => {
-  test('is read as it is written, with what is gone', () => {
+  test('decodes to what was written, with the retired ones', () => {
     const text = bodyKeysText({ keys: [a, b], gone: [bodyKeyId(c)] });
     expect(parseBodyKeys(text)).toEqual({ keys: [a, b], gone: [bodyKeyId(c)] });
     expect(parseBodyKeys(` ${a.toString('base64')} ,\n${b.toString('base64')}`).keys).toEqual([a, b]);
@@ -80,13 +81,13 @@ describe('the keys in use on a NATS', () => {
   });
   const start = (keys: Buffer[], gone: string[] = []) => claimBodyKeys(bus.bus, { keys, gone });
 
-  test('a machine with another key does not start, and hears which key it lacks', async () => {
+  test('a machine with another key does not start, and reports which key it lacks', async () => {
     await start([a]);
     await expect(start([b])).rejects.toThrow(
       `messages on this NATS are sealed with the body key ${bodyKeyId(a)}, which this machine does not have (it has ${bodyKeyId(b)})`,
     );
     await start([a]);
-    // Of several it hears all.
+    // Of several it reports all.
     await start([b, a]);
     const both = await start([c]).catch((error: unknown) => error);
     expect(both).toBeInstanceOf(BadConfiguration);
@@ -94,21 +95,21 @@ describe('the keys in use on a NATS', () => {
     expect(String(both)).toContain(`add gone:${bodyKeyId(a)},gone:${bodyKeyId(b)}:`);
   });
 
-  test('a key is replaced machine by machine: first it opens everywhere, then it seals', async () => {
+  test('a key is replaced machine by machine: first it decrypts everywhere, then it encrypts', async () => {
     await start([a]);
     await start([a, b]);
     await start([a, b]);
     await start([b, a]);
     await start([b, a]);
-    // Too late for who has the old one alone, and for who threw it away too early.
+    // Too late for a machine with the old one alone, and for one that removed it too early.
     await expect(start([a])).rejects.toThrow(bodyKeyId(b));
     await expect(start([b])).rejects.toThrow(bodyKeyId(a));
-    // Until somebody says that nothing sealed with it is left: then for everybody.
+    // Until an operator declares that nothing encrypted with it is left: then for all machines.
     await start([b], [bodyKeyId(a)]);
     await start([b]);
   });
 
-  test('ten machines that come at once with the same key all start; with two keys one kind does', async () => {
+  test('ten machines that start at once with the same key all start; with two keys one kind does', async () => {
     await Promise.all(Array.from({ length: 10 }, () => start([a])));
     await (await openBucket(bus.bus, 'installation')).delete('body-keys');
     const tried = await Promise.allSettled(Array.from({ length: 10 }, (_, at) => start([at % 2 === 0 ? a : b])));
@@ -117,7 +118,7 @@ describe('the keys in use on a NATS', () => {
     expect(new Set(started.filter((_, at) => at % 2 === 0)).size).toBe(1);
   });
 
-  test('whoever starts can open whatever those who started before seal', () => {
+  test('a machine that starts can decrypt whatever those that started before encrypt', () => {
     const anyKeys = fc.uniqueArray(fc.constantFrom(a, b, c), { minLength: 1, maxLength: 3 });
     fc.assert(
       fc.property(fc.array(anyKeys, { maxLength: 12 }), (starts) => {
@@ -138,10 +139,10 @@ describe('the keys in use on a NATS', () => {
 describe("one machine's own keys", () => {
   const dayMs = 86_400_000;
 
-  test('a rotation puts a new key first, keeps the old one as long as its bodies, and takes it away after that', () => {
+  test('a rotation puts a new key first, keeps the old one as long as its bodies, and removes it after that', () => {
     const first = rotated(`${a.toString('base64')}\n`, 10 * dayMs, 400 * dayMs);
     expect(bodyKeysIn(first.text).keys.map(bodyKeyId)).toEqual([first.sealing, bodyKeyId(a)]);
-    // Until the next start the old one seals, whenever that is: a month later its time begins then.
+    // Until the next start the old one encrypts: even a month later its time begins then.
     expect(first.kept).toEqual([{ id: bodyKeyId(a), untilMs: null }]);
     const started = startedWith(first.text, 40 * dayMs)!;
     expect(startedWith(started, 41 * dayMs)).toBeNull();
@@ -151,7 +152,7 @@ describe("one machine's own keys", () => {
       { id: bodyKeyId(a), untilMs: 440 * dayMs },
     ]);
     const again = startedWith(second.text, 439 * dayMs)!;
-    // Without knowing how long history is kept nothing goes.
+    // Without a known retention of history nothing is removed.
     expect(rotated(again, 9_000 * dayMs, null)).toMatchObject({ gone: [], kept: { length: 3 } });
     const third = rotated(again, 440 * dayMs, 400 * dayMs);
     expect(third.gone).toEqual([bodyKeyId(a)]);
@@ -161,17 +162,17 @@ describe("one machine's own keys", () => {
     expect(() => rotated(startedWith(third.text, 441 * dayMs)!, 5 * dayMs, 400 * dayMs)).toThrow('set the clock');
   });
 
-  test('a second rotation before the start that seals with the first new key is refused', () => {
+  test('a second rotation before the start that encrypts with the first new key is refused', () => {
     const { text } = rotated(`${a.toString('base64')}\n`, 10 * dayMs, 400 * dayMs);
     expect(() => rotated(text, 11 * dayMs, 400 * dayMs)).toThrow('stop Heliograph and start it again');
   });
 
-  test('a retired key whose time cannot be read is never taken for one that is over', () => {
+  test('a retired key whose time cannot be read never counts as expired', () => {
     const text = `${b.toString('base64')}\n${a.toString('base64')} yesterday\n`;
     expect(() => rotated(text, 10 * dayMs, 400 * dayMs)).toThrow('expected a time behind each retired key');
   });
 
-  test('in the data folder: readable by its owner only, and what was sealed before still opens', () => {
+  test('in the data folder: readable by its owner only, and what was encrypted before still decrypts', () => {
     const folder = mkdtempSync(join(tmpdir(), 'heliograph-keys-'));
     const before = bodyCipher(loadSecrets(folder, {}).bodyKeys.keys).seal(plain, id);
     const { sealing } = rotateBodyKey(folder, 10 * dayMs, 400 * dayMs);

@@ -1,5 +1,5 @@
-// Compare-and-set on one entry of a bucket, on a real server: who loses, what a removed entry looks like, and that
-// merges from several sides lose nothing.
+// Compare-and-set on one entry of a bucket, on a real server: which writer loses, what a removed entry looks like, and
+// that concurrent merges lose nothing.
 import type { KV } from '@nats-io/kv';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create, merge, orConflict, readEntry, remove, replace } from '../../../cluster/bus/bucket.ts';
@@ -52,7 +52,7 @@ test('an entry is not removed without a revision', () => {
   expect(() => remove(bucket, 'c', 0)).toThrow('without a revision');
 });
 
-test('merges from many sides all count', async () => {
+test('concurrent merges all count', async () => {
   const add = () => merge(bucket, 'sum', (held) => String(Number(held?.string() ?? 0) + 1));
   expect(await Promise.all(Array.from({ length: 12 }, add))).toEqual(Array(12).fill('ok'));
   expect((await readEntry(bucket, 'sum')).entry?.string()).toBe('12');

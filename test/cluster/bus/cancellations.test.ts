@@ -1,4 +1,4 @@
-// Cancels against the end of their second on a real nats-server: whoever comes first has it, and both sides agree.
+// Cancels against the end of their second on a real nats-server: the first one wins, and both sides agree.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cancellations, cancellations } from '../../../cluster/bus/cancellations.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
@@ -10,7 +10,7 @@ import { type TestBus, startBus } from '../../support/bus.ts';
 let bus: TestBus;
 let publisher: Publisher;
 let cancels: Cancellations;
-/** Far enough ahead that no test sees it come. */
+/** Far enough ahead that no test reaches it. */
 let second = Math.floor(systemClock.nowMs() / 1_000) + 7_200;
 
 beforeAll(async () => {
@@ -24,13 +24,13 @@ afterAll(async () => {
 });
 const next = () => (second += 1);
 
-test('what is canceled before the end is in the set, what comes after is too late', async () => {
+test('what is canceled before the end is in the set, a later cancel is too late', async () => {
   const at = next();
   expect(await cancels.cancel('sms_a', at * 1_000)).toBe('canceled');
   expect(await cancels.cancel('sms_b', at * 1_000 + 999)).toBe('canceled');
   expect(await cancels.close(at)).toEqual(new Set(['sms_a', 'sms_b']));
   expect(await cancels.cancel('sms_c', at * 1_000)).toBe('too_late');
-  // A repeat is answered as the first time, whichever came first.
+  // A repeat gets the first answer, whichever that was.
   expect(await cancels.cancel('sms_a', at * 1_000)).toBe('canceled');
   expect(await cancels.close(at)).toEqual(new Set(['sms_a', 'sms_b']));
 });
@@ -63,11 +63,11 @@ test('in a race of forty cancels with three ends both sides agree on every messa
   }
 });
 
-test('a time that is over is not cancelable, whether or not anybody ended it', async () => {
+test('a past time is not cancelable, whether or not its second was ended', async () => {
   expect(await cancels.cancel('sms_a', systemClock.nowMs() - 1)).toBe('too_late');
 });
 
-test('one second takes so many cancels and not one more, and can still be ended', async () => {
+test('one second accepts so many cancels and not one more, and can still be ended', async () => {
   const at = next();
   const full = limits.bus.cancelsPerSecondMax;
   await publisher.publishOne(cancelSubject(at), Buffer.from(`${full - 1} sms_x`), null);

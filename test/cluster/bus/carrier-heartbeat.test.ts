@@ -1,5 +1,5 @@
-// Heartbeats of carriers: what is heard from one node and from several, what silence means, what is no heartbeat; and
-// on a real server that a change is known everywhere at once.
+// Heartbeats of carriers: the state from one node and from several, what silence means, what is no heartbeat; and on a
+// real server that a change is known everywhere at once.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { CarrierHeartbeats, carrierHealth, watchCarriers } from '../../../cluster/bus/carrier-heartbeat.ts';
@@ -13,11 +13,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const { staleMs, silentDownMs, carriersMax, nodesMax } = limits.heartbeats;
 const heartbeat = (carrier: string, state: CarrierState, node = 'a') => ({ carrier, node, state, why: 'no_bind' });
 
-describe('what is heard', () => {
-  test('a carrier nobody told of is good', () => {
+describe('received heartbeats', () => {
+  test('a carrier without a heartbeat is good', () => {
     expect(new CarrierHeartbeats(new ManualClock()).stateOf('alpha')).toBe('good');
   });
-  test('the last word of a node counts, and of several nodes the best', () => {
+  test('the last state of a node counts, and of several nodes the best', () => {
     const heard = new CarrierHeartbeats(new ManualClock());
     heard.take(heartbeat('alpha', 'good'));
     heard.take(heartbeat('alpha', 'down'));
@@ -27,7 +27,7 @@ describe('what is heard', () => {
     heard.take(heartbeat('alpha', 'good', 'c'));
     expect(heard.stateOf('alpha')).toBe('good');
   });
-  test('a node that is silent is left out, and what it said last forgotten', () => {
+  test('a silent node is left out, and its last state forgotten', () => {
     const clock = new ManualClock();
     const heard = new CarrierHeartbeats(clock);
     heard.take(heartbeat('alpha', 'good', 'gone'));
@@ -37,7 +37,7 @@ describe('what is heard', () => {
     clock.advance(2);
     expect(heard.stateOf('alpha')).toBe('down');
   });
-  test('a silent carrier is weak, then down, while others are heard', () => {
+  test('a silent carrier is weak, then down, while others send heartbeats', () => {
     const clock = new ManualClock();
     const heard = new CarrierHeartbeats(clock);
     const passed = (ms: number) => {
@@ -53,7 +53,7 @@ describe('what is heard', () => {
       'down',
     ]);
   });
-  test('silence of all is our own trouble: nobody is avoided', () => {
+  test('silence of all is our own fault: no carrier is avoided', () => {
     const clock = new ManualClock();
     const heard = new CarrierHeartbeats(clock);
     heard.take(heartbeat('alpha', 'down'));
@@ -72,7 +72,7 @@ describe('what is heard', () => {
   });
 });
 
-test('whatever comes on the subject is a heartbeat or nothing', () => {
+test('any payload on the subject is a heartbeat or ignored', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -96,7 +96,7 @@ test('whatever comes on the subject is a heartbeat or nothing', () => {
 describe('over a real server', () => {
   let harness: TestBus;
   afterEach(() => harness.stop());
-  test('what one connection tells another knows at once', async () => {
+  test('what one connection publishes another knows at once', async () => {
     harness = await startBus();
     const other = await connectBus(harness.nats.url, 'other');
     const watch = watchCarriers(other);

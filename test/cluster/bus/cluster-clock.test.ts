@@ -50,7 +50,7 @@ test.each([hour, -hour])(
   },
 );
 
-test('a wall clock that steps while it runs moves nothing, and the machine says so', async () => {
+test('a wall clock that steps while it runs changes nothing, and the machine reports it', async () => {
   let aheadMs = 0;
   const stepped = await machine('stepped', () => aheadMs);
   expect(stepped.agrees).toBe(true);
@@ -60,7 +60,7 @@ test('a wall clock that steps while it runs moves nothing, and the machine says 
   expect(errorMs(stepped)).toBeLessThan(1_000);
 });
 
-test('the server is the wrong one: machines that agree with each other go on by their own time', async () => {
+test('the server is the wrong one: machines that agree with each other keep their own time', async () => {
   const behind = () => -hour;
   const [one, two] = [await machine('one', behind), await machine('two', behind)];
   await until('both agree', () => one.agrees && two.agrees, waiting);

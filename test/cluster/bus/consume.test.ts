@@ -33,7 +33,7 @@ const config = (name: string) => ({
   durable_name: name,
   filter_subject: `mt.txn.${name}.>`,
   ack_policy: AckPolicy.Explicit,
-  // Longer than a busy machine may stand still: what is told to come once must not come again.
+  // Longer than a busy machine may stall: a record of a once-only test must not be redelivered.
   ack_wait: nanos(5_000),
   max_ack_pending: 1_000,
 });
@@ -79,7 +79,7 @@ test('kill -9 of the server and its restart are survived: everything comes, befo
   await until('the rest is there', () => taken.size === 200, { limitMs: 15_000 });
 });
 
-test('a consumer that somebody deletes is made again and goes on', async () => {
+test('a deleted consumer is created again and continues', async () => {
   const taken = new Set<string>();
   await consume('deleted', (record) => {
     taken.add(record.string());
@@ -92,7 +92,7 @@ test('a consumer that somebody deletes is made again and goes on', async () => {
   await until('the rest is there', () => taken.size === 20, { limitMs: 15_000 });
 });
 
-test('a pull that the server drops in silence, because a record comes as it ends, holds nothing up', async () => {
+test('a pull that the server drops in silence, because a record comes as it ends, delays nothing', async () => {
   const names = Array.from({ length: 12 }, (_, index) => `ends${index}`);
   const takenAtMs = new Map<string, number>();
   const handle = (record: JsMsg) => {
@@ -103,12 +103,12 @@ test('a pull that the server drops in silence, because a record comes as it ends
   await Promise.all(names.map((name) => consume(name, handle, 100_000)));
   const beginAtMs = systemClock.nowMs() + pullLastsMs - 300;
   await until('the pulls are about to end', () => systemClock.nowMs() > beginAtMs);
-  // From when a record is in the stream: a server or a process that stands still delays that as well.
+  // From when a record is in the stream: a stalled server or process delays that as well.
   const storedAtMs = new Map<string, number>();
   const published: Promise<unknown>[] = [];
   const publish = async (name: string, id: string) => {
     const { ok } = await publisher.publishOne(`mt.txn.${name}.0`, Buffer.from(id), id);
-    // One that found no room is not there.
+    // A refused publish is not there.
     if (ok) storedAtMs.set(id, systemClock.monotonicMs());
   };
   const passed = () => {
@@ -148,7 +148,7 @@ test('no more records are held than max_ack_pending, and the rest comes as they 
   });
 });
 
-test('after stop nothing comes any more', async () => {
+test('after stop no record is delivered', async () => {
   const taken: string[] = [];
   const consumption = await consume('stopped', (record) => {
     taken.push(record.string());
@@ -163,7 +163,7 @@ test('after stop nothing comes any more', async () => {
   expect(taken).toHaveLength(5);
 });
 
-test('a stop while the server is away holds when it comes back', async () => {
+test('a stop while the server is down is still in effect when it returns', async () => {
   const taken: string[] = [];
   const consumption = await consume('stopped-away', (record) => {
     taken.push(record.string());
@@ -183,7 +183,7 @@ test('a stop while the server is away holds when it comes back', async () => {
 });
 
 describe('poison', () => {
-  test('goes to DEAD with its reason and subject, and the stream moves on', async () => {
+  test('goes to DEAD with its reason and subject, and the stream continues', async () => {
     const taken: string[] = [];
     await publishMany('poison', 0, 3);
     await consume('poison', (record) => {
@@ -217,7 +217,7 @@ describe('poison', () => {
     await until('all others are there', () => taken.size >= 19, { limitMs: 8_000 });
   });
 
-  test('a record whose handler fails again and again goes to DEAD with the reason, and the stream moves on', async () => {
+  test('a record whose handler fails again and again goes to DEAD with the reason, and the stream continues', async () => {
     await publishMany('fails', 0, 3);
     const taken: string[] = [];
     let failures = 0;
@@ -264,7 +264,7 @@ describe('setting up', () => {
     await fresh.stop();
   });
 
-  test('brings an older stream up to date and keeps what it holds', async () => {
+  test('brings an older stream up to date and keeps its records', async () => {
     await publisher.publishOne('mo.kept', Buffer.from('kept'), null);
     const { config: before } = await test_.bus.manager.streams.info('INBOUND');
     await test_.bus.manager.streams.update('INBOUND', { ...before, max_bytes: 1_048_576 });
@@ -274,7 +274,7 @@ describe('setting up', () => {
     expect(state.messages).toBe(1);
   });
 
-  test('a consumer is made once, by whoever comes first, and updated by whoever comes later', async () => {
+  test('a consumer is created once, by the first, and updated by later ones', async () => {
     const { manager } = test_.bus;
     await Promise.all([1, 2, 3].map(() => ensureConsumer(manager, 'MT_TXN', config('race'))));
     await ensureConsumer(manager, 'MT_TXN', { ...config('race'), max_ack_pending: 77 });

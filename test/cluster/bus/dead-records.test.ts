@@ -1,5 +1,5 @@
-// DEAD on a real nats-server: what is kept of a record, how it goes back to where it came from, and that a replay which
-// is repeated puts nothing back twice.
+// DEAD on a real nats-server: what is kept of a record, how it is replayed, and that a repeated replay puts nothing
+// back twice.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dropDead, listDead, readDead, replayDead } from '../../../cluster/bus/dead-records.ts';
 import { deadHeaders, moveToDead } from '../../../cluster/bus/dead-letter.ts';
@@ -51,7 +51,7 @@ const waiting = async (stream: string, id: string) =>
   (await waitingIn(harness.bus, stream)).filter(({ data }) => Buffer.from(data).toString() === id);
 const mark = (seq: number) => recordsOf(harness.bus, 'DEAD', replayMarkSubject(seq));
 
-test('a record is listed with where it came from, why and how large, and read with the headers it had', async () => {
+test('a record is listed with its origin, reason and size, and read with its headers', async () => {
   const first = await deadLetter('MT_TXN', 'mt.txn.list.3', 'sms_1.0', { 'Heliograph-Again': '1' });
   const second = await deadLetter('MT_OTP', 'mt.otp.list.4', 'sms_2.0');
   const all = await listDead(harness.bus, null, 50);
@@ -76,7 +76,7 @@ test('a record is listed with where it came from, why and how large, and read wi
   expect(await readDead(harness.bus, second + 1_000)).toBeNull();
 });
 
-test('a replay goes where the record was, though the stream still knows its id, and leaves nothing in DEAD', async () => {
+test('a replay goes to the record’s origin, though the stream still knows its id, and leaves nothing in DEAD', async () => {
   const seq = await deadLetter('MT_TXN', 'mt.txn.back.3', 'sms_back.0', { 'Heliograph-Again': '1' });
   expect(await replayDead(harness.bus, await read(seq))).toEqual({ ok: true });
   const [back, ...more] = await waiting('MT_TXN', 'sms_back.0');
@@ -89,7 +89,7 @@ test('a replay goes where the record was, though the stream still knows its id, 
   expect(await mark(seq)).toEqual([]);
 });
 
-test('what comes back to DEAD after a replay keeps its first id, and can be put back again', async () => {
+test('a record that returns to DEAD after a replay keeps its first id, and can be replayed again', async () => {
   const seq = await deadLetter('MT_TXN', 'mt.txn.again.3', 'sms_again.0');
   await replayDead(harness.bus, await read(seq));
   const { state } = await harness.bus.manager.streams.info('MT_TXN');
@@ -113,7 +113,7 @@ describe('a replay that was interrupted', () => {
     expect(await readDead(harness.bus, seq)).toBeNull();
   });
 
-  test('is not repeated when the stream may have forgotten it, but for somebody who knows', async () => {
+  test('is not repeated when the stream may have forgotten it, except by an operator’s decision', async () => {
     const seq = await deadLetter('MT_TXN', 'mt.txn.unsure.3', 'sms_unsure.0');
     await harness.bus.jetstream.publish(replayMarkSubject(seq));
     const late = await replayDead(harness.bus, await read(seq), { clock: at(long) });
@@ -124,7 +124,7 @@ describe('a replay that was interrupted', () => {
     expect(await mark(seq)).toEqual([]);
   });
 
-  test('and was refused stays in DEAD without a mark: it may go as soon as it is taken', async () => {
+  test('and was refused stays in DEAD without a mark: it may be repeated at any time', async () => {
     const seq = await deadLetter('MT_TXN', 'mt.txn.full.3', 'sms_full.0');
     const { config } = await harness.bus.manager.streams.info('MT_TXN');
     await publisher.publishOne('mt.txn.full.9', Buffer.from('fills it'), null);
@@ -152,7 +152,7 @@ describe('a scheduled record', () => {
     return move('SCHEDULED', (await harness.bus.manager.streams.info('SCHEDULED')).state.last_seq, id);
   };
 
-  test('goes back with what says where it goes when it is due, and who may have canceled it', async () => {
+  test('is replayed with its target and due time, and its possible canceler', async () => {
     const seq = await dueAgoMs(58 * 60_000, 'sms_due');
     expect(await replayDead(harness.bus, await read(seq))).toEqual({ ok: true });
     const { state } = await harness.bus.manager.streams.info('SCHEDULED');
@@ -161,7 +161,7 @@ describe('a scheduled record', () => {
     expect(released).toMatchObject({ subject: 'mt.txn.alpha.3', releaseId: 'released.sms_due', cancelable: 'sms_due' });
   });
 
-  test('does not go back when the cancels of its second may be forgotten, or nothing says where it goes', async () => {
+  test('is not replayed when the cancels of its second may be forgotten, or it names no target', async () => {
     const seq = await dueAgoMs(59 * 60_000 + 1_000, 'sms_over');
     expect(await replayDead(harness.bus, await read(seq))).toMatchObject({ ok: false, code: 'too_late' });
     const bare = await deadLetter('SCHEDULED', 'scheduled.1.2.3', 'bare');
@@ -170,7 +170,7 @@ describe('a scheduled record', () => {
   });
 });
 
-test('a record from before its headers were kept goes back too; one that nobody noted the subject of does not', async () => {
+test('a record from before headers were kept is replayed too; one without a noted subject is not', async () => {
   const put = async (headers: Record<string, string>) => {
     const done = await publisher.publishOne('dead.MT_TXN', Buffer.from('old'), null, headers);
     return done.ok ? done.seq : 0;

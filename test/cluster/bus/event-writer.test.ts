@@ -1,4 +1,4 @@
-// Events are told as durable only when they are, in their order, once, whatever happens to the server meanwhile.
+// Events are reported durable only when they are, in their order, once, whatever happens to the server meanwhile.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeEvents } from '../../../model/records/event-record.ts';
 import { EventWriter } from '../../../cluster/bus/event-writer.ts';
@@ -29,7 +29,7 @@ const eventsOf = (carrier: string, count: number): DeliveryEvent[] => {
 const stored = async (carrier: string) =>
   (await recordsOf(test_.bus, 'EVENTS', `ev.${carrier}.>`)).map((each) => decodeEvents(each.data));
 
-test('events of one message stand in the stream in the order they were written, in batches within the bound', async () => {
+test('events of one message are in the stream in the order they were written, in batches within the bound', async () => {
   const writer = new EventWriter(publisher, { shards: 4 });
   const events = eventsOf('order', 1_000);
   const published: boolean[] = [];
@@ -55,7 +55,7 @@ test('an event waits for its batch, an urgent one takes the batch with it at onc
   expect(await stored('urgent')).toEqual([[slow, urgent]]);
 });
 
-test('flush sends what lingers, close tells what never became durable', async () => {
+test('flush sends what lingers, close reports what never became durable', async () => {
   const writer = new EventWriter(publisher, { lingerMs: 60_000 });
   const [one, two] = eventsOf('flush', 2);
   const published: boolean[] = [];
@@ -81,7 +81,7 @@ test('a batch larger than one record may be is split, in its order, and every ev
   expect(Math.max(...records.map((each) => each.data.length))).toBeLessThanOrEqual(limits.events.batchBytesMax);
 });
 
-test('an event too large for any record is shortened, those beside it are whole, and the writer goes on', async () => {
+test('an event too large for any record is shortened, those beside it are whole, and the writer continues', async () => {
   const writer = new EventWriter(publisher);
   const durable: string[] = [];
   const [before, large, after] = eventsOf('oversize', 3);
@@ -94,7 +94,7 @@ test('an event too large for any record is shortened, those beside it are whole,
   expect(writer.inFlight).toBe(0);
 });
 
-test('hasRoom says no at its bound and yes again below it', async () => {
+test('hasCapacity is false at its bound and true again below it', async () => {
   const writer = new EventWriter(publisher, { heldMax: 3 });
   const events = eventsOf('room', 3);
   for (const [index, event] of events.entries()) {

@@ -1,5 +1,5 @@
-// What waits and its releaser on a real nats-server: not early, within a second of due, once, and also what became due
-// while nobody was there.
+// A waiting stream and its releaser on a real nats-server: not early, within a second of due, once, and also what
+// became due during a downtime.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { LaterReleaser } from '../../../actors/later/releaser.ts';
@@ -53,7 +53,7 @@ function wait(subject: string, id: string, dueAtMs: number, nowMs = systemClock.
     ),
   );
 }
-/** The longest time in which nothing ran here, the releaser included: a busy machine's, and not what is promised. */
+/** The longest stall of this process, including the releaser: a busy machine's, and not what is promised. */
 function stalls(): { longestMs(): number } {
   const loop = monitorEventLoopDelay();
   loop.enable();
@@ -78,7 +78,7 @@ test('a record is released not before its time and within a second of it', async
   expect(came).toHaveLength(due.size);
 });
 
-test('what became due while nobody was there is released at the start, hours later too', async () => {
+test('what became due during a downtime is released at the start, hours later too', async () => {
   const { subject, came } = target();
   const nowMs = systemClock.nowMs();
   // More overdue seconds than are opened at once, over several hours.
@@ -107,7 +107,7 @@ test('two releasers share the work and nothing is released twice, also when one 
   expect(records.state.subjects?.[subject]).toBe(ids.length);
 });
 
-test('a second with 5,000 records is released without throwing any of them back', async () => {
+test('a second with 5,000 records is released without returning any of them', async () => {
   await startReleaser();
   const stalled = stalls();
   const { subject, came } = target();
@@ -125,8 +125,8 @@ test('a second with 5,000 records is released without throwing any of them back'
   await until('all released', () => came.length >= count, { limitMs: 10_000 });
   expect(Math.min(...came.map((each) => each.atMs))).toBeGreaterThanOrEqual(dueAtMs - 2);
   const lateMs = came.map((each) => each.atMs - dueAtMs).sort((one, other) => one - other);
-  // The consumer takes up to a look to open, then 5,000 publishes: half of them well within the second, and on a
-  // machine that does other work at the same time all of them within two.
+  // The consumer takes up to one check to open, then 5,000 publishes: half of them well within the second, and on a
+  // busy machine all of them within two.
   expect(lateMs[count / 2]).toBeLessThan(1_000 + stalled.longestMs());
   expect(lateMs[count - 1]).toBeLessThan(2_000 + stalled.longestMs());
   await emptied();
@@ -144,7 +144,7 @@ test('a record without its headers goes to DEAD', async () => {
   await emptied();
 });
 
-test('a record due further away than anybody looks back is refused as a bug', async () => {
+test('a record due further ahead than the releaser looks back is refused as a bug', async () => {
   const dayMs = 86_400_000;
   const nowMs = systemClock.nowMs();
   const furthest = nowMs + limits.bus.laterDaysMax * dayMs;
@@ -152,7 +152,7 @@ test('a record due further away than anybody looks back is refused as a bug', as
   expect(await wait('mt.txn.far.0', 'near', furthest - 1, nowMs)).toBe(true);
 });
 
-test('each kind waits in a stream of its own: one that is full refuses, and the others take on and release', async () => {
+test('each kind waits in a stream of its own: one that is full refuses, and the others accept and release', async () => {
   const nowMs = systemClock.nowMs();
   const { subject, came } = target();
   const hoursMs = 3 * 3_600_000;

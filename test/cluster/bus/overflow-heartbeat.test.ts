@@ -1,5 +1,5 @@
-// What the entry points hear of accounts that flood a lane: where their messages go, when they are refused, and when
-// not any more. Garbage, silence and other accounts change nothing.
+// The entry points' view of accounts that flood a lane: where their messages go, when they are refused, and when that
+// ends. Malformed heartbeats, silence and other accounts change nothing.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { OverflowHeartbeats, overflowHeartbeats, watchOverflow } from '../../../cluster/bus/overflow-heartbeat.ts';
@@ -25,8 +25,8 @@ function heard() {
   return { clock, all, place: () => all.placeOf('otp', 'alpha', 'acc_1') };
 }
 
-describe('the place of an account’s messages', () => {
-  test('is the usual one until it is told to flood, and again when that ends', () => {
+describe('the shard of an account’s messages', () => {
+  test('is the usual one until a flood is published, and again when that ends', () => {
     const { all, place } = heard();
     expect(place()).toEqual(usual);
     all.take(otpOf({ acc_1: false }));
@@ -49,7 +49,7 @@ describe('the place of an account’s messages', () => {
     expect(all.placeOf('otp', 'alpha', 'acc_2')).toEqual({ subject: messageSubject('otp', 'alpha', 'acc_2') });
     expect(all.placeOf('otp', 'alpha', 'toString')).toEqual({ subject: messageSubject('otp', 'alpha', 'toString') });
   });
-  test('follows any of several nodes; what one has not said any more for too long does not count', () => {
+  test('follows any of several nodes; an expired state of one does not count', () => {
     const { all, clock, place } = heard();
     const { staleMs, fullStaleMs } = limits.overflow;
     all.take(otpOf({ acc_1: false }, 'two'));
@@ -79,8 +79,8 @@ describe('the place of an account’s messages', () => {
   });
 });
 
-describe('a telling', () => {
-  test('is read again as it was written', () => {
+describe('a heartbeat', () => {
+  test('decodes to what was written', () => {
     const accounts = fc.dictionary(fc.string(), fc.boolean());
     const lanes = fc.record({ otp: accounts, txn: accounts, promo: accounts }, { requiredKeys: [] });
     fc.assert(
@@ -90,14 +90,14 @@ describe('a telling', () => {
       }),
     );
   });
-  test('that is none is left alone, whatever it is', () => {
+  test('that is malformed is ignored', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => overflowHeartbeats.read(octets) === null));
     for (const text of ['null', '[]', '{}', '{"carrier":"a","node":"b","lanes":{"otp":{"acc_1":1}}}']) {
       expect(overflowHeartbeats.read(Buffer.from(text))).toBeNull();
     }
     expect(overflowHeartbeats.read(Buffer.alloc(limits.overflow.bytesMax + 1, 32))).toBeNull();
   });
-  test('of as many accounts as are told at most fits into one record', () => {
+  test('with the maximum of accounts fits into one record', () => {
     const accounts = Object.fromEntries(
       Array.from({ length: limits.overflow.accountsMax }, (_, n) => [`acc_01JABCDEFGHJKMNPQRSTV${1_000 + n}`, false]),
     );

@@ -1,4 +1,4 @@
-// What JetStream's answers to a publish are taken for: durable only with a place in the stream.
+// How JetStream's answers to a publish are read: durable only with a sequence in the stream.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readPublishAnswer } from '../../../cluster/bus/publish-answer.ts';
@@ -6,7 +6,7 @@ import { readPublishAnswer } from '../../../cluster/bus/publish-answer.ts';
 const read = (text: string) => readPublishAnswer(Buffer.from(text));
 
 describe('an acknowledgement', () => {
-  test('with a place in the stream is durable, the first time and as a duplicate', () => {
+  test('with a sequence in the stream is durable, the first time and as a duplicate', () => {
     expect(read('{"stream":"EVENTS","seq":7}')).toEqual({ kind: 'stored', stream: 'EVENTS', seq: 7, duplicate: false });
     expect(read('{"stream":"EVENTS","seq":7,"duplicate":true}')).toEqual({
       kind: 'stored',
@@ -48,7 +48,7 @@ describe('a refusal', () => {
   const refused = (errorCode: number, description: string) =>
     read(JSON.stringify({ error: { code: 400, err_code: errorCode, description } }));
 
-  test('is told by its number and text', () => {
+  test('is reported with its number and text', () => {
     expect(refused(10071, 'wrong last sequence: 3')).toEqual({ kind: 'refused', failure: 'conflict' });
     expect(refused(10077, 'maximum bytes exceeded')).toEqual({ kind: 'refused', failure: 'full' });
     expect(refused(10077, 'maximum messages per subject exceeded')).toEqual({
@@ -57,8 +57,8 @@ describe('a refusal', () => {
     });
   });
 
-  test('that says nothing for certain means that the publish is sent again', () => {
-    // nats-server from 2.10.20 on, instead of a duplicate without a place.
+  test('that says nothing certain means that the publish is sent again', () => {
+    // nats-server from 2.10.20 on, instead of a duplicate without a sequence.
     expect(refused(10158, 'duplicate message id is in process').kind).toBe('not_durable');
     expect(refused(10077, 'no space left on device').kind).toBe('not_durable');
     expect(refused(10008, 'JetStream system temporarily unavailable').kind).toBe('not_durable');

@@ -26,7 +26,7 @@ function publisher(options: ConstructorParameters<typeof Publisher>[1] = {}, bus
 }
 const payload = Buffer.from('payload');
 
-test('a publish is acked with its place in the stream', async () => {
+test('a publish is acked with its sequence in the stream', async () => {
   const one = await publisher().publishOne('dead.acked', payload, 'a1');
   expect(one).toMatchObject({ ok: true, duplicate: false });
 });
@@ -46,16 +46,16 @@ test('headers travel with the record', async () => {
   expect(record?.header('Nats-Msg-Id')).toBe('h1');
 });
 
-test('at the bound the answer is busy, below it there is room', async () => {
+test('at the bound the answer is busy, below it there is capacity', async () => {
   const publishes = publisher({ inFlightMax: 3 });
   const results = await Promise.all([1, 2, 3, 4].map((id) => publishes.publishOne('ev.busy.0', payload, `busy${id}`)));
   expect(results.map((each) => (each.ok ? 'ok' : each.failure))).toEqual(['ok', 'ok', 'ok', 'busy']);
   expect(publishes.hasCapacity('ev.busy.0')).toBe(true);
 });
 
-test('each stream has a bound of its own: one that gives no answer takes no room from another', async () => {
+test('each stream has a bound of its own: one without answers takes no capacity from another', async () => {
   const publishes = publisher({ inFlightMax: 3, clock: new ManualClock(), deadlineMs: Number.POSITIVE_INFINITY });
-  // No stream has this subject: nobody answers, as where a stream has no leader.
+  // No stream has this subject, so there is no answer, as where a stream has no leader.
   const silent = Array.from({ length: 3 }, (_, id) => publishes.publishOne('nowhere.0', payload, `silent${id}`));
   expect(publishes.hasCapacity('nowhere.1')).toBe(false);
   expect(await publishes.publishOne('nowhere.1', payload, 'silent3')).toEqual({ ok: false, failure: 'busy' });
@@ -68,7 +68,7 @@ test('each stream has a bound of its own: one that gives no answer takes no room
   expect(await Promise.all(silent)).toEqual(silent.map(() => ({ ok: false, failure: 'closed' })));
 });
 
-test('a duplicate without a place in the stream is not durable: it is sent again until it has one, or given up', async () => {
+test('a duplicate without a sequence in the stream is not durable: it is sent again until it has one, or given up', async () => {
   // The answer of a leader before 2.10.20 whose followers do not have the record, word for word.
   const unstored = '{"stream":"MT_TXN", "seq":0,"duplicate": true}';
   const answers = [unstored, unstored, '{"stream":"MT_TXN", "seq":5,"duplicate": true}'];
@@ -88,7 +88,7 @@ test('a duplicate without a place in the stream is not durable: it is sent again
   expect(never).toEqual({ ok: false, failure: 'unavailable' });
 });
 
-test('a record the server would not take is refused before it takes a place, one octet less is stored', async () => {
+test('a record the server would refuse is refused before it takes a place, one octet less is stored', async () => {
   const publishes = publisher({ inFlightMax: 1 });
   const most = test_.bus.connection.info?.max_payload ?? 0;
   const id = 'x';
@@ -106,7 +106,7 @@ test('a record the server would not take is refused before it takes a place, one
   expect(dead).toMatchObject({ ok: true });
 });
 
-test('a server that takes less than before: what was in flight is refused, and no timer throws', async () => {
+test('a server with a lower limit than before: what was in flight is refused, and no timer throws', async () => {
   const clock = new ManualClock();
   const publishes = publisher({ clock, timeoutMs: 100, deadlineMs: Number.POSITIVE_INFINITY });
   const done = publishes.publishOne('nowhere.large', Buffer.alloc(100_000), 'less');
@@ -120,7 +120,7 @@ test('a server that takes less than before: what was in flight is refused, and n
   expect(publishes.inFlight).toBe(0);
 });
 
-test('gathered records wait for each other and go out in their order, at once when they are many or flushed', async () => {
+test('gathered records wait for each other and are sent in their order, at once when they are many or flushed', async () => {
   const clock = new ManualClock();
   const publishes = publisher({ gatherMs: 1, clock });
   const send = (from: number, count: number) =>
@@ -143,10 +143,10 @@ test('gathered records wait for each other and go out in their order, at once wh
   expect(await stored()).toEqual(Array.from({ length: 72 }, (_, at) => at));
 });
 
-test('a record of a message that is sent again so late that its id may be forgotten says so, and no other record', async () => {
+test('a record of a message that is sent again so late that its id may be forgotten is marked, and no other record', async () => {
   const clock = new ManualClock();
   const publishes = publisher({ clock, timeoutMs: 1_000, deadlineMs: Number.POSITIVE_INFINITY });
-  // No stream has these subjects, so nobody answers and each is sent again every second.
+  // No stream has these subjects, so there is no answer and each is sent again every second.
   const marks: Record<string, string[]> = { 'mt.nowhere.0': [], 'nowhere.0': [] };
   const subscriptions = Object.entries(marks).map(([subject, seen]) =>
     test_.bus.connection.subscribe(subject, {
@@ -169,7 +169,7 @@ test('a record of a message that is sent again so late that its id may be forgot
   for (const each of subscriptions) each.unsubscribe();
 });
 
-test('idle resolves when the last answer is there, and close ends what waits', async () => {
+test('idle resolves with the last answer, and close ends what waits', async () => {
   const publishes = publisher();
   let answered = 0;
   for (let id = 0; id < 50; id += 1) publishes.publish('ev.idle.0', payload, `idle${id}`, () => (answered += 1));
@@ -181,7 +181,7 @@ test('idle resolves when the last answer is there, and close ends what waits', a
   expect(await publishes.publishOne('ev.idle.0', payload, 'after')).toEqual({ ok: false, failure: 'closed' });
 });
 
-test('a full stream refuses with full, a full subject with subject_full, and both take again when there is room', async () => {
+test('a full stream refuses with full, a full subject with subject_full, and both accept again when there is capacity', async () => {
   const { manager } = test_.bus;
   await manager.streams.add({
     name: 'SMALL',
@@ -221,7 +221,7 @@ test('a stream that is full by bytes refuses with full', async () => {
   expect([...results]).toEqual(['ok', 'full']);
 });
 
-test('nobody listening ends as unavailable at the deadline', async () => {
+test('a subject without a listener ends as unavailable at the deadline', async () => {
   const publishes = publisher({ timeoutMs: 100, deadlineMs: 300 });
   expect(await publishes.publishOne('nobody.listens', payload, 'x')).toEqual({ ok: false, failure: 'unavailable' });
 });

@@ -1,5 +1,5 @@
-// Reading a stream in order on a real server: each record once, through a slow taker, a lost consumer and a restarted
-// server; what a reader does when its stream is another one; and what is there now, read once.
+// Reading a stream in order on a real server: each record once, with a slow handler, a lost consumer and a restarted
+// server; what a reader does when its stream was replaced; and reading the present content once.
 import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
@@ -30,7 +30,7 @@ const publish = async (carrier: string, ...texts: string[]) => {
 const note = (record: JsMsg): undefined => void taken.push(record.string());
 const consumers = async () => (await server.bus.manager.streams.info(stream)).state.consumer_count;
 
-test('caught up is when all that was there has been taken; then it goes on, and leaves no consumer behind', async () => {
+test('caught up means that all that was there is handled; then it continues, and leaves no consumer behind', async () => {
   await publish('alpha', '1', '2');
   await publish('beta', 'other');
   reader = readStream(server.bus, { stream, filter: 'ev.alpha.*', from: beginning, take: note, prefetch: 10 });
@@ -46,7 +46,7 @@ test('caught up is when all that was there has been taken; then it goes on, and 
   await until('the consumer is gone', async () => (await consumers()) === 0);
 });
 
-test('an empty stream is caught up with, and a reader that is stopped first says why', async () => {
+test('an empty stream is caught up with, and a reader that is stopped first gives the reason', async () => {
   reader = readStream(server.bus, { stream, from: beginning, take: note, prefetch: 10 });
   await reader.caughtUp;
   await until('it has pulled', async () => {
@@ -60,7 +60,7 @@ test('an empty stream is caught up with, and a reader that is stopped first says
   await stopped.done;
 });
 
-test('a taker that holds a record for long holds the reader, and nothing is lost or taken twice', async () => {
+test('a handler that holds a record for long holds the reader, and nothing is lost or handled twice', async () => {
   const held = Promise.withResolvers<void>();
   const take = (record: JsMsg) => {
     note(record);
@@ -77,7 +77,7 @@ test('a taker that holds a record for long holds the reader, and nothing is lost
   expect(taken).toEqual(['1', '2', '3', '4']);
 });
 
-test('a record that cannot be taken ends the reader with that error', async () => {
+test('a record that cannot be handled ends the reader with that error', async () => {
   const take = (record: JsMsg): undefined => {
     throw new Error(`bug at ${record.string()}`);
   };
@@ -87,7 +87,7 @@ test('a record that cannot be taken ends the reader with that error', async () =
   await expect(reader.caughtUp).rejects.toThrow('bug at 1');
 });
 
-test('it goes on behind what it took when its consumer is deleted, when it is reopened, and after a restart of the server', async () => {
+test('it continues after the last record when its consumer is deleted, when it is reopened, and after a restart of the server', async () => {
   await publish('alpha', '1');
   reader = readStream(server.bus, { stream, from: beginning, take: note, prefetch: 10 });
   await reader.caughtUp;
@@ -111,7 +111,7 @@ test('it goes on behind what it took when its consumer is deleted, when it is re
   expect([...new Set(taken)]).toEqual(['1', '2', '3', '4']);
 });
 
-test('a stream that was recreated ends the reader, or is read from its beginning where that is asked for', async () => {
+test('a stream that was recreated ends the reader, or is read from its beginning where that is configured', async () => {
   await publish('alpha', '1', '2', '3');
   const changes: string[] = [];
   const onChanged = (change: string) => void changes.push(change);
@@ -128,7 +128,7 @@ test('a stream that was recreated ends the reader, or is read from its beginning
   await ended;
 });
 
-test('what is there now: all of it, the last of each subject, or not more than asked for', async () => {
+test('the present content: all of it, the last of each subject, or not more than asked for', async () => {
   await publish('alpha', '1', '2');
   await publish('beta', '3');
   const read = async (reading: { filter?: string; lastPerSubject?: boolean; recordsMax?: number }) => {
@@ -144,7 +144,7 @@ test('what is there now: all of it, the last of each subject, or not more than a
   await until('no consumer is left', async () => (await consumers()) === 0);
 });
 
-test('what the leader of a stream has and the replica that is read does not have yet is waited for', async () => {
+test('what the leader of a stream has and the replica being read lacks is waited for', async () => {
   await publish('alpha', '1', '2');
   const late = readPresent(server.bus, stream, { present: 3, recordsMax: 3, withinMs: 5_000 }, note);
   await until('what is there', () => taken.length === 2);

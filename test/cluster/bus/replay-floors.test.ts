@@ -31,7 +31,7 @@ describe('a carrier begins to read', () => {
     expect(replayStart(floor(150, 'made yesterday'), ends)).toBe(100);
     expect(replayStart(floor(202), ends)).toBe(100);
   });
-  test('never before the floor or the beginning, whatever the record says', () => {
+  test('never before the floor or the beginning, whatever the record contains', () => {
     fc.assert(
       fc.property(fc.nat(300), fc.nat(300), fc.nat(300), fc.boolean(), (seq, firstSeq, length, same) => {
         const stream = { stream: 'made today', firstSeq, lastSeq: firstSeq + length };
@@ -44,7 +44,7 @@ describe('a carrier begins to read', () => {
   });
 });
 
-test('a floor is read as it was written, and one that cannot be read is none', async () => {
+test('a floor decodes to what was written, and one that cannot be read is none', async () => {
   const floors = new ReplayFloors(on.bus);
   expect(await floors.read('alpha')).toBeNull();
   const record = { stream: (await floors.ends()).stream, seq: 7, beforeAtNs: '1', stopped: true };

@@ -1,5 +1,5 @@
-// What an account may have scheduled, counted on a real nats-server by several counters at once, as the threads of
-// several nodes are: never above its share, and through answers that were lost.
+// How much an account may have scheduled, counted on a real nats-server by several counters at once, like the threads
+// of several nodes: never above its share, and despite lost answers.
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
@@ -39,20 +39,20 @@ test('an account gets its share and no more, another one all of its own', async 
   expect(await take(shares, 'two', 48)).toBe('account_full');
 });
 
-test('counters that race never give more than the share, and one that starts over knows what was given', async () => {
+test('counters that race never grant more than the share, and one that restarts knows what was granted', async () => {
   const asks = Array.from({ length: 6 }, () => counter(100)).flatMap((shares) =>
     Array.from({ length: 40 }, (_, index) => take(shares, 'raced', index % 30)),
   );
   const results = await Promise.all(asks);
   const given = taken(results);
   expect(given).toBeLessThanOrEqual(100);
-  // A counter that lost every race in its time says so; what is left over is given to whoever asks next.
+  // A counter that lost every race in its time reports it; the rest goes to the next request.
   const recreated = counter(100);
   const rest = await Promise.all(Array.from({ length: 120 }, () => take(recreated, 'raced')));
   expect(given + taken(rest)).toBe(100);
 });
 
-test('what was given back may be taken again, by others too', async () => {
+test('what was returned may be taken again, by others too', async () => {
   const one = counter(2);
   const other = counter(2);
   expect([await take(one, 'back'), await take(one, 'back'), await take(one, 'back')]).toEqual([
@@ -89,8 +89,8 @@ test('a long message takes a unit for each KiB', () => {
   expect(unitsOf(Buffer.alloc(3_000))).toBe(4);
 });
 
-describe('for any asks', () => {
-  test('the hours sum up to what was there, less what is over and was given back, and never above the share', () => {
+describe('for any requests', () => {
+  test('the hours sum up to what was there, less what is over and was returned, and never above the share', () => {
     const units = fc.record({ hour: fc.integer({ min: 90, max: 110 }), units: fc.integer({ min: 1, max: 4 }) });
     const hours = fc.dictionary(fc.integer({ min: 90, max: 110 }).map(String), fc.integer({ min: 1, max: 20 }));
     fc.assert(

@@ -1,4 +1,4 @@
-// The sizes of streams are settings: they fit into the server's bound, and a grown one is in effect at the next start.
+// The sizes of streams are settings: they fit into the server's bound, and a larger one is in effect at the next start.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { streamBoundsDefault } from '../../../cluster/bus/streams.ts';
@@ -35,7 +35,7 @@ test('what the streams may hold is what the sizes are said to need, and the defa
   expect(needed).toBeLessThanOrEqual(24_576);
 });
 
-test('what was made with one size has another after the next start, and keeps what it holds', async () => {
+test('a stream made with one size has another after the next start, and keeps its records', async () => {
   for (const name of names) expect([name, await mbOf(streams[name])]).toEqual([name, streamMbDefault[name]]);
   await test_.bus.jetstream.publish('ev.alpha.0', 'kept');
   const grown = Object.fromEntries(names.map((name) => [name, streamMbDefault[name] + 100])) as typeof streamMbDefault;
@@ -61,7 +61,7 @@ test('heliograph.yaml sets single sizes; the others keep their defaults', () => 
   expect(limits.streamMb).toEqual({ ...streamMbDefault, events: 4_200 });
 });
 
-test('sizes that do not fit into stream_store_mb_max are refused, and say how much is needed', () => {
+test('sizes that do not fit into stream_store_mb_max are refused, with the size that is needed', () => {
   const parse = (text: string) => () => parseConfiguration(file(text), 'heliograph.yaml', {});
   expect(parse('streams: { events_mb: 40960 }')).toThrow(/limits: all streams and buckets may hold \d+ MiB/);
   const needed = storeMbNeeded({ ...streamMbDefault, events: 40_960 }, defaultShares);

@@ -1,4 +1,4 @@
-// Subjects are built and read back here only; a lane, a carrier and a due second can be told from them.
+// Subjects are built and parsed here only; they contain a lane, a carrier and a due second.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { streamDeclarations } from '../../../cluster/bus/streams.ts';
@@ -48,7 +48,7 @@ test('every subject belongs to exactly one stream', () => {
   );
 });
 
-test("a carrier's filters take its own messages, each in one, and its events, and no other carrier's", () => {
+test("a carrier's filters match its own messages, each in one, and its events, and no other carrier's", () => {
   fc.assert(
     fc.property(fc.constantFrom(...categories), carrier, carrier, fc.string(), (category, name, other, account) => {
       const filters = (of: string) =>
@@ -68,7 +68,7 @@ test('an account is always in the same shard of a lane', () => {
   expect(messageSubject('otp', 'alpha', 'acc_1')).toMatch(/^mt\.otp\.alpha\.[0-7]$/);
 });
 
-test('a due time is found under its second and its hour, and read back', () => {
+test('a due time is found under its second and its hour, and parsed', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_102_444_800_000 }), fc.string(), (dueAtMs, key) => {
       const subject = waitSubject('later', dueAtMs, key);
@@ -77,7 +77,7 @@ test('a due time is found under its second and its hour, and read back', () => {
       expect(matches(waitSecondFilter('later', second), subject)).toBe(true);
       expect(matches(waitSecondFilter('later', second + 1), subject)).toBe(false);
       expect(matches(waitHourFilter('later', hourOf(second)), subject)).toBe(true);
-      // What nobody could read waits beside: it is not due.
+      // An unreadable record waits under its fallback subject: it is not due.
       const beside = fallbackSubject(subject) ?? '';
       expect(matches(fallbackFilters['LATER'] ?? '', beside)).toBe(true);
       expect(matches(fallbackFilters['LATER'] ?? '', subject)).toBe(false);

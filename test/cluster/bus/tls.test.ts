@@ -1,4 +1,4 @@
-// NATS over TLS with a real nats-server: `tls://` is a verified connection or none, and nothing of ours is said before.
+// NATS over TLS with a real nats-server: `tls://` is a verified connection or none, and nothing is sent before it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ const urlOf = (address: string, env: Record<string, string> = {}) =>
   loadSettings({ NATS_URL: `tls://u:hunter2@${address}`, ...env }).natsUrl ?? '';
 const ca = () => ({ NATS_CA_FILE: files.path('ca.pem') });
 
-test('with the authority of NATS_CA_FILE it connects, and what it says is encrypted', async () => {
+test('with the authority of NATS_CA_FILE it connects, and its traffic is encrypted', async () => {
   const port = await withTls();
   const bus = await connectBus(urlOf(`127.0.0.1:${port}`, ca()), 'test');
   expect(bus.connection.info?.tls_required).toBe(true);
@@ -66,7 +66,7 @@ test('with the authority of NATS_CA_FILE it connects, and what it says is encryp
   await bus.close();
 });
 
-test('a server that wants a certificate of ours gets it', async () => {
+test('a server that requires a client certificate gets it', async () => {
   const port = await withTls(`, ca_file: "${files.path('ca.pem')}", verify: true`);
   const own = { NATS_CERT_FILE: files.path('client.pem'), NATS_KEY_FILE: files.path('client.key') };
   await expect(connectBus(urlOf(`127.0.0.1:${port}`, ca()), 'test', 3_000)).rejects.toThrow();
@@ -88,7 +88,7 @@ test('a server without TLS is refused', async () => {
   await expect(connectBus(urlOf(`127.0.0.1:${port}`, ca()), 'test', 3_000)).rejects.toThrow(/tls/i);
 });
 
-test('who takes the word TLS out of what the server says learns nothing', async () => {
+test('an attacker who removes TLS from the server’s greeting learns nothing', async () => {
   let heard = '';
   const between = createServer((socket) => {
     const info = {

@@ -1,4 +1,4 @@
-// Which consumers do not deliver records of their stream, by what the servers say of themselves at some looks in a row.
+// Which consumers do not deliver records of their stream, by the servers' reports at some consecutive checks.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type StaleConsumer, UnseenRecords } from '../../../cluster/bus/unseen-records.ts';
@@ -16,7 +16,7 @@ const consumer = (deliveredSeq: number, lastSeq = deliveredSeq + 3, name = 'carr
   lastSeq,
 });
 
-test('a record that its consumer does not see at some looks in a row is reported', () => {
+test('a record that its consumer does not see at some consecutive checks is reported', () => {
   const records = new UnseenRecords(soonest);
   for (let look = 0; look < looksMin; look += 1) expect(records.look([consumer(94, 97 + look)])).toEqual([]);
   expect(records.look([consumer(94, 120)])).toEqual([consumer(94, 120)]);
@@ -30,13 +30,13 @@ test('so is one that it delivered and counts as acked, and not the last record o
   for (let look = 0; look < 10; look += 1) expect(busy.look([consumer(94, 80 + look)])).toEqual([]);
 });
 
-test('it is reported again only after as many looks more', () => {
+test('it is reported again only after as many checks more', () => {
   const records = new UnseenRecords(soonest);
   const counts = Array.from({ length: 3 * (looksMin + 1) }, () => records.look([consumer(94)]).length);
   expect(counts).toEqual(counts.map((_, at) => ((at + 1) % (looksMin + 1) === 0 ? 1 : 0)));
 });
 
-test('a consumer that delivered something since, or saw everything at one look, begins again', () => {
+test('a consumer that delivered something since, or saw everything at one check, begins again', () => {
   const delivering = new UnseenRecords(soonest);
   for (let look = 0; look < 10; look += 1) expect(delivering.look([consumer(94 + look)])).toEqual([]);
   const atTimes = new UnseenRecords(soonest);
@@ -45,13 +45,13 @@ test('a consumer that delivered something since, or saw everything at one look, 
   }
 });
 
-test('nodes do not act at the same look: each waits for some more by chance', () => {
+test('nodes do not act at the same check: each waits for a random number more', () => {
   const latest = new UnseenRecords({ unit: () => 0.999 });
   const counts = Array.from({ length: looksMin + looksSpread + 1 }, () => latest.look([consumer(94)]).length);
   expect(counts).toEqual(counts.map((_, at) => (at === looksMin + looksSpread ? 1 : 0)));
 });
 
-test('property: each consumer is judged by itself, and never before it stood still at enough looks', () => {
+test('property: each consumer is evaluated by itself, and never before it stalled at enough checks', () => {
   const looks = fc.array(
     fc.array(fc.record({ name: fc.constantFrom('a', 'b', 'c'), at: fc.nat(2) }), { maxLength: 6 }),
     {

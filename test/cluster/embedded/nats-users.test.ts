@@ -1,5 +1,5 @@
-// Each role is a user of its own on the embedded nats-server, may do there what its work needs and nothing else, and
-// gives nobody a password.
+// Each role is a user of its own on the embedded nats-server, has the permissions its work needs and no others, and
+// never sends a password.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function as<T>(user: NatsUser, work: (bus: Bus) => Promise<T>): Promise<T>
 const roles = natsRoles;
 type Asked = { publish?: readonly string[]; subscribe?: readonly string[] };
 
-/** Which of these the server forbids a role, by what it says on the connection. */
+/** Which of these the server forbids a role, by its errors on the connection. */
 async function forbidden(role: NatsUser, { publish = [], subscribe = [] }: Asked): Promise<ReadonlySet<string>> {
   return as(role, async (bus) => {
     const { connection } = bus;
@@ -58,7 +58,7 @@ async function forbidden(role: NatsUser, { publish = [], subscribe = [] }: Asked
     })();
     for (const subject of publish) connection.publish(subject, 'x');
     for (const subject of subscribe) connection.subscribe(subject, { callback: () => {} });
-    // The server answers in order: what it had to say has been said; and then the loop above has heard it.
+    // The server answers in order: its errors have arrived, and the loop above has read them.
     await connection.flush();
     connection.publish('forbidden.to.all', 'x');
     await until('the last word', () => said.has('publish forbidden.to.all'));
@@ -93,7 +93,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_registry: { ingress: 'r', actors: 'r' },
 };
 
-test('control puts a decision it cannot read into DEAD, and says nothing else of subscribers', async () => {
+test('control puts a decision it cannot read into DEAD, and publishes nothing else of subscribers', async () => {
   const publish = ['mo.alpha.decided.unread', 'mo.alpha.decided', 'mo.alpha.in', 'mo.alpha'];
   expect([...(await forbidden('control', { publish }))].sort()).toEqual([
     'publish mo.alpha',
@@ -105,7 +105,7 @@ test('control puts a decision it cannot read into DEAD, and says nothing else of
 /** A subject that a filter of a stream stores. */
 const example = (filter: string) => filter.replace('>', 'x.1');
 
-test('the table has every stream and bucket there is on the server, with the subjects that it stores', async () => {
+test('the table has every stream and bucket of the server, with the subjects that it stores', async () => {
   const found: Record<string, string[]> = {};
   for await (const { config } of harness.bus.manager.streams.list()) found[config.name] = config.subjects ?? [];
   expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
@@ -142,7 +142,7 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
     return taken.length > 0;
   };
   const found = ways.map(({ name, write, read, remove, listen }) => {
-    // Beside the stream nobody listens to what is on its way into it.
+    // Nor may they subscribe to the subjects that a stream stores.
     expect([name, listen.filter((subject) => !refused.has(`subscribe ${subject}`))]).toEqual([name, []]);
     return [name, `${may(write, name) ? 'w' : ''}${may(read, name) ? 'r' : ''}${may(remove, name) ? 'x' : ''}`];
   });
@@ -151,7 +151,7 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
   );
 });
 
-/** Who says and who hears what no stream keeps. */
+/** Who publishes and who subscribes to what no stream stores. */
 const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly NatsUser[] }> = {
   'health.carrier.alpha': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
   'overflow.carrier.alpha': { publish: ['actors'], subscribe: ['ingress'] },
@@ -195,7 +195,7 @@ test.each(roles)(
   },
 );
 
-test.each(roles)('%s may nothing else: no deletion, no copy, no listening to all', async (role) => {
+test.each(roles)('%s may nothing else: no deletion, no copy, no subscription to everything', async (role) => {
   const publish = [
     ...['$JS.API.STREAM.DELETE.EVENTS', '$JS.API.STREAM.SNAPSHOT.EVENTS', '$JS.API.STREAM.RESTORE.EVENTS'],
     ...['$JS.API.STREAM.CREATE.MINE', '$JS.API.STREAM.UPDATE.MINE', '$JS.API.ACCOUNT.PURGE.x', '$JS.API.SERVER.REMOVE'],
@@ -207,7 +207,7 @@ test.each(roles)('%s may nothing else: no deletion, no copy, no listening to all
   );
 });
 
-test("the command line prints the same for a server of one's own, also for a machine with several roles", async () => {
+test("the command line prints the same for an operator's own server, also for a machine with several roles", async () => {
   const { stdout } = await runCli(['nats-permissions', '--json'], {});
   const { data } = JSON.parse(stdout) as { data: { roles: string[]; inbox: string; permissions: Permissions }[] };
   expect(data).toEqual(
@@ -215,7 +215,7 @@ test("the command line prints the same for a server of one's own, also for a mac
   );
   const both = await runCli(['nats-permissions', '--roles', 'ingress,carriers'], {});
   expect(both.stdout).toContain('?inbox=_INBOX.ingress');
-  // Its configuration is one that a server takes.
+  // A server accepts its configuration.
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-permissions-'));
   writeFileSync(join(folder, 'nats.conf'), both.stdout.replaceAll('…', 'secret'));
   const taken = spawnSync(natsServerBinary(), ['-t', '-c', join(folder, 'nats.conf')], { encoding: 'utf8' });
@@ -234,14 +234,14 @@ test.each(roles)('%s brings the streams up to date at its start, and removes non
   expect((await harness.bus.manager.streams.info('EVENTS')).config.name).toBe('EVENTS');
 });
 
-test('nobody comes in without a key, with a password, or with the key of another installation', async () => {
+test('no connection succeeds without a key, with a password, or with the key of another installation', async () => {
   const other = `nats://${userSeed('another', 'operator')}@127.0.0.1:${port}`;
   for (const url of [`nats://127.0.0.1:${port}`, `nats://heliograph:${secret}@127.0.0.1:${port}`, other]) {
     await expect(connectBus(url, 'test', 2_000)).rejects.toThrow(/authorization/i);
   }
 });
 
-test('who takes the port of a server that is gone hears a signature and no secret', async () => {
+test('a process that takes the port of a stopped server gets a signature and no secret', async () => {
   let heard = '';
   const impostor = createServer((socket) => {
     socket.write(
@@ -261,7 +261,7 @@ test('who takes the port of a server that is gone hears a signature and no secre
   impostor.close();
 });
 
-test('keys are as NATS writes them: one for each user, the same each time', () => {
+test('keys are in NATS format: one for each user, the same each time', () => {
   const seeds = natsUsers.map((user) => userSeed(secret, user));
   expect(new Set(seeds).size).toBe(natsUsers.length);
   for (const seed of seeds) {

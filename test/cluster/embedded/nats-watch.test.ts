@@ -1,5 +1,5 @@
-// A nats-server that runs and does not answer: stopped by a signal, and stuck for real on a disk without room (fault
-// row 8). Whoever restarts it is the supervisor; here the test does.
+// A nats-server that runs and does not answer: stopped by a signal, and stuck for real on a full disk (fault row 8). In
+// production the supervisor restarts it; here the test does.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ async function start(dataDir: string, port: number): Promise<EmbeddedServer> {
   return server;
 }
 
-test('one that hangs is told as not well, and ended', { timeout: 30_000 }, async () => {
+test('one that hangs is reported as unhealthy, and ended', { timeout: 30_000 }, async () => {
   const dataDir = folder();
   const server = await start(dataDir, await freePort());
   expect(server.health?.()).toEqual({ ok: true, detail: '' });
@@ -66,7 +66,7 @@ const mounted = (dataDir: string, size: string): boolean => {
   return true;
 };
 
-test('a disk without room: refused, and when there is room taken again, with all that was taken before', {
+test('a full disk: refused, and when there is space accepted again, with all that was accepted before', {
   timeout: 90_000,
 }, async ({ skip }) => {
   const dataDir = folder();

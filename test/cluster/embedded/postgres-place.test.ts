@@ -1,4 +1,4 @@
-// PostgreSQL run by root, with a data folder its own user cannot reach: it lives elsewhere, and is found again there.
+// PostgreSQL run by root, with a data folder its own user cannot enter: its files are elsewhere, and found again there.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,8 +10,8 @@ import { startPostgres } from '../../support/postgres.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-describe('the place of PostgreSQL', () => {
-  it('is the data folder when its user can come in', () => {
+describe('the folder of PostgreSQL', () => {
+  it('is the data folder when its user can enter it', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-place-'));
     chmodSync(dataDir, 0o755);
     const place = postgresPlace(dataDir);
@@ -33,7 +33,7 @@ describe('the place of PostgreSQL', () => {
     expect(readFileSync(join(dataDir, 'postgres', 'moved-to'), 'utf8').trim()).toBe(first);
     expect(again).toBe(first);
     expect(others).not.toBe(first);
-    // Only these two: beside them may live the data of somebody else.
+    // Only these two: others' data may be beside them.
     for (const home of [first, others]) {
       expect(dirname(home)).toBe('/var/lib/heliograph');
       expect(basename(home)).toMatch(/^postgres-\w{6}$/);
@@ -42,7 +42,7 @@ describe('the place of PostgreSQL', () => {
     for (const folder of [dataDir, other]) rmSync(folder, { recursive: true });
   });
 
-  it.runIf(isRoot)('run by root has a user of its own, who takes over files of nobody', async () => {
+  it.runIf(isRoot)('run by root has a user of its own, who takes over files without an owner', async () => {
     const postgres = await startPostgres();
     const data = join(postgres.dataDir, 'postgres', 'data');
     const own = statSync(data);

@@ -1,4 +1,4 @@
-// nats-server and PostgreSQL as children: started, killed, restarted on the same data, and gone when we are.
+// nats-server and PostgreSQL as children: started, killed, restarted on the same data, and ended with their parent.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ describe('nats-server', () => {
     expect(await processesOf(nats.dataDir)).toEqual([]);
   });
 
-  it('lets nobody in without the password', async () => {
+  it('accepts no connection without the password', async () => {
     const nats = await startNats();
     await expect(connectBus(nats.url.replace(/\/\/.*@/, '//'), 'test', 2_000)).rejects.toThrow(/authorization/i);
     await nats.stop();
@@ -67,7 +67,7 @@ describe('PostgreSQL', () => {
     await nothingIsLeftOf(postgres.dataDir);
   });
 
-  it('asks for the password, also on loopback', async () => {
+  it('requires the password, also on loopback', async () => {
     const postgres = await startPostgres();
     await expect(query(postgres.url.replace('test-only', 'wrong'), 'select 1')).rejects.toThrow(/password/);
     await postgres.stop();
@@ -95,7 +95,7 @@ describe('a server process', () => {
     await nothingIsLeftOf(folder);
   });
 
-  it('kills a server that does not listen to TERM', async () => {
+  it('kills a server that ignores TERM', async () => {
     const folder = newFolder();
     const parent = await startParent(folder, "trap '' TERM; while :; do sleep 1; done", 0);
     parent.kill('SIGKILL');
@@ -152,7 +152,7 @@ describe('a server process', () => {
     expect(await processesOf(folder)).toEqual([]);
   });
 
-  it('that was killed says by what', async () => {
+  it('that was killed reports the signal', async () => {
     const folder = newFolder();
     const server = start(folder, 'while :; do sleep 1; done');
     process.kill(server.pid, 'SIGKILL');
@@ -160,7 +160,7 @@ describe('a server process', () => {
     await nothingIsLeftOf(folder);
   });
 
-  it('tells when the program does not exist', async () => {
+  it('reports that the program does not exist', async () => {
     const folder = newFolder();
     const options = {
       name: 'none',
@@ -185,7 +185,7 @@ describe('a server process', () => {
 });
 
 describe('remembered ports', () => {
-  it('are the same next time, and others when somebody took them', async () => {
+  it('are the same next time, and others when they are taken', async () => {
     const folder = newFolder();
     const first = await rememberedPorts(folder).choose('nats-server');
     expect(await rememberedPorts(folder).choose('nats-server')).toBe(first);

@@ -1,5 +1,5 @@
-// Orders on a real nats-server and PostgreSQL: what is in effect, how fast everybody knows, and that the audit log has
-// each of them once, whatever was away in between.
+// Operator commands on a real nats-server and PostgreSQL: what is in effect, how fast it is known, and that the audit
+// log has each of them once, whatever was down in between.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeAuditNote, noteForAudit } from '../../../control/audit-notes.ts';
 import { auditCommands, pruneCommands } from '../../../control/audit-commands.ts';
@@ -36,7 +36,7 @@ const give = (verb: CommandVerb, carrier: string, bind: number | null = null, re
   issueCommand(harness.bus, { verb, carrier, bind, reason, actor: 'operator', from: 'me@here' });
 
 describe('what is in effect', () => {
-  it('is the last order of a carrier and of each bind, the stricter of the two for a bind', async () => {
+  it('is the last command of a carrier and of each bind, the stricter of the two for a bind', async () => {
     await give('pause', 'alpha');
     await give('drain', 'alpha', 2);
     await give('resume', 'alpha', 1);
@@ -62,7 +62,7 @@ describe('what is in effect', () => {
     later.stop();
   });
 
-  it('is found by the look every second when the word of it was lost', async () => {
+  it('is found by the check every second when its notification was lost', async () => {
     const watch = await watchCommands(harness.bus);
     const command = {
       v: 1,
@@ -80,7 +80,7 @@ describe('what is in effect', () => {
     watch.stop();
   });
 
-  it('does not hang on a record that nobody can read, which the audit log passes over too', async () => {
+  it('is not blocked by an unreadable record, which the audit log skips too', async () => {
     await harness.bus.jetstream.publish('ops.broken', '{"v":2,"verb":"explode"}');
     const command = await give('pause', 'whole');
     const commands = await readCommands(harness.bus);
@@ -99,7 +99,7 @@ describe('what is in effect', () => {
 });
 
 describe('the audit log', () => {
-  it('has every order once and in order, and the stream keeps only what is in effect', async () => {
+  it('has every command once and in order, and the stream keeps only what is in effect', async () => {
     const audit = auditCommands(harness.bus, store);
     const ids = new Set<string>();
     for (const verb of ['pause', 'resume', 'drain', 'resume'] as const)
@@ -117,14 +117,14 @@ describe('the audit log', () => {
     const { state } = await harness.bus.manager.streams.info(streamNames.orders);
     await pruneCommands(harness.bus, state.last_seq - 1);
     const { state: tidy } = await harness.bus.manager.streams.info(streamNames.orders, { subjects_filter: 'ops.>' });
-    // What is not said to be written stays.
+    // What is not reported as written stays.
     expect(tidy.subjects).toMatchObject({ 'ops.delta': 1, 'ops.alpha': 1 });
     expect(tidy.last_seq).toBe(state.last_seq);
     expect(issuedBy((await readCommands(harness.bus)).get('delta')?.carrier)).toBe('running');
     await audit.close();
   });
 
-  it('gets what was ordered while the database was away, from whichever control process is there', async () => {
+  it('gets the commands given while the database was down, from any control process', async () => {
     await database.postgres.kill9();
     const audits = [auditCommands(harness.bus, store), auditCommands(harness.bus, store)];
     for (let nth = 0; nth < 5; nth += 1) await give(nth % 2 === 0 ? 'pause' : 'resume', 'epsilon', 1, `order ${nth}`);
@@ -140,7 +140,7 @@ describe('the audit log', () => {
     await Promise.all(audits.map((audit) => audit.close()));
   });
 
-  it('takes a record once, gives pages, and lets nobody change or remove one', async () => {
+  it('stores a record once, gives pages, and does not allow to change or remove one', async () => {
     const record = {
       recordId: 'aud_1',
       atMs: 5,
@@ -167,7 +167,7 @@ describe('the audit log', () => {
 });
 
 describe('records of what changes no database', () => {
-  it('wait on the bus and come into the audit log once, between orders, and are no orders to anybody', async () => {
+  it('wait on the bus and come into the audit log once, between commands, and are no commands themselves', async () => {
     const by = { name: 'operator', from: 'me@here' };
     const detail = { file: 'dnd.csv', allow_shrink: true, numbers: { from: 9, to: 1 } };
     await noteForAudit(harness.bus, { action: 'registry.imported', target: 'dnd', detail, by });
@@ -197,7 +197,7 @@ describe('reports', () => {
     ...{ standby: false, state: 'good', why: '', commands: [], inFlight: 0, pace: null, recovering: null },
   };
 
-  it('come from everybody who serves carriers; nobody there is an empty answer', async () => {
+  it('come from every process that serves carriers; without any the answer is empty', async () => {
     expect(await askForCarriers(harness.bus)).toEqual([]);
     const report = (carrier: string): CarrierReport => ({
       ...good,
@@ -212,7 +212,7 @@ describe('reports', () => {
     two.unsubscribe();
   });
 
-  it('of one bind from several nodes come to the best of them', () => {
+  it('of one bind from several nodes give the best of them', () => {
     const bind = (nth: number, state: BindState): BindReport => ({
       bind: nth,
       type: 'transceiver',

@@ -1,5 +1,5 @@
-// The control role as the process it is, on real PostgreSQL and NATS: what a first start makes, what a later one
-// finds, and how soon a revocation is in effect when the role was killed.
+// The control role as a real process, on real PostgreSQL and NATS: what a first start creates, what a later one finds,
+// and how soon a revocation is in effect after the role was killed.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -118,7 +118,7 @@ const keyIdOf = async ({ accountId, liveKey }: Keys) =>
 const file = () => join(dataDir, 'demo-keys.json');
 
 describe('a first start', () => {
-  test('makes a demo account whose keys work when they are told, and keeps them where only the owner reads', async () => {
+  test('creates a demo account whose keys work when they are shown, and stores them readable by the owner only', async () => {
     const published = await ready(launch());
     expect(published.port).toBeGreaterThan(0);
     const demo = demoKeys();
@@ -153,7 +153,7 @@ describe('a first start', () => {
     },
   );
 
-  test('that died half-way is finished by the next one, with one account', async () => {
+  test('that died half-way is completed by the next one, with one account', async () => {
     await prepareStore(store, { databaseUrl, ownerUrl });
     writeFileSync(file(), '{"unfinished":true}');
     await createAccount(store, { name: 'Demo', actor: { name: 'first-start', from: 'here' } });
@@ -162,7 +162,7 @@ describe('a first start', () => {
     expect(accounts).toEqual([{ id: demo?.accountId }]);
   });
 
-  test('in a database with accounts makes none', async () => {
+  test('in a database with accounts creates none', async () => {
     await prepareStore(store, { databaseUrl, ownerUrl });
     await createAccount(store, { name: 'Mine' });
     expect((await ready(launch())).demo).toBeNull();
@@ -170,7 +170,7 @@ describe('a first start', () => {
 });
 
 describe('a later start', () => {
-  test('tells where the keys are and not the keys, after a drain too, and nothing when they were revoked', async () => {
+  test('shows where the keys are and not the keys, after a drain too, and nothing when they were revoked', async () => {
     const first = launch();
     await ready(first);
     const demo = demoKeys();
@@ -187,7 +187,7 @@ describe('a later start', () => {
     expect((await ready(launch())).demo).toBeNull();
   });
 
-  test('after a kill brings a revocation through within a second of its own start', async () => {
+  test('after a kill applies a revocation within a second of its own start', async () => {
     const first = launch();
     await ready(first);
     const demo = demoKeys();
@@ -215,7 +215,7 @@ describe('a later start', () => {
   });
 });
 
-describe('beside a carrier that is not simulated', () => {
+describe('with a carrier that is not simulated', () => {
   const realBeside = (simulatedToo: boolean) => {
     const path = join(dataDir, 'heliograph.yaml');
     const real = '  - { name: beta, tps: 10, binds: [{ host: 127.0.0.1, system_id: a, password: b }] }';
@@ -231,14 +231,14 @@ describe('beside a carrier that is not simulated', () => {
     return path;
   };
 
-  test('a first start makes a test key and no live one', async () => {
+  test('a first start creates a test key and no live one', async () => {
     const { demo } = await ready(launch(realBeside(false)));
     expect(demo).toMatchObject({ hasLive: false, liveKeyRevoked: false, keys: { live: null } });
     const all = await listKeys(store, savedDemo(file())!.accountId, { limit: 10, after: null });
     expect(all.items.map(({ livemode }) => livemode)).toEqual([false]);
   });
 
-  test('one that was added at a later start takes the live demo key away, and leaves the test key', async () => {
+  test('added at a later start it revokes the live demo key, and keeps the test key', async () => {
     const first = launch();
     await ready(first);
     const demo = demoKeys();
@@ -252,7 +252,7 @@ describe('beside a carrier that is not simulated', () => {
     expect(items).toMatchObject([{ actor: 'first-start', accountId: demo.accountId }]);
   });
 
-  test('one that is added while everything runs does so too, at once', async () => {
+  test('added at run time it does so too, at once', async () => {
     const child = launch(realBeside(true));
     await ready(child);
     const demo = demoKeys();

@@ -1,4 +1,4 @@
-// Set-up: quick when nothing is missing, one clear sentence when something cannot be had, and two at once take turns.
+// Set-up: quick when nothing is missing, one clear sentence when something cannot be had, and only one at a time.
 import { execFile, spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 describe('a set-up with nothing missing', () => {
-  it('adds next to nothing to a command, and says nothing', async () => {
+  it('adds almost no time to a command, and prints nothing', async () => {
     const tookMs: number[] = [];
     for (let nth = 0; nth < 3; nth += 1) {
       const beganAtMs = systemClock.monotonicMs();
@@ -25,7 +25,7 @@ describe('a set-up with nothing missing', () => {
       expect(stdout).toContain('Usage: heliograph');
       expect(stderr).toBe('');
     }
-    // What else the machine does only adds to it.
+    // Other load on the machine only adds to it.
     expect(Math.min(...tookMs)).toBeLessThan(2_000);
   });
 
@@ -38,7 +38,7 @@ describe('a set-up with nothing missing', () => {
 });
 
 describe('a set-up that cannot get something', () => {
-  it('says that npm is missing', async () => {
+  it('reports that npm is missing', async () => {
     const copy = copyOfSetup();
     const { code, stderr } = await node([join(copy, 'cluster/setup/heliograph.mjs')], { PATH: '/nowhere' });
     expect(code).toBe(1);
@@ -46,7 +46,7 @@ describe('a set-up that cannot get something', () => {
     expect(existsSync(join(copy, '.runtime/setup.lock'))).toBe(false);
   });
 
-  it('says what npm said, and what to look at', async () => {
+  it('reports npm’s own error, and what to check', async () => {
     const copy = copyOfSetup();
     const bin = newFolder();
     program(bin, 'npm', 'echo "npm error code ENOTFOUND"; echo "npm error network request failed"; exit 1');
@@ -70,7 +70,7 @@ describe('nats-server', () => {
     return node([file], { PATH: path });
   };
 
-  it('is taken from PATH when it is new enough', async () => {
+  it('is used from PATH when it is new enough', async () => {
     const [folder, bin] = [newFolder(), newFolder()];
     program(bin, 'nats-server', 'echo "nats-server: v2.9.0"');
     const { stdout } = await get(folder, bin, 'throw new Error("not to be asked")');
@@ -81,7 +81,7 @@ describe('nats-server', () => {
     });
   });
 
-  it('is asked of a person in one sentence when all ways fail', async () => {
+  it('is requested from the operator in one sentence when all ways fail', async () => {
     const bin = newFolder();
     program(bin, 'nats-server', 'echo "nats-server: v2.8.4"');
     const { stdout } = await get(newFolder(), bin, 'throw new Error("offline")');
@@ -91,7 +91,7 @@ describe('nats-server', () => {
     expect(stdout).toContain('known false');
   });
 
-  it('is not taken from a release whose checksum differs', async () => {
+  it('is not used from a release whose checksum differs', async () => {
     const { stdout } = await get(newFolder(), newFolder(), 'return new Response("something else")');
     expect(stdout).toMatch(
       /the checksum of nats-server-v[\d.]+-\w+-\w+\.tar\.gz is [0-9a-f]{64}, expected [0-9a-f]{64}|has no checksum/,
@@ -144,7 +144,7 @@ describe('the packages', () => {
 });
 
 describe('the lock', () => {
-  it('keeps a second one out until it is released', () => {
+  it('excludes a second one until it is released', () => {
     const file = join(newFolder(), 'lock');
     const first = takeLock(file);
     expect(first.taken).toBe(true);
@@ -153,7 +153,7 @@ describe('the lock', () => {
     expect(takeLock(file).taken).toBe(true);
   });
 
-  it('is stolen from a dead process, by one of many only', async () => {
+  it('is taken from a dead process, by one of many only', async () => {
     const file = join(newFolder(), 'lock');
     const dead = await node(['-e', 'process.stdout.write(String(process.pid))']);
     writeFileSync(file, dead.stdout);
@@ -167,14 +167,14 @@ describe('the lock', () => {
     expect(answers.filter((answer) => answer === 'true')).toHaveLength(1);
   });
 
-  it('is stolen when its file is empty: its owner died while writing', () => {
+  it('is taken when its file is empty: its owner died while writing', () => {
     const file = join(newFolder(), 'lock');
     writeFileSync(file, '');
     expect(takeLock(file).taken).toBe(true);
   });
 });
 
-describe('what set-up brings', () => {
+describe('what set-up installs', () => {
   const importing = async <T>(file: string, expression: string): Promise<T> => {
     const script = `import * as module from ${JSON.stringify(join(root, 'cluster/setup', file))};
       process.stdout.write(JSON.stringify(${expression}));`;
@@ -192,7 +192,7 @@ describe('what set-up brings', () => {
     }
   });
 
-  it('knows the platform of a package by its name', async () => {
+  it('recognises the platform of a package by its name', async () => {
     const platformOf = (name: string) => importing('complete-lock.mjs', `module.platformOf(${JSON.stringify(name)})`);
     expect(await platformOf('@uwsjs/linux-arm64-22')).toEqual({ os: 'linux', cpu: 'arm64' });
     expect(await platformOf('@biomejs/cli-linux-x64-musl')).toEqual({ os: 'linux', cpu: 'x64', libc: 'musl' });
@@ -215,7 +215,7 @@ describe('what set-up brings', () => {
     ]);
   });
 
-  it('is refused when a native file is another one than was looked at, and is not taken for installed later', async () => {
+  it('is refused when a native file is not the reviewed one, and does not count as installed later', async () => {
     const folder = copyOfSetup();
     const file = join(folder, 'node_modules/@uwsjs/linux-x64-22/uws.node');
     mkdirSync(join(file, '..'), { recursive: true });
@@ -231,7 +231,7 @@ describe('what set-up brings', () => {
     expect(existsSync(join(folder, 'node_modules/.package-lock.json'))).toBe(false);
   });
 
-  it('asks npm for Node with its sha512, where the registry was looked at', async () => {
+  it('gets Node from npm with its sha512, where the registry was reviewed', async () => {
     const folder = copyOfSetup();
     const bin = newFolder();
     program(bin, 'npm', 'exit 1');
@@ -267,7 +267,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** A checkout with set-up and lockfile only, as bare as it can be. */
+/** A checkout with set-up and lockfile only. */
 function copyOfSetup(): string {
   const folder = newFolder();
   cpSync(join(root, 'cluster/setup'), join(folder, 'cluster/setup'), { recursive: true });

@@ -1,4 +1,4 @@
-// What the person at the terminal reads: the promise that nothing leaves the machine is made only where it holds.
+// What a start prints: the promise that nothing leaves the machine is made only where it is true.
 import { expect, test } from 'vitest';
 import { parseText } from '../../../config/load.ts';
 import { loadSettings } from '../../../config/settings.ts';
@@ -45,7 +45,7 @@ test('a later start: no key, but the file they are in and a curl that reads it',
   expect(keyOfCurl(readyFacts)).toBe('$KEY');
 });
 
-test('beside a real carrier: its name, the test key, and how to get a live key of your own', async () => {
+test('with a real carrier: its name, the test key, and how to get a live key of your own', async () => {
   const readyFacts = await text(both, { keys: { live: null, test: 'hk_test_x' }, hasLive: false });
   expect(readyFacts).toContain('Real carriers: beta. There is no live demo key here');
   expect(readyFacts).toContain('heliograph keys create');
@@ -53,7 +53,7 @@ test('beside a real carrier: its name, the test key, and how to get a live key o
   expect(keyOfCurl(readyFacts)).toBe('hk_test_x');
 });
 
-test('a later start beside a real carrier that was added: that the live key is revoked, and the test key', async () => {
+test('a later start with an added real carrier: that the live key is revoked, and the test key', async () => {
   const readyFacts = await text(both, { keys: null, hasLive: false, liveKeyRevoked: true });
   expect(readyFacts).toContain('The live demo key is revoked');
   expect(readyFacts).toContain('KEY=$(npx heliograph keys demo --test)');

@@ -1,4 +1,4 @@
-// A data folder of another format is refused by one sentence, and left as it is; a new one is marked.
+// A data folder of another format is refused with one sentence, and not changed; a new one is marked.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test.each(['nats', 'postgres', 'clickhouse'])(
     mkdirSync(join(dataDir, name));
     await expect(openDataFolder(dataDir)).rejects.toThrow(refusal('1'));
     expect(existsSync(formatFile(dataDir))).toBe(false);
-    // Nothing keeps the next start from saying the same.
+    // The next start says the same.
     await expect(openDataFolder(dataDir)).rejects.toThrow(refusal('1'));
   },
 );

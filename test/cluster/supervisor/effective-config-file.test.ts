@@ -1,5 +1,5 @@
-// A system that was started with another heliograph.yaml than the one beside the program: commands in a shell that knows
-// nothing of it go by the file in effect, the audit log names it, and a reload says what happened from beginning to end.
+// A system that was started with another heliograph.yaml than the one beside the program: commands in a shell without
+// its settings use the file in effect, the audit log names it, and a reload reports every step.
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ carriers:
 retention: { history_days: 1000 }
 ${more}`;
 
-it('is what commands go by, what the audit log names, and what a reload tells of', async () => {
+it('is what commands use, what the audit log names, and what a reload reports', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-file-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'x.yaml');
@@ -63,7 +63,7 @@ it('is what commands go by, what the audit log names, and what a reload tells of
   });
   expect((await record()).stdout).toContain(`config.reloaded  ${file}`);
 
-  // A shell that knows nothing of the file would take its default of 400 days and drop a key that is needed.
+  // A shell without the file's path would use its default of 400 days and drop a key that is needed.
   const bodyKeys = join(system.dataDir, 'secrets', 'body-key');
   const retired = (octet: number, days: number) =>
     `${Buffer.alloc(32, octet).toString('base64')} ${new Date(systemClock.nowMs() - days * 86_400_000).toISOString()}\n`;

@@ -1,4 +1,4 @@
-// What each process of a running system knows: no secret is in any environment, and a role is told its own only.
+// What each process of a running system knows: no secret is in any environment, and a role gets its own only.
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ test.runIf(process.platform === 'linux')(
       dataDir,
       env: { HELIOGRAPH_CONFIG: file, SMPP_PASSWORD: 'hunter2', HELIOGRAPH_BODY_KEY: bodyKey, SOME_TOKEN: 'hunter3' },
     });
-    // The carrier that nobody answers for is no reason to be not ready.
+    // A carrier that nothing serves does not make the system unready.
     await until('all children run', async () => (await system.readiness())?.code === 200, { limitMs: 30_000 });
     const readyFacts = readConnections(dataDir)!;
     const nats = new URL(readyFacts.natsUrl);
@@ -61,7 +61,7 @@ test.runIf(process.platform === 'linux')(
         /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_CONFIGURATION)=/,
       );
     }
-    // A local user with a stolen key passes no list of networks by going round the ingress.
+    // A local user with a stolen key must not avoid the networks check by bypassing the ingress.
     const { control } = JSON.parse(readFileSync(join(dataDir, 'run', 'ports.json'), 'utf8')) as { control: number };
     const codeOf = async (port: number | string | undefined, headers: Record<string, string> = {}) => {
       const reply = await fetch(`http://127.0.0.1:${String(port)}/v1/account`, { headers });
@@ -80,7 +80,7 @@ test.runIf(process.platform === 'linux')(
   90_000,
 );
 
-test('each role is given the secrets it uses and no other', () => {
+test('each role gets the secrets it uses and no other', () => {
   const all = Object.fromEntries(
     ['NATS_URL', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'CLICKHOUSE_URL', 'HELIOGRAPH_BODY_KEY'].map((name) => [
       name,
@@ -97,7 +97,7 @@ test('each role is given the secrets it uses and no other', () => {
   });
 });
 
-test("passwords of carriers are the actors' alone; that one has changed is seen all the same", async () => {
+test("passwords of carriers are the actors' alone; a changed one is detected all the same", async () => {
   const read = (password: string) => parseText(configuration(`password: ${password}`), 'heliograph.yaml');
   const [before, after] = [await read('hunter2'), await read('hunter4')];
   for (const role of roles) {
@@ -110,7 +110,7 @@ test("passwords of carriers are the actors' alone; that one has changed is seen 
   expect(configurationFor('simulator', before).carriers.map(({ name }) => name)).toEqual(['beta', 'sandbox']);
 });
 
-test("every setting that a process reads is either told to a role or the supervisor's own", () => {
+test("every setting that a process reads is either passed to a role or the supervisor's own", () => {
   const asked = new Set<string>();
   loadSettings(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }));
   const own = [

@@ -1,4 +1,4 @@
-// What is no part of a message's way yields the processor to what is.
+// Processes that carry no messages yield the processor to those that do.
 import { getPriority } from 'node:os';
 import { afterEach, expect, test } from 'vitest';
 import { endSystems } from '../../support/system.ts';
@@ -11,7 +11,7 @@ country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: {
 carriers: [{ name: alpha, tps: 100, simulate: true }]
 `;
 
-test('the analytics role runs at nice 5; what carries messages, and what people wait for, does not', async () => {
+test('the analytics role runs at nice 5; roles that carry messages or serve people do not', async () => {
   const system = await startWholeSystem(configuration);
   const niceOf = async (name: string) => getPriority(await system.pidOf(name));
   expect(await niceOf('analytics')).toBe(5);

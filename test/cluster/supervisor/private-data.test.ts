@@ -1,4 +1,4 @@
-// Nobody but its owner reads the data folder: phone numbers, keys and passwords of everybody lie in it.
+// Only its owner can read the data folder: it contains phone numbers, keys and passwords.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function openToOthers(path: string, except: readonly string[]): string[] {
     if (except.includes(each) || entry.isSymbolicLink()) return [];
     const { mode } = statSync(each);
     const open = (mode & 0o066) === 0 ? [] : [`${each} ${(mode & 0o777).toString(8)}`];
-    // A folder that cannot be entered keeps what is in it.
+    // A folder that cannot be entered protects its content.
     return entry.isDirectory() && (mode & 0o011) !== 0 ? [...open, ...openToOthers(each, except)] : open;
   });
 }
@@ -40,7 +40,7 @@ test('after a run with a message in it, not a file of the data folder can be rea
   expect((await client.post(body)).status).toBe(202);
   await system.recorded();
   const { dataDir } = system;
-  // The person's own file and the one of this test are theirs.
+  // The operator's own file and the one of this test are excepted.
   const own = [join(dataDir, 'heliograph.yaml'), join(dataDir, 'journal')];
   expect(openToOthers(dataDir, own)).toEqual([]);
   expect(statSync(dataDir).mode & 0o066).toBe(0);
@@ -64,13 +64,13 @@ test('what an older version left open is closed at the start', async () => {
   expect(openToOthers(dataDir, []).length).toBeGreaterThan(5);
   const folder = await openDataFolder(dataDir);
   expect(openToOthers(dataDir, [])).toEqual([]);
-  // Others still pass: the embedded PostgreSQL of a start by root runs as another user.
+  // Others may still pass through: the embedded PostgreSQL of a start by root runs as another user.
   expect(statSync(dataDir).mode & 0o777).toBe(0o711);
   folder.release();
   rmSync(dataDir, { recursive: true });
 });
 
-test('a folder nobody else could enter stays so', async () => {
+test('a folder that no other user could enter stays so', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-modes-'));
   const folder = await openDataFolder(dataDir);
   expect(statSync(dataDir).mode & 0o777).toBe(0o700);

@@ -1,5 +1,5 @@
-// What a start warns of: a part of its own that other machines on the same NATS would each have too, and an open entry
-// point.
+// What a start warns of: a part of its own that each other machine on the same NATS would have too, and an unprotected
+// entry point.
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../config/settings.ts';
 import { startWarnings } from '../../../cluster/supervisor/start-warnings.ts';

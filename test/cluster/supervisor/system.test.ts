@@ -1,4 +1,5 @@
-// The supervisor with real servers and stand-in roles: order, restarts, drains, and that nothing is ever left behind.
+// The supervisor with real servers and substitute roles: order, restarts, drains, and that no process is ever left
+// behind.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ const childOf = async (system: TestSystem, name: string) =>
   (await system.readiness())?.children.find((child) => child.name === name);
 
 describe('a start', () => {
-  it('brings everything up, tells how to send, answers on the admin port, drains in reverse and leaves nothing', async () => {
+  it('starts everything, prints how to send, answers on the admin port, drains in reverse and leaves nothing', async () => {
     const system = await startSystem();
     await system.ready();
     await until('the announcement', () => system.stdout().includes('Ctrl-C'));
@@ -45,7 +46,7 @@ describe('a start', () => {
 
     system.process.kill('SIGTERM');
     expect(await system.exit()).toBe(0);
-    // Whatever was forgotten would end only after its grace.
+    // A forgotten process would end only after its grace.
     await nothingIsLeftOf(system.dataDir, 3_000);
     expect(readConnections(system.dataDir)).toBeNull();
     const drains = system.journal().filter((line) => line.startsWith('drain '));
@@ -53,7 +54,7 @@ describe('a start', () => {
     expect(system.journal().filter((line) => line.startsWith('drained '))).toHaveLength(5);
   });
 
-  it('runs only the roles it is told, and only the servers those need', async () => {
+  it('runs only the configured roles, and only the servers those need', async () => {
     const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
     await system.ready();
     const { children } = (await system.readiness())!;
@@ -62,7 +63,7 @@ describe('a start', () => {
     expect(await system.exit()).toBe(0);
   });
 
-  it('is refused on a data folder that another one has, naming its process', async () => {
+  it('is refused on a data folder that another one uses, naming its process', async () => {
     const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
     await system.ready();
     const second = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' }, dataDir: system.dataDir });
@@ -91,7 +92,7 @@ describe('a start', () => {
     },
   );
 
-  it('stops with the words of a role that cannot start, and leaves nothing', async () => {
+  it('stops with the error of a role that cannot start, and leaves nothing', async () => {
     const system = await startSystem({ behaviours: { ingress: 'refuse' } });
     expect(await system.exit()).toBe(1);
     expect(system.stdout()).toContain('✗ Port 8080 is taken: set HELIOGRAPH_HTTP_PORT');
@@ -140,7 +141,7 @@ describe('a child that dies', () => {
     },
   );
 
-  it('in a loop is given up with an alarm, while the others go on', async () => {
+  it('in a loop is given up with an alarm, while the others continue', async () => {
     const system = await startSystem({ behaviours: { control: 'crash-loop' } });
     await until('the alarm', () => system.stdout().includes('✗ control'), { limitMs: 20_000 });
     const { code, children } = (await system.readiness())!;
@@ -157,7 +158,7 @@ describe('a child that dies', () => {
     await nothingIsLeftOf(system.dataDir);
   });
 
-  it('is told about in readiness when it is unwell', async () => {
+  it('is named in readiness when it is unhealthy', async () => {
     const system = await startSystem({ behaviours: { actors: 'unwell' } });
     const sick = await until('the report', async () => {
       const readiness = await system.readiness();
@@ -182,7 +183,7 @@ describe('a stop', () => {
     await nothingIsLeftOf(system.dataDir, 3_000);
   });
 
-  it('takes two Ctrl-C of one key press for one', async () => {
+  it('treats two Ctrl-C of one key press as one', async () => {
     const system = await startSystem();
     await system.ready();
     system.process.kill('SIGINT');
@@ -214,7 +215,7 @@ describe('kill -9 of the supervisor', () => {
     expect(await next.exit()).toBe(0);
   });
 
-  it('does not keep the next start waiting for the leftovers', async () => {
+  it('does not make the next start wait for the leftovers', async () => {
     const system = await startSystem();
     await system.ready();
     const ports = (await processesOf(system.dataDir)).length;

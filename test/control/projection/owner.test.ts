@@ -1,5 +1,5 @@
-// One NATS and two databases, both real: the first that came fills the directory, the other one changes nothing and says
-// why, whether it is a projector that runs, a role that starts or somebody who asks the doctor.
+// One NATS and two databases, both real: the first one fills the directory, the other changes nothing and says why: in
+// a running projector, in a role that starts, and in the doctor.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { examine } from '../../../cli/doctor.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
@@ -79,7 +79,7 @@ test('a second database changes nothing in the directory, and its projector name
   const second = project(theirs);
   await until('it has found out', () => second.failure()?.includes('made from another PostgreSQL'), waiting);
   expect(second.failure()).toContain(await installationId(ours.store));
-  // A change and a full comparison of the right one go through meanwhile.
+  // A change and a full comparison of the right one are applied meanwhile.
   const bucket = await openBucket(bus, 'directory');
   await bucket.put('account.acc_nobodys', '{}');
   await until(

@@ -1,5 +1,5 @@
-// The audit log on a real PostgreSQL: every row is chained to the one before, whoever writes at the same time; what was
-// changed, taken out or put in behind its back is named; and months that are detached leave the rest verifiable.
+// The audit log on a real PostgreSQL: every row is chained to the one before, also with concurrent writers; what was
+// changed, removed or inserted directly is named; and detached months leave the rest verifiable.
 import fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ beforeEach(async () => {
 });
 
 const run = (statement: RawBuilder<unknown>) => statement.execute(owner.db);
-/** As somebody who has the rights of the tables' owner. */
+/** With the rights of the tables' owner. */
 async function tamper(statement: RawBuilder<unknown>): Promise<void> {
   for (const { table } of [...(await auditPartitions(store)), { table: 'audit_log' }]) {
     await run(sql`drop trigger if exists audit_log_stays on ${sql.table(table)}`);
@@ -61,7 +61,7 @@ const broken = async () => {
 };
 
 describe('the chain', () => {
-  test('an empty log is sound; accounts that change at the same time make one chain without gaps', async () => {
+  test('an empty log is valid; accounts that change at the same time make one chain without gaps', async () => {
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 0, first: null, head: { seq: 0 } });
     const ids = await Promise.all(Array.from({ length: 12 }, (_, at) => newAccount(store, `A${at}`)));
     await Promise.all(ids.map((id) => suspendAccount(store, id)));
@@ -114,7 +114,7 @@ describe('the chain', () => {
     expect(await broken()).toBe(row);
   });
 
-  test('a rewritten chain is found with a head kept elsewhere', async () => {
+  test('a rewritten chain is detected with a head stored elsewhere', async () => {
     await someAccounts(4);
     const noted = await verifyAudit(store);
     if (!noted.ok) throw new Error(noted.why);
@@ -122,7 +122,7 @@ describe('the chain', () => {
     expect(await verifyAudit(store, [noted.head])).toMatchObject({ ok: true });
     const other = { seq: noted.head.seq, hash: 'ab'.repeat(32) };
     expect(await verifyAudit(store, [other])).toMatchObject({ ok: false, brokenAt: 4 });
-    // Cut off and made to look whole: the chain alone cannot know.
+    // Truncated and made consistent: the chain alone cannot detect it.
     await tamper(sql`delete from audit_log where id > 3`);
     await run(sql`update audit_chain set seq = 3, hash = (select hash from audit_log where id = 3)`);
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 3 });
@@ -150,7 +150,7 @@ describe('the chain', () => {
 describe('months', () => {
   const nextMonth = () => clock.step(31 * 86_400_000);
 
-  test('are made when needed; the oldest is detached, its table stays, and the rest is still verified', async () => {
+  test('are created when needed; the oldest is detached, its table stays, and the rest is still verified', async () => {
     await someAccounts(3);
     nextMonth();
     await someAccounts(2);
@@ -173,7 +173,7 @@ describe('months', () => {
     expect(await detachAuditPartition(owner, '2026-02')).toMatchObject({ ok: true });
     expect(await detachAuditPartition(owner, '2026-03')).toEqual({ ok: false, code: 'still_written' });
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 3, first: 6 });
-    // A month that simply is not there any more is no detached one.
+    // A month that was dropped is not a detached one.
     nextMonth();
     await someAccounts(1);
     await tamper(sql`drop table audit_log_2026_03`);
@@ -189,7 +189,7 @@ describe('months', () => {
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 2 });
   });
 
-  test('the log and each month of it take no update, delete or truncate', async () => {
+  test('the log and each month of it allow no update, delete or truncate', async () => {
     await someAccounts(1);
     for (const table of ['audit_log', 'audit_log_2026_01']) {
       for (const statement of [

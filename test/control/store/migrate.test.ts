@@ -1,5 +1,5 @@
-// Migrations on a real PostgreSQL: from nothing, from the version before with data, by two processes at once,
-// and not at all when the database is ahead.
+// Migrations on a real PostgreSQL: from nothing, from the previous version with data, by two processes at once, and not
+// at all when the database is newer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAccount, findAccount } from '../../../control/store/accounts.ts';
 import { revokeKey } from '../../../control/store/api-keys.ts';

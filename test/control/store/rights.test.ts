@@ -1,5 +1,5 @@
-// The two roles of the database on a real PostgreSQL: the application role can do what the product does, which the other
-// tests of control show, and nothing else; the owner migrates and grants and is no superuser.
+// The two roles of the database on a real PostgreSQL: the application role can do what the product does, which the
+// other tests of control show, and nothing else; the owner migrates and grants and is no superuser.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../control/store/accounts.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
@@ -116,7 +116,7 @@ describe('the application role', () => {
     },
   );
 
-  test('makes partitions in the schema of the log, whatever its own search path is', async () => {
+  test('creates partitions in the schema of the log, whatever its own search path is', async () => {
     await asked(
       database.url,
       'set search_path = pg_temp, pg_catalog; select public.ensure_audit_partition($$2031-05$$)',

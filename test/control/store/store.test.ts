@@ -1,5 +1,5 @@
-// The control-plane database on a real PostgreSQL: what each function promises, both sides of each bound, and
-// that every change leaves an outbox row and an audit record.
+// The control-plane database on a real PostgreSQL: the contract of each function, both sides of each bound, and that
+// every change leaves an outbox row and an audit record.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { activateAccount, createAccount, findAccount, suspendAccount } from '../../../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../../../control/store/api-keys.ts';
@@ -51,7 +51,7 @@ describe('accounts', () => {
     ]);
   });
 
-  test('a name of 200 characters is taken, none or 201 are not', async () => {
+  test('a name of 200 characters is accepted, none or 201 are not', async () => {
     expect((await createAccount(store, { name: 'n'.repeat(200) })).ok).toBe(true);
     for (const name of ['', '   ', 'n'.repeat(201), 'a\u0000b', 'two\nlines', '\ud800']) {
       expect(await createAccount(store, { name })).toEqual({ ok: false, code: 'invalid_name' });
@@ -92,7 +92,7 @@ describe('API keys', () => {
     expect(await revokeKey(store, newApiKeyId(1))).toBeNull();
   });
 
-  test('an account has at most its bound of keys at a time; a revoked one makes room', async () => {
+  test('an account has at most its bound of keys at a time; a revoked one frees a place', async () => {
     const max = limits.store.keysPerAccountMax;
     const made = [];
     for (let count = 0; count < max; count += 1)
@@ -107,7 +107,7 @@ describe('API keys', () => {
     expect((await createKey(store, { accountId, livemode: false, scopes: [] })).ok).toBe(true);
   });
 
-  test('the bound holds when keys are made at the same moment', async () => {
+  test('the bound holds when keys are created at the same moment', async () => {
     const max = limits.store.keysPerAccountMax;
     for (let count = 0; count < max - 1; count += 1) await createKey(store, { accountId, livemode: false, scopes: [] });
     const raced = await Promise.all(
@@ -174,7 +174,7 @@ describe('senders', () => {
     expect(await setSenderStatus(store, newSenderId(1), 'approved')).toBeNull();
   });
 
-  test('a name is taken once for an account; other accounts may have it too', async () => {
+  test('a name is unique within an account; other accounts may have it too', async () => {
     expect((await createSender(store, { accountId, name: '12345', status: 'pending' })).ok).toBe(true);
     const again = await createSender(store, { accountId, name: '12345', status: 'pending' });
     expect(again).toEqual({ ok: false, code: 'sender_exists' });
@@ -234,7 +234,7 @@ describe('an unavailable database', () => {
 
   test("fails with an error that differs from a bug's, and is used again when it is back", async () => {
     await database.postgres.kill9();
-    // A server process whose parent was killed may answer one question more.
+    // A server process whose parent was killed may answer one more query.
     const refusal = () =>
       findAccount(store, accountId).then(
         () => null,

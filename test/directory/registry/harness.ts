@@ -36,7 +36,7 @@ export type InboundConsumer = {
 
 export type RunningCommand = {
   readonly child: ChildProcess;
-  /** What it has said so far on both outputs. */
+  /** Its output so far, of both streams. */
   said(): string;
   readonly exited: Promise<number | null>;
 };

@@ -1,4 +1,4 @@
-// Imports on a real NATS: what was in the file is what every process finds, or nothing has changed at all.
+// Imports on a real NATS: every process finds exactly what was in the file, or nothing has changed at all.
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryVersions } from '../../../directory/registry/versions.ts';
@@ -45,7 +45,7 @@ describe('a snapshot', () => {
     ]);
   });
 
-  test('is never taken for a list of changes, nor such a list for it: nobody who is taken out is put into effect', async () => {
+  test('is never read as a list of changes, nor such a list as a snapshot: removed numbers are never listed', async () => {
     await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', ['number', ...nationals(4)]));
     const changes = inboundConsumer.file('changes.csv', [
       'change,number',
@@ -64,7 +64,7 @@ describe('a snapshot', () => {
     expect(await inEffect(harness.bus)).toMatchObject({ count: 4, version: expect.stringMatching(/^1-/) });
   });
 
-  test('may begin with the mark of UTF-8, with and without a heading', async () => {
+  test('may begin with the byte order mark of UTF-8, with and without a heading', async () => {
     for (const [at, lines] of [
       ['number', '01712345678'],
       ['01712345678', '01812345678'],
@@ -74,13 +74,13 @@ describe('a snapshot', () => {
     }
   });
 
-  test('that says what is in effect already makes no new version', async () => {
+  test('with the content in effect makes no new version', async () => {
     const file = inboundConsumer.file('one.csv', ['01712345678']);
     const first = await inboundConsumer.import(harness.bus, file);
     expect(await inboundConsumer.import(harness.bus, file)).toMatchObject({ changed: false, version: first.version });
   });
 
-  test('that would take away most of it is refused, unless that is wanted', async () => {
+  test('that would remove most of it is refused, unless that is allowed', async () => {
     await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(100)));
     const small = inboundConsumer.file('small.csv', nationals(49));
     await expect(inboundConsumer.import(harness.bus, small)).rejects.toThrow('--allow-shrink');
@@ -110,14 +110,14 @@ describe('a snapshot', () => {
     expect(await inEffect(harness.bus)).toBeNull();
   });
 
-  test('that is not there is said to be not there', async () => {
+  test('of a missing file is reported as such', async () => {
     await expect(inboundConsumer.import(harness.bus, `${inboundConsumer.folder}/nothing.csv`)).rejects.toThrow(
       'cannot be read',
     );
   });
 });
 
-test('what was imported is what a Map would hold, over snapshots and deltas', async () => {
+test('imported numbers equal those of a Map, over snapshots and deltas', async () => {
   const digits = fc.integer({ min: 0, max: 30 }).map((each) => String(1_712_345_600 + each));
   const preference = fc.constantFrom('', 'promotional', 'all');
   const snapshot = fc.array(fc.tuple(digits, preference), { minLength: 1, maxLength: 30 });
@@ -157,7 +157,7 @@ test('what was imported is what a Map would hold, over snapshots and deltas', as
 
 describe('bad rows', () => {
   const rows = (bad: number) => [...nationals(20), ...Array.from({ length: bad }, () => 'nobody')];
-  test('are counted and told with their lines up to the bound', async () => {
+  test('are counted and reported with their lines up to the bound', async () => {
     const report = await inboundConsumer.import(harness.bus, inboundConsumer.file('bad.csv', rows(3)), {
       badRowsMax: 3,
     });
@@ -189,7 +189,7 @@ describe('bad rows', () => {
   });
 });
 
-test('ported numbers carry the carrier they went to, by the name of the pack or ours', async () => {
+test('ported numbers have the carrier they went to, by the name of the pack or ours', async () => {
   const file = inboundConsumer.file('ported.csv', [
     'number,carrier',
     '01712345678,banglalink',
@@ -232,7 +232,7 @@ describe('two imports at once', () => {
     expect(await first).toMatchObject({ numbers: 400_000, changed: true });
   }, 30_000);
 
-  test('whoever moves the pointer second has changed nothing', async () => {
+  test('the import that moves the pointer second has changed nothing', async () => {
     await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(5)));
     const versions = await RegistryVersions.open(harness.bus);
     const before = await versions.current('dnd');
@@ -262,7 +262,7 @@ describe('a version', () => {
     expect((await versions.load('dnd', pointer.value)).byteLength).toBe(pointer.value.bytes);
   });
 
-  test('leaves room for the next: the last two are kept', async () => {
+  test('is kept while it is one of the last two', async () => {
     for (const count of [1, 2, 3, 4])
       await inboundConsumer.import(harness.bus, inboundConsumer.file(`${count}.csv`, nationals(count)));
     const info = await harness.bus.manager.streams.info('KV_registry', { subjects_filter: '$KV.registry.dnd.chunk.>' });

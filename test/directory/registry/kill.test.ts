@@ -1,4 +1,4 @@
-// An import that is killed where it hurts: nothing of it is in effect, and the next one goes on where it was.
+// An import that is killed at the worst moments: nothing of it is in effect, and the next one continues where it was.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,9 +16,7 @@ let text = '';
 const chunk = 'PUB $KV.registry.dnd.chunk';
 let proxy: CutProxy | null = null;
 
-/**
- * The command, on a bus that takes so many chunks and nothing behind them: however late the kill, it has not finished.
- */
+/** The command, on a bus that accepts so many chunks and nothing after them: at every kill it is unfinished. */
 async function importUntilChunk(nth: number, file: string): Promise<RunningCommand> {
   proxy = await cutProxy(harness.nats.url, { when: chunk, times: nth, what: 'requests' });
   return inboundConsumer.command(proxy.url, ['dnd', 'import', file]);
@@ -81,7 +79,7 @@ describe('kill -9', () => {
     60_000,
   );
 
-  test('while it stores: half a version is there and nobody can find it', async () => {
+  test('while it stores: half a version is there and no reader can find it', async () => {
     const file = join(inboundConsumer.folder, 'registry.csv');
     writeFileSync(file, text);
     const first = await importUntilChunk(10, file);
@@ -98,7 +96,7 @@ describe('kill -9', () => {
     expect(await chunks()).toBeGreaterThanOrEqual(there);
   }, 60_000);
 
-  test('another file does not go on from this one', async () => {
+  test('another file does not continue this one', async () => {
     const file = join(inboundConsumer.folder, 'registry.csv');
     writeFileSync(file, text);
     const first = await importUntilChunk(1, file);
@@ -110,7 +108,7 @@ describe('kill -9', () => {
   }, 60_000);
 });
 
-test('a number is looked up in the version in effect, and a conflict of carriers is told', async () => {
+test('a number is looked up in the version in effect, and a conflict of carriers is reported', async () => {
   const run = async (...words: string[]) => {
     const command = inboundConsumer.command(harness.nats.url, words);
     return { code: await command.exited, said: command.said() };
@@ -127,7 +125,7 @@ test('a number is looked up in the version in effect, and a conflict of carriers
   expect((await run('ported', 'check', number)).said).toMatch(/is listed: went to (alpha|beta)/);
 });
 
-test('a file that is not there is answered with one sentence and an exit code', async () => {
+test('a missing file is answered with one sentence and an exit code', async () => {
   const missing = inboundConsumer.command(harness.nats.url, [
     'dnd',
     'import',

@@ -1,4 +1,4 @@
-// What a process holds of the registries: the newest complete version, and never a part of one.
+// The registries of a process: the newest complete version, and never a part of one.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RegistryVersionEvent } from '../../../directory/registry/contract.ts';
 import { registryCache } from '../../../directory/registry/registry-cache.ts';
@@ -36,12 +36,12 @@ const firstChunk = async () => {
   return { versions, key: `dnd.chunk.${pointer?.value.sha256.slice(0, 32)}.0` };
 };
 
-test('nothing was imported: nothing is known, and nobody is refused', async () => {
+test('nothing was imported: nothing is known, and no message is refused', async () => {
   expect((await keep()).registryUpdate()).toEqual([]);
   expect(registryCache([]).current()).toEqual({ dnd: null, ported: null });
 });
 
-test('what is in effect at the start is there when the start is over', async () => {
+test('the version in effect at the start is loaded when the start is over', async () => {
   const { version } = await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(1_000)));
   const holder = registryCache((await keep()).registryUpdate());
   const { dnd } = holder.current();
@@ -49,7 +49,7 @@ test('what is in effect at the start is there when the start is over', async () 
   expect(dnd !== null && dnd !== 'unknown' && dnd.markOf(`+880${nationals(1)[0]}`)).toBe(4);
 });
 
-test('versions follow each other within a second or two, each for all threads the same memory', async () => {
+test('versions replace each other within a second or two, each for all threads the same memory', async () => {
   const promised = within(2_000);
   await keep();
   const first = await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(10)));
@@ -62,14 +62,14 @@ test('versions follow each other within a second or two, each for all threads th
   );
 });
 
-describe('a version that is not whole', () => {
-  test('leaves the one before in effect, and is taken when it is whole again', async () => {
+describe('an incomplete version', () => {
+  test('leaves the previous one in effect, and is used when it is complete again', async () => {
     const first = await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(10)));
     await keep();
     const versions = await RegistryVersions.open(harness.bus);
     const before = await versions.current('dnd');
     if (before === null) throw new Error('nothing was imported');
-    // A pointer to chunks that do not hash to it, as after a disk that lies.
+    // A pointer to chunks that do not hash to it, as after a disk fault.
     const broken = { ...before.value, number: 2, sha256: `${before.value.sha256.slice(0, 32)}${'0'.repeat(32)}` };
     await versions.kv.put('dnd.current', JSON.stringify(broken));
     const failed = async () => {
@@ -97,7 +97,7 @@ describe('a version that is not whole', () => {
   });
 });
 
-test('a bucket that lost everything does not take the version out of memory', async () => {
+test('a bucket that lost everything does not remove the version from memory', async () => {
   const { version } = await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(10)));
   await keep();
   await harness.bus.manager.streams.purge('KV_registry');

@@ -1,5 +1,5 @@
-// What waits in INBOUND, and what is told of it: records come back as they went, golden ones of version 1 stay readable
-// for ever, words are sealed, and what is no record is poison instead of nonsense.
+// The records in INBOUND and their events: records decode to what was encoded, golden ones of version 1 stay readable
+// for ever, texts are encrypted, and anything else is poison.
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { describe, expect, test } from 'vitest';

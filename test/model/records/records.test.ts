@@ -1,5 +1,5 @@
-// The records on the bus: they come back as they went, a record of version 1 stays readable for ever, fields may be
-// added at the end, and what is no record is poison instead of nonsense.
+// The records on the bus: they decode to what was encoded, a record of version 1 stays readable for ever, fields may be
+// added at the end, and anything else is poison.
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { describe, expect, test } from 'vitest';
@@ -51,14 +51,14 @@ describe('messages', () => {
     expect(decodeMessage(older, cipher)).toEqual({ ...goldenNationalMessage, shift: noShift });
   });
 
-  test('the golden record of a message sent once more is still read, and without its last field was never', () => {
+  test('the golden record of a message sent once more is still read, and without its last field was never sent again', () => {
     const octets = Buffer.from(goldenResentMessageHex, 'hex');
     expect(decodeMessage(octets, cipher)).toEqual(goldenResentMessage);
     const older = rewritten(octets, (fields) => fields.slice(0, 30));
     expect(decodeMessage(older, cipher)).toEqual({ ...goldenResentMessage, resends: 0 });
   });
 
-  test('what cannot be national tables is none', () => {
+  test('an invalid value of national tables is read as none', () => {
     for (const tables of [null, undefined, -1, 0, 'turkish', [1]]) {
       const other = rewritten(encodeMessage(messageWith(), cipher), (fields) => fields.with(29, tables));
       expect(decodeMessage(other, cipher).shift).toEqual(noShift);
@@ -130,20 +130,20 @@ describe('messages', () => {
     );
   });
 
-  test('a body that belongs to another message does not open', () => {
+  test('a body that belongs to another message does not decrypt', () => {
     const one = packr.unpack(encodeMessage(messageWith(), cipher)) as unknown[];
     const moved = rewritten(encodeMessage(messageWith(), cipher), (fields) => fields.with(13, one[13]));
     expect(() => decodeMessage(moved, cipher)).toThrow(RejectMessage);
   });
 
-  test('a body under another key does not open', () => {
+  test('a body under another key does not decrypt', () => {
     const record = encodeMessage(messageWith(), cipher);
     expect(() => decodeMessage(record, bodyCipher(Buffer.alloc(32, 8)))).toThrow(RejectMessage);
   });
 });
 
 describe('the body cipher', () => {
-  test('opens what it sealed, bound to the same id only', () => {
+  test('decrypts what it encrypted, bound to the same id only', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500 }), fc.string(), fc.string(), (plain, id, otherId) => {
         const sealed = cipher.seal(plain, id);
@@ -154,14 +154,14 @@ describe('the body cipher', () => {
     );
   });
 
-  test('seals the same body differently each time, over a thousand nonces', () => {
+  test('encrypts the same body differently each time, over a thousand nonces', () => {
     const nonces = new Set(
       Array.from({ length: 1_000 }, () => cipher.seal(Buffer.from('code'), 'id').subarray(0, 12).toString('hex')),
     );
     expect(nonces.size).toBe(1_000);
   });
 
-  test('one changed bit anywhere is noticed', () => {
+  test('one changed bit anywhere is detected', () => {
     const sealed = cipher.seal(Buffer.from('your code is 1234'), 'id');
     for (let place = 0; place < sealed.length; place += 1) {
       const changed = Buffer.from(sealed);

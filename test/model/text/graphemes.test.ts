@@ -1,4 +1,4 @@
-// Cuts between segments: before a grapheme cluster where that is free, through it where it is not.
+// Divisions between segments: before a grapheme cluster where that is free, through it where it is not.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countSegments } from '../../../model/text/segment-count.ts';
@@ -12,7 +12,7 @@ const pieces = (text: string, encoding: 'auto' | 'gsm7' | 'ucs2' = 'auto') => {
   return segmented.segments.map((segment) => segment.text);
 };
 
-describe('a cut', () => {
+describe('a division', () => {
   test('goes before a family of emoji that would not fit whole', () => {
     expect(pieces('ব'.repeat(64) + family + 'ব'.repeat(20))).toEqual(['ব'.repeat(64), family + 'ব'.repeat(20)]);
   });
@@ -45,7 +45,7 @@ describe('a cut', () => {
   });
 });
 
-test('no cut costs a segment, and no cluster is parted where a whole cut would have fitted', () => {
+test('no division costs a segment, and no cluster is split where a whole one would have fitted', () => {
   const unit = fc.constantFrom('ব', ' ', 'a', syllable, family, '\u{1F600}', '漢', 'e\u0301', '\u{1F1E7}\u{1F1E9}');
   const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' });
   fc.assert(

@@ -1,5 +1,5 @@
-// National shift tables: that they are those of the standard, when they are taken, and that what the ingress counts is
-// what the carrier encodes and a handset reads.
+// National shift tables (3GPP TS 23.038, annex A): that they are those of the standard, when they are used, and that
+// what the ingress counts is what the carrier encodes and a handset reads.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ describe('the tables', () => {
   // The sum was taken when all 25 tables had been compared, place by place, with those of Android phones (equal)
   // and with a transcription of release 18 of the standard. That one has another letter at 0x24 of Kannada, a second
   // ಪ where ಡ would be missing: taken for a misprint, because phones show ಡ.
-  test('are what they were when they were compared with other implementations', () => {
+  test('are unchanged since they were compared with other implementations', () => {
     const rows = identifiers.flatMap((id) => [
       [...(lockingShiftTable(id)?.characters ?? [])].sort(([a], [b]) => a - b),
       [...(singleShiftTable(id) ?? [])].sort(([a], [b]) => a - b),
@@ -76,7 +76,7 @@ describe('the tables', () => {
   });
 });
 
-describe('the room of a segment', () => {
+describe('the capacity of a segment', () => {
   test.each([
     [0, 0, { single: 160, multi8: 153, multi16: 152 }],
     [0, 4, { single: 155, multi8: 149, multi16: 148 }],
@@ -87,10 +87,10 @@ describe('the room of a segment', () => {
   });
 });
 
-describe('national tables are taken', () => {
+describe('national tables are used', () => {
   const word = 'নিশ্চিত ';
 
-  test('never without the carrier, and then UCS-2 is', () => {
+  test('never without the carrier’s support, and then UCS-2 is', () => {
     expect(countSegments(word.repeat(20))).toMatchObject({ encoding: 'ucs2', segmentCount: 3, shift: noShift });
   });
 
@@ -175,7 +175,7 @@ describe('what the ingress counted', () => {
 });
 
 describe('the header of national tables', () => {
-  test('is 24 01 for the escape and 25 01 for the alphabet, behind the concatenation', () => {
+  test('is 24 01 for the escape and 25 01 for the alphabet, after the concatenation', () => {
     const body = Buffer.from('x');
     expect(withHeader(null, { locking: 0, single: 4 }, body).toString('hex')).toBe('0324010478');
     expect(withHeader(null, { locking: 13, single: 0 }, body).toString('hex')).toBe('0325010d78');
@@ -190,7 +190,7 @@ describe('the header of national tables', () => {
     });
   });
 
-  test('stands alone before a text of one segment', () => {
+  test('is alone before a text of one segment', () => {
     const shift = { locking: 0, single: 1 };
     const [segment] = encodeSegments('şa', 'gsm7', 7, shift);
     expect(segment).toEqual({ octets: Buffer.from('032401011b7361', 'hex'), dataCoding: 0, hasUdh: true });

@@ -1,4 +1,4 @@
-// What goes on the wire for a text, and that it comes back as the same text.
+// The octets of a text on the wire, and that they decode to the same text.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readConcatenation, withHeader } from '../../../model/text/concatenation.ts';
@@ -89,7 +89,7 @@ describe('octets', () => {
 });
 
 describe('a concatenation header', () => {
-  test('is read back as it was written', () => {
+  test('decodes to what was encoded', () => {
     const octet = fc.integer({ min: 1, max: 255 });
     fc.assert(
       fc.property(
@@ -107,7 +107,7 @@ describe('a concatenation header', () => {
     );
   });
 
-  test('with a wrong length does no harm', () => {
+  test('with a wrong length is ignored', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 20 }), (octets) => {
         expect(readConcatenation(Buffer.from(octets)).body.length).toBeLessThanOrEqual(octets.length);

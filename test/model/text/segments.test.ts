@@ -120,7 +120,7 @@ describe('the encoding', () => {
 });
 
 describe('the segments', () => {
-  test('joined are the text, none is too large, none parts a pair', () => {
+  test('joined are the text, none is too large, none splits a pair', () => {
     fc.assert(
       fc.property(fc.oneof(gsmText(1600), unicodeText(700)), (text) => {
         const segmented = segmentText(text);

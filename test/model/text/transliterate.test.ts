@@ -1,4 +1,4 @@
-// Look-alikes: what they may touch, that twice is once, and who is blamed when they do not help.
+// Look-alikes: what they may change, that twice equals once, and which character is named when they do not help.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { characterOf, escapedCharacterOf, septetsOf } from '../../../model/text/gsm-alphabet.ts';
@@ -48,11 +48,11 @@ describe('transliterate', () => {
     },
   );
 
-  test('never changes a text GSM-7 has', () => {
+  test('never changes a text within GSM-7', () => {
     fc.assert(fc.property(gsmText, (text) => void expect(transliterate(text)).toBe(text)));
   });
 
-  test('done twice is done once', () => {
+  test('applied twice equals once', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const once = transliterate(text);
@@ -75,12 +75,12 @@ describe('transliterate', () => {
 });
 
 describe('a text that may be transliterated', () => {
-  test('goes out in GSM-7 when all of it can', () => {
+  test('is sent in GSM-7 when all of it can be', () => {
     expect(writeInGsm('“ok”', 'auto')).toMatchObject({ text: '"ok"', counted: { encoding: 'gsm7', forcedBy: null } });
     expect(writeInGsm('“ok”', 'gsm7')).toMatchObject({ text: '"ok"', counted: { ok: true } });
   });
 
-  test('stays as it is when some of it cannot, and names the character without a look-alike', () => {
+  test('stays unchanged when some of it cannot, and names the character without a look-alike', () => {
     expect(writeInGsm('“…” ব', 'auto')).toMatchObject({
       text: '“…” ব',
       counted: { encoding: 'ucs2', forcedBy: { character: 'ব', index: 4 } },
@@ -91,7 +91,7 @@ describe('a text that may be transliterated', () => {
     });
   });
 
-  test('stays as it is when look-alikes would take more segments', () => {
+  test('stays unchanged when look-alikes would take more segments', () => {
     expect(writeInGsm('…'.repeat(53), 'auto')).toMatchObject({ text: '...'.repeat(53) });
     expect(writeInGsm('…'.repeat(54), 'auto')).toMatchObject({
       text: '…'.repeat(54),

@@ -1,4 +1,4 @@
-// The gates: their order, both sides of their limits, and that no input at all makes them throw.
+// The gates: their order, both sides of their limits, and that no input makes them throw.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
@@ -19,7 +19,7 @@ test('a good request is admitted with its encoding, segments, carrier and the re
   expect(admitted.ok && admitted.route.planFor('sms_1')).toMatchObject({ carrier: 'alpha', trace: ['prefix 17'] });
 });
 
-test('the gates refuse in their order: with one fault less, the next gate speaks', () => {
+test('the gates refuse in their order: with one fault less, the next gate refuses', () => {
   const senders = { senders: [] };
   const bad = { to: '+1', from: 'NOT MINE', message: '' };
   const steps = [
@@ -71,14 +71,14 @@ describe('the text', () => {
     ['half a pair', 'a\ud83d', 'invalid_field'],
   ])('of %s', (_name, message, code) => expect(codeOf(principal(), request({ message }))).toBe(code));
 
-  test('that does not fit GSM-7 is refused naming the character and its place', () => {
+  test('that does not fit GSM-7 is refused naming the character and its position', () => {
     const refused = admit(principal(), request({ message: 'abc😀', encoding: 'gsm7' }));
     expect(refused).toMatchObject({ ok: false, code: 'encoding_mismatch', field: 'message' });
     expect((refused as { detail: string }).detail).toContain('"😀" (U+1F600, position 3)');
   });
 });
 
-test('whatever is asked, the answer is a refusal with a sentence, or a carrier that takes the category', () => {
+test('for every input, the answer is a refusal with a sentence, or a carrier that takes the category', () => {
   const texts = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.constant('HELIO'));
   const numbers = fc.oneof(
     texts,

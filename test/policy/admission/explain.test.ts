@@ -1,5 +1,5 @@
-// What explain says of a text: the segments that would go out, what is dear in them, which national tables were looked
-// at, and why they were taken or not.
+// What explain reports of a text: the segments, its costly characters, which national tables were considered, and why
+// they were used or not.
 import { expect, test } from 'vitest';
 import { explanation } from '../../../policy/admission/explain.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
@@ -28,7 +28,7 @@ test('a letter of the alphabet itself is not costly', () => {
   expect(published('ı'.repeat(150))).toMatchObject({ segments: [{ units: 150 }], costlyCharacters: [] });
 });
 
-test('without a route a text is counted as any telephone reads it', () => {
+test('without a route a text is counted as any phone reads it', () => {
   const written = published('ı'.repeat(150), { to: '+8801112345678' });
   expect(written).toMatchObject({ encoding: 'ucs2', nationalTables: { available: [], used: [] } });
   expect(written?.segments).toHaveLength(3);
@@ -48,7 +48,7 @@ test.each([
   expect(published(message, over)?.nationalTables).toMatchObject({ used, why });
 });
 
-test('a text that is too long is cut as well, and one that is far too long is not', () => {
+test('a text that is too long is segmented as well, and one that is far too long is not', () => {
   expect(published('x'.repeat(1_531))?.segments).toHaveLength(11);
   expect(published('x'.repeat(3_061))).toBeNull();
 });

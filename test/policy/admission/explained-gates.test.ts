@@ -1,5 +1,5 @@
-// An explanation asks the gates that admission asks: the first refusal of the one is the refusal of the other. And the
-// gate of `send_at`, on both sides of its limits.
+// An explanation evaluates the gates of admission: their first refusals are the same. And the gate of `send_at`, on
+// both sides of its limits.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
@@ -46,7 +46,7 @@ const anyPrincipal = fc
   })
   .map(principal);
 
-test('what admission refuses is the first refusal of the explanation, and what it lets through would be sent', () => {
+test('what admission refuses is the first refusal of the explanation, and what it admits would be sent', () => {
   fc.assert(
     fc.property(anyPrincipal, anyRequest, (who, what) => {
       const admitted = admit(who, what);
@@ -68,13 +68,13 @@ test('what admission refuses is the first refusal of the explanation, and what i
   );
 });
 
-test('every gate has its verdict whatever the others say', () => {
+test('every gate has its verdict whatever the others return', () => {
   const names = (what: Parameters<typeof request>[0]) =>
     explain(principal({ scopes: [], status: 'suspended' }), request(what), 'sms_1').gates.map(({ gate }) => gate);
   expect(names({ to: '', from: '', message: '' })).toEqual(names({}));
 });
 
-test('a template that gives no text leaves the gates of the text with nothing to ask', () => {
+test('a template that gives no text leaves the text gates not asked', () => {
   const published = explain(principal(), request({ message: '', template: { id: 'tpl_x', variables: {} } }), 'sms_1');
   const verdicts = new Map(published.gates.map(({ gate, verdict }) => [gate, verdict]));
   expect(verdicts.get('template')).toBe('refused');
@@ -87,14 +87,14 @@ describe('the earliest time', () => {
   const closed = { category: 'promotional' as const };
   const openAt = Date.parse('2027-01-15T17:00:00Z');
   const published = (what: Parameters<typeof request>[0], who = principal()) => explain(who, request(what), 'sms_1');
-  test('is told although the request says reject, and although its send_at is over', () => {
+  test('is given although the request says reject, and although its send_at is over', () => {
     expect(published({ ...closed, quietHours: 'reject' })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
     expect(published({ ...closed, sendAtMs: nowMs - 1 })).toMatchObject({ wouldSend: false, earliestAtMs: openAt });
     expect(published({ sendAtMs: nowMs - 1 }).earliestAtMs).toBe(nowMs);
     expect(published({ sendAtMs: nowMs + 5 }).earliestAtMs).toBe(nowMs + 5);
   });
 
-  test('is none for who must not be sent to, or is nobody', () => {
+  test('is none for a recipient that must not be sent to, or an invalid one', () => {
     const who = principal();
     const suppressed = { ...who, account: { ...who.account, suppressions: { has: () => true } } };
     expect(published({}, suppressed).earliestAtMs).toBeNull();
@@ -102,10 +102,10 @@ describe('the earliest time', () => {
   });
 });
 
-describe('a gate that does not say no', () => {
+describe('a gate that does not refuse', () => {
   const verdictOf = (gate: string, what: Parameters<typeof request>[0], who = principal()) =>
     explain(who, request(what), 'sms_1').gates.find((each) => each.gate === gate);
-  test('tells where it was not asked for want of somebody to protect', () => {
+  test('says when it was not asked because there is no one to protect', () => {
     const test = principal({ livemode: false });
     expect(verdictOf('sender', { from: 'NOBODY' }, test)).toMatchObject({
       verdict: 'passed',
@@ -125,14 +125,14 @@ describe('a gate that does not say no', () => {
     });
   });
 
-  test('is not asked about a number that is none, or a time that is over', () => {
+  test('is not asked about an invalid number, or a past time', () => {
     for (const gate of ['opt_out', 'do_not_disturb', 'route']) {
       expect(verdictOf(gate, { to: 'nonsense' })).toMatchObject({ verdict: 'not_asked', code: null });
     }
     expect(verdictOf('quiet_hours', { sendAtMs: nowMs - 1 })).toMatchObject({ verdict: 'not_asked' });
   });
 
-  test('names the version of the registry it asked', () => {
+  test('names the version of the registry it checked', () => {
     const dnd = { version: '7-0a1b2c3d', count: 1, names: [], markOf: () => 0 };
     const country = {
       ...rules.country,
@@ -163,7 +163,7 @@ describe('send_at', () => {
     expect(sendAtGate(sendAtMs, nowMs)?.code ?? null).toBe(code);
   });
 
-  test('what waits longer than LATER looks back is refused', () => {
+  test('a longer wait than LATER supports is refused', () => {
     const held = (notBeforeMs: number) => dueOf({ ok: true, notBeforeMs }, null, nowMs);
     const longest = nowMs + limits.bus.laterDaysMax * dayMs - 60_000;
     expect(held(longest)).toEqual({ ok: true, notBeforeMs: longest });

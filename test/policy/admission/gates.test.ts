@@ -1,4 +1,4 @@
-// Content rules, templates demanded, opt-out, networks: each alone, then all of them behind one admission, where a test
+// Content rules, required templates, opt-outs, networks: each alone, then all of them in one admission, where a test
 // key never gets a real carrier whatever the request is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -46,7 +46,7 @@ describe('content rules', () => {
     ['go to http://x.bad.example/a?b', 'link_denied'],
     ['see BIT.LY/abc', 'link_denied'],
     ['http://good.com@bad.example/', 'link_denied'],
-    // Dressed up: for a person's eye, or a browser, it is the same.
+    // Disguised: to a reader, or a browser, it is the same.
     ['Win the lоttеry now', 'word'],
     ['Win the LОТТЕRY now', 'word'],
     ['Ｌｏｔｔｅｒｙ', 'word'],
@@ -93,7 +93,7 @@ describe('content rules', () => {
     expect(only('a://b is no web page, and neither is this: ://')).toMatchObject({ found: 'b' });
   });
 
-  test('a domain in letters of its country and in the letters of the net is one domain', () => {
+  test("a domain in its country's letters and in punycode is one domain", () => {
     const check = compileContentRules({ words: [], linksDenied: ['пример.рф'], linksAllowed: [] })!;
     for (const text of ['https://пример.рф/x', 'ПРИМЕР.РФ', 'www.xn--e1afmkfd.xn--p1ai']) {
       expect(check(text)).toMatchObject({ found: expect.stringContaining('xn--e1afmkfd.xn--p1ai') });
@@ -108,7 +108,7 @@ describe('content rules', () => {
     }
   });
 
-  test('any text is read without a mistake, and a plain one as before', () => {
+  test('any text is read without an error, and a plain one unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         expect(wordsOf(text).every((word) => word === word.toLowerCase())).toBe(true);
@@ -122,7 +122,7 @@ describe('content rules', () => {
     );
   });
 
-  test('the hosts of links are found whatever stands around them', () => {
+  test('the hosts of links are found whatever surrounds them', () => {
     fc.assert(
       fc.property(
         fc.stringMatching(/^[a-z]{1,10}\.(com|net|bd)$/),
@@ -134,11 +134,11 @@ describe('content rules', () => {
     );
   });
 
-  test('without lists there is nothing to ask', () => {
+  test('without lists there is nothing to check', () => {
     expect(compileContentRules({ words: [], linksDenied: [], linksAllowed: [] })).toBeNull();
   });
 
-  test("the installation's rules hold for an account without any, and an account's own are its own", () => {
+  test("the installation's rules apply to an account without any, and an account's own to that account", () => {
     const strict = admission({ ...rules, content: { words: ['casino'], linksDenied: [], linksAllowed: [] } });
     expect(strict(principal(), request({ message: 'casino' }))).toMatchObject({
       code: 'content_blocked',
@@ -152,13 +152,13 @@ describe('content rules', () => {
 
 describe('templates', () => {
   const demanding = who({ templates, requireTemplate: ['otp'] });
-  test('a demanding category takes what a template could have given, and nothing else', () => {
+  test('a category that requires templates accepts what a template could have given, and nothing else', () => {
     expect(codeOf(demanding, { category: 'otp', message: 'Your code is 123456' })).toBe('admitted');
     expect(codeOf(demanding, { category: 'otp', message: 'Your code is 12345' })).toBe('template_mismatch message');
     expect(codeOf(demanding, { category: 'otp', message: 'Buy now' })).toBe('template_mismatch message');
     expect(codeOf(demanding, { category: 'transactional', message: 'Buy now' })).toBe('admitted');
   });
-  test('a named template gives the text, which is what goes out', () => {
+  test('a named template gives the text, which is sent', () => {
     const template = { id: 'tpl_1', variables: { code: '654321' } };
     expect(admit(demanding, request({ category: 'otp', message: '', template }))).toMatchObject({
       ok: true,
@@ -196,7 +196,7 @@ test('a suppressed number is refused, for exactly what the entry covers', () => 
 describe('networks', () => {
   const networks = (own: string[], account: string[]) => ({ networks: own, account: { networks: account } });
   const ip = (text: string) => parseIp(text);
-  test('both lists must hold when both are given; an unknown address is in none', () => {
+  test('both lists must match when both are given; an unknown address is in none', () => {
     const both = networks(['192.0.2.0/24'], ['192.0.2.0/28', '2001:db8::/32']);
     expect(networkGate(both, ip('192.0.2.15'))).toBeNull();
     expect(networkGate(both, ip('192.0.2.16'))).toMatchObject({ code: 'ip_not_allowed' });
@@ -204,7 +204,7 @@ describe('networks', () => {
     expect(networkGate(both, null)).toMatchObject({ code: 'ip_not_allowed' });
     expect(networkGate(networks([], []), null)).toBeNull();
   });
-  test('a list that cannot be read allows nobody', () => {
+  test('an unreadable list allows no address', () => {
     expect(networkGate(networks(['nonsense'], []), ip('192.0.2.1'))).toMatchObject({ code: 'ip_not_allowed' });
   });
 });

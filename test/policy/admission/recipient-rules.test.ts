@@ -1,4 +1,5 @@
-// Do-not-disturb and quiet hours as gates of the chain: whom they ask for, what they say, what they leave alone.
+// Do-not-disturb and quiet hours as gates: for which messages they are checked, what they return, and what they do not
+// affect.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
@@ -34,7 +35,7 @@ const admit = (dnd: RegistryState, nowMs = noon) =>
 describe('do-not-disturb', () => {
   const listed = admit(registry(markOfCategories([...categories])));
 
-  test('refuses the categories the country names, and tells the version', () => {
+  test('refuses the categories the country names, and names the version', () => {
     const refused = listed(principal(), request({ category: 'promotional' }));
     expect(refused).toMatchObject({ ok: false, code: 'recipient_do_not_disturb', field: 'to' });
     expect(!refused.ok && refused.detail).toContain('version 7-abcdef01');
@@ -42,18 +43,18 @@ describe('do-not-disturb', () => {
     expect(listed(principal(), request({ category: 'transactional' })).ok).toBe(true);
   });
 
-  test('lets pass whom it does not list, and the trace names the version that was asked', () => {
+  test('passes numbers it does not list, and the trace names the version that was checked', () => {
     const admitted = listed(principal(), request({ category: 'promotional', to: '+8801712345679' }));
     expect(JSON.stringify(admitted)).toContain('7-abcdef01');
     expect(JSON.stringify(listed(principal(), request({ category: 'otp' })))).not.toContain('7-abcdef01');
   });
 
-  test('lets pass what a person did not object to', () => {
+  test('passes categories that a person did not object to', () => {
     const others = admit(registry(markOfCategories(['transactional', 'otp'])));
     expect(others(principal(), request({ category: 'promotional' })).ok).toBe(true);
   });
 
-  test('a registry that cannot be read stops only what it is asked for', () => {
+  test('an unreadable registry stops only the categories it is checked for', () => {
     const blind = admit('unknown');
     expect(blind(principal(), request({ category: 'promotional' }))).toMatchObject({ code: 'do_not_disturb_unknown' });
     expect(blind(principal(), request({ category: 'otp' })).ok).toBe(true);
@@ -73,7 +74,7 @@ describe('quiet hours', () => {
     expect(admit(null, noon)(principal(), request({ category: 'promotional' }))).toMatchObject({ notBeforeMs: null });
   });
 
-  test('refuse it instead when that is wanted, and say when it may be sent', () => {
+  test('refuse it instead when that is requested, with the time when it may be sent', () => {
     const refused = admit(null, night)(principal(), request({ category: 'promotional', quietHours: 'reject' }));
     expect(refused).toMatchObject({ ok: false, code: 'quiet_hours', field: 'category' });
     expect(!refused.ok && refused.detail).toContain('2026-11-21T02:00:00.000Z');

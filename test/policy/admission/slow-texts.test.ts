@@ -1,6 +1,5 @@
-// Texts that were made to be slow to judge (fault 57). The rules of words and links read a text in time that grows with
-// its length alone, and nothing reads a text that is longer than any message: a thread that judges one answers nobody
-// else.
+// Texts made to be slow to check (fault 57). The rules of words and links read a text in linear time, and nothing reads
+// a text that is longer than any message: a thread that checks one answers no other request.
 import '../../support/property-sizes.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -62,14 +61,14 @@ describe.each([
   ['the longest that is looked at', textUnitsMax],
   ['as much as a request may hold', 250_000],
 ])('%s', (_name, length) => {
-  test.each(shapes)('%s: judged within 5 ms, and explained as well', (_shape, textOf) => {
+  test.each(shapes)('%s: checked within 5 ms, and explained as well', (_shape, textOf) => {
     const what = request({ message: textOf(length) });
     expect(leastMs(() => admit(who, what))).toBeLessThan(promisedMs);
     expect(leastMs(() => explain(who, what, 'sms_1'))).toBeLessThan(promisedMs * 2);
   });
 });
 
-test('any mixture of them is judged within 5 ms', () => {
+test('any mixture of them is checked within 5 ms', () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '://[',
@@ -103,11 +102,11 @@ test('any mixture of them is judged within 5 ms', () => {
 // Of a text of any length: what reads it must not depend on the gate of length alone. The squares took 2 to 20 s here.
 // Only putting accents into their order, which the runtime does, stays one: 130 s.
 const linear = shapes.filter(([name]) => name !== 'accents in the wrong order');
-test.each(linear)('%s: the rules themselves take time in proportion to the text', (_shape, textOf) => {
+test.each(linear)('%s: the rules themselves take linear time', (_shape, textOf) => {
   expect(leastMs(() => check(`${textOf(240_000)}!`))).toBeLessThan(1_000);
 });
 
-test('a text that is too long is refused as such before it is held against rules or templates', () => {
+test('a text that is too long is refused as such before rules or templates read it', () => {
   const long = request({ message: filled('casino ', textUnitsMax + 1), category: 'promotional' });
   const strict = admission({ ...rules, content: { words: ['casino'], linksDenied: [], linksAllowed: [] } });
   expect(strict(who, long)).toMatchObject({ code: 'message_too_long', field: 'message' });
@@ -146,7 +145,7 @@ test('phrases of two to six words are found wherever they begin', () => {
   expect(['a, b', 'c a a b', 'a b c d', 'a X'].map(found)).toEqual(['a b', 'a a b', 'a b', 'x']);
 });
 
-/** The least of several runs: what the machine does beside it only adds. */
+/** The least of several runs: other load on the machine only adds to it. */
 function leastMs(run: () => void): number {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 30 && least >= promisedMs / 2; tries += 1) {

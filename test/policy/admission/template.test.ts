@@ -1,4 +1,4 @@
-// Templates: what is rendered always matches, what could not have been rendered never does, and no text takes long.
+// Templates: what is rendered always matches, what could not have been rendered never does, and every text is fast.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
@@ -41,7 +41,7 @@ const templates = fc
     })),
   );
 
-test('a text that was rendered matches its template, however the variables look like the words around them', () => {
+test('a text that was rendered matches its template, however similar the variables are to the words around them', () => {
   fc.assert(
     fc.property(templates, ({ values, ...source }) => {
       expect(templateProblem(source)).toBeNull();
@@ -86,7 +86,7 @@ describe('the values of variables', () => {
   ])('%s is refused by name', (_name, values, variable) =>
     expect(render(values)).toMatchObject({ ok: false, wrong: [{ variable }] }),
   );
-  test('are all told at once, with what was found and never the value itself', () => {
+  test('are all reported at once, with what was found and never the value itself', () => {
     const wrong = (values: Record<string, unknown>) => {
       const published = render(values);
       return published.ok ? [] : published.wrong.map(({ variable, detail }) => `${variable}: ${detail}`);
@@ -128,7 +128,7 @@ describe('the values of variables', () => {
     '1.1.26',
     '',
   ])('%j is none', (v) => expect(one('date', v)).toBe(false));
-  test('the longest text and a code given as a number are fine', () => {
+  test('the longest text and a code given as a number are accepted', () => {
     expect(render({ shop: 'x'.repeat(10), code: 123456 })).toEqual({
       ok: true,
       text: 'Your xxxxxxxxxx code is 123456.',
@@ -158,7 +158,7 @@ test.each([
   expect(templateProblem({ body, variables: variables })?.detail.length).toBeGreaterThan(10);
 });
 
-test('the hardest text for the hardest template is answered in a few milliseconds', () => {
+test('the hardest text for the hardest template is matched in a few milliseconds', () => {
   const names = Array.from({ length: limits.templates.variablesMax }, (_, at) => `v${at}`);
   const template = compileTemplate({
     body: names.map((name) => `a{{${name}}}`).join(''),

@@ -8,7 +8,7 @@ const admit = admission(rules);
 const admitted = (over: Partial<SmsRequest>) => admit(principal(), request(over));
 
 describe('a request with transliterate', () => {
-  test('goes out in look-alikes when the whole text then fits GSM-7', () => {
+  test('is sent in look-alikes when the whole text then fits GSM-7', () => {
     expect(admitted({ message: '“Sale” – 50 %…', transliterate: true })).toMatchObject({
       ok: true,
       text: '"Sale" - 50 %...',
@@ -54,7 +54,7 @@ describe('a request without it', () => {
     expect(admitted({ message: 'It is' })).toMatchObject({ encoding: 'gsm7', ucs2Because: null });
   });
 
-  test('with gsm7 is told that it would help, where it would', () => {
+  test('with gsm7 is answered that it would help, where it would', () => {
     const detailOf = (message: string) => (admitted({ message, encoding: 'gsm7' }) as { detail: string }).detail;
     expect(detailOf('It’s')).toContain('set transliterate to true');
     expect(detailOf('দাম')).not.toContain('transliterate');

@@ -1,4 +1,5 @@
-// Addresses of messages from subscribers: whatever form a carrier uses, it is one number here; what fits nothing stays.
+// Addresses of messages from subscribers: whatever form a carrier uses, it becomes one number; an unknown form stays
+// unchanged.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { addressForms } from '../../../policy/country/address-forms.ts';
@@ -11,7 +12,7 @@ const france = addressForms({
   trunkPrefix: '0',
 });
 
-describe('a recipient of ours, in a receipt', () => {
+describe('a recipient, in a receipt', () => {
   it.each([
     ['8801712345678', 1],
     ['+8801712345678', 5],
@@ -34,12 +35,12 @@ describe('a recipient of ours, in a receipt', () => {
     ['GP Info', 0, null],
   ])('%s with TON %i is %s', (address, ton, number) => expect(bangladesh.recipient(address, ton)).toBe(number));
 
-  test('every number of the country is itself, however it is written and whatever its TON says', () => {
+  test('every number of the country is recognised, in every form and with any TON', () => {
     const national = fc.stringMatching(/^[1-9][0-9]{9}$/);
     const form = fc.constantFrom('880', '+880', '00880', '0', '');
     fc.assert(
       fc.property(national, form, fc.integer({ min: 0, max: 6 }), (number, before, ton) => {
-        // Ten digits that begin with the calling code are no whole international number here.
+        // Ten digits that begin with the calling code are no complete international number here.
         expect(bangladesh.recipient(before + number, ton)).toBe(`+880${number}`);
       }),
     );
@@ -61,7 +62,7 @@ describe('a subscriber', () => {
     expect(bangladesh.subscriber(address, ton)).toBe('+8801712345678');
   });
 
-  it('from abroad is known by its country in front', () => {
+  it('from abroad is recognised by its calling code', () => {
     expect(bangladesh.subscriber('447700900123', 1)).toBe('+447700900123');
     expect(bangladesh.subscriber('447700900123', 0)).toBe('+447700900123');
     expect(france.subscriber('8801712345678', 0)).toBe('+8801712345678');
@@ -78,7 +79,7 @@ describe('a subscriber', () => {
     ['+1234567890123456', 1],
   ])('cannot be %j with TON %i', (address, ton) => expect(bangladesh.subscriber(address, ton)).toBeNull());
 
-  test('in E.164 stays what it is', () => {
+  test('in E.164 stays unchanged', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^\+[1-9][0-9]{6,14}$/), (number) => {
         expect(bangladesh.subscriber(number, 1)).toBe(number);
@@ -87,8 +88,8 @@ describe('a subscriber', () => {
   });
 });
 
-describe('a number of the client', () => {
-  it('is looked for as it came first, then in every form it may be registered in', () => {
+describe('a client’s number', () => {
+  it('is looked up as received first, then in every form it may be registered in', () => {
     expect(bangladesh.client('16000', 3)).toEqual(['16000']);
     expect(bangladesh.client('8809612345678', 1)).toEqual(['8809612345678', '09612345678', '9612345678']);
     expect(bangladesh.client('+8809612345678', 1)[0]).toBe('8809612345678');

@@ -22,7 +22,7 @@ test.each([
   ['+123456', 'invalid_recipient'],
 ])('%j', (to, code) => expect(plan.refuse(to)?.code ?? null).toBe(code));
 
-test('a number that is let through has the calling code and one of the lengths', () => {
+test('an admitted number has the calling code and one of the lengths', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 14 });
   fc.assert(
     fc.property(digits, (national) => {

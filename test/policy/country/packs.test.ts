@@ -1,4 +1,4 @@
-// The packs that come with Heliograph, against libphonenumber's data and against what their countries ask for.
+// The packs that come with Heliograph, compared with libphonenumber's data and their countries' rules.
 import { parsePhoneNumberWithError as parse } from 'libphonenumber-js/max';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -49,7 +49,7 @@ describe('Bangladesh', () => {
     expect(bd).toMatchObject({ callingCode: '+880', nationalLengths: [10], trunkPrefix: '0' });
   });
 
-  test('only promotional messages ask the registry and keep the night', () => {
+  test('only promotional messages check the registry and the quiet hours', () => {
     expect(bd.doNotDisturb.appliesTo).toEqual(['promotional']);
     const quiet = quietHours(bd.quietHours);
     const midnight = Date.parse('2026-11-20T00:00:00+06:00');
@@ -57,7 +57,7 @@ describe('Bangladesh', () => {
     for (const category of ['otp', 'transactional'] as const) expect(quiet.quietUntil(category, midnight)).toBeNull();
   });
 
-  test('people can say stop in both of its languages', () => {
+  test('subscribers can say stop in both of its languages', () => {
     expect(bd.keywords.stop['en']).toContain('STOP');
     expect(Object.keys(bd.keywords.stop)).toEqual(['en', 'bn']);
   });
@@ -75,7 +75,7 @@ describe('France needs no code', () => {
     ['+8801712345678', 'unsupported_destination'],
   ])('%s', (to, code) => {
     expect(plan.refuse(to)?.code ?? null).toBe(code);
-    // The plan asks for less than libphonenumber, never for more.
+    // The plan is less strict than libphonenumber, never stricter.
     if (code !== null) expect(to.startsWith('+33') && parse(to).isValid()).toBe(false);
   });
 
@@ -111,7 +111,7 @@ describe('a pack in heliograph.yaml', () => {
     expect(own.prefixes).toMatchObject({ 13: 'alpha', 17: 'beta', 1799: 'alpha' });
   });
 
-  test('the form without a pack is what it was', () => {
+  test('the form without a pack is unchanged', () => {
     const own = countryOf('{ name: X, calling_code: "+99", national_lengths: [9], prefixes: { "1": alpha } }');
     expect(own).toMatchObject({ pack: null, callingCode: '+99', quietHours: [], doNotDisturb: { appliesTo: [] } });
   });

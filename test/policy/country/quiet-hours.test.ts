@@ -1,4 +1,4 @@
-// Quiet hours against a second implementation that asks Intl for every minute, over clock changes of several zones.
+// Quiet hours against a second implementation that queries Intl for every minute, over clock changes of several zones.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { QuietRule } from '../../../policy/country/contract.ts';
@@ -31,7 +31,7 @@ describe('a night', () => {
 });
 
 describe('dates', () => {
-  test('a rule holds from its first day and until before its last', () => {
+  test('a rule applies from its first day and until before its last', () => {
     const rules = [rule({ from: '2026-12-01', until: '2026-12-03' })];
     expect(until(rules, '2026-11-30T23:00:00+06:00')).toBeNull();
     expect(until(rules, '2026-12-01T23:00:00+06:00')).toBe('2026-12-02T02:00:00.000Z');
@@ -39,7 +39,7 @@ describe('dates', () => {
     expect(until(rules, '2026-12-02T23:00:00+06:00')).toBe('2026-12-02T18:00:00.000Z');
   });
 
-  test('a rule that begins tomorrow is looked at for tomorrow', () => {
+  test('a rule that begins tomorrow applies tomorrow', () => {
     const rules = [
       rule({ until: '2026-12-01' }),
       rule({ from: '2026-12-01', closed: [{ startMinute: 0, endMinute: 600 }] }),
@@ -57,7 +57,7 @@ describe('dates', () => {
     expect(until(rules, '2026-12-19T21:00:00+06:00')).toBe('2026-12-22T02:00:00.000Z');
   });
 
-  test('what is closed for ever says so', () => {
+  test('hours that never open are reported as such', () => {
     expect(until([rule({ closed: [{ startMinute: 0, endMinute: 1_440 }] })], '2026-12-19T21:00:00+06:00')).toBe(
       Infinity,
     );
@@ -68,10 +68,10 @@ describe('clock changes', () => {
   const berlin = (startMinute: number, endMinute: number) => [
     rule({ timeZone: 'Europe/Berlin', closed: [{ startMinute, endMinute }] }),
   ];
-  test('an end that the clock jumps over is the moment of the jump', () =>
+  test('an end that the clock skips is the moment of the change', () =>
     // 29 March 2026: 02:00 becomes 03:00.
     expect(until(berlin(60, 150), '2026-03-29T01:30:00+01:00')).toBe('2026-03-29T01:00:00.000Z'));
-  test('an end before the jump stays', () =>
+  test('an end before the change stays', () =>
     expect(until(berlin(0, 90), '2026-03-29T00:30:00+01:00')).toBe('2026-03-29T00:30:00.000Z'));
   test('a night with 23 hours in its day is an hour shorter', () =>
     expect(until(berlin(20 * 60, 8 * 60), '2026-03-28T23:00:00+01:00')).toBe('2026-03-29T06:00:00.000Z'));
@@ -115,7 +115,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-test('the answer is the first minute that is not quiet, whatever the rules, the zone and the season', () => {
+test('the answer is the first minute that is not quiet, for all rules, zones and seasons', () => {
   const zone = fc.constantFrom('Asia/Dhaka', 'Europe/Paris', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo');
   const minute = fc.integer({ min: 0, max: 95 }).map((quarter) => quarter * 15);
   const window = fc.record({ startMinute: minute, endMinute: minute });
@@ -158,7 +158,7 @@ test('the answer is the first minute that is not quiet, whatever the rules, the 
   );
 });
 
-test('an answer that is kept for the minute is the answer', () => {
+test('an answer cached for the minute is correct', () => {
   const quiet = quietHours([rule({})]);
   fc.assert(
     fc.property(fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2027-01-01') }), (atMs) => {

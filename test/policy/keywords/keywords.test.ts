@@ -1,4 +1,4 @@
-// Keywords: the whole text, however it is written, and nothing that only contains one; in every shipped country.
+// Keywords: the whole text, in every spelling, and nothing that only contains one; in every shipped country.
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
@@ -47,12 +47,12 @@ describe('a keyword', () => {
     for (const text of ['İPTAL', 'iptal', 'IPTAL', 'İptal']) expect(reader(text)?.keyword).toBe('stop');
   });
 
-  it('that is in two lists means to be left in peace', () => {
+  it('in two lists means stop', () => {
     const reader = keywordReader({ stop: { en: ['OFF'] }, start: { en: ['off'] }, help: { en: ['OFF!'] } });
     expect(reader('off')?.keyword).toBe('stop');
   });
 
-  test('its form is stable: what was brought to it once stays as it is', () => {
+  test('its form is stable: normalising it again changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), (text) => {
         expect(keywordForm(keywordForm(text))).toBe(keywordForm(text));
@@ -60,7 +60,7 @@ describe('a keyword', () => {
     );
   });
 
-  it.each(readdirSync(packs))('of %s is read whatever its case and what stands around it', (pack) => {
+  it.each(readdirSync(packs))('of %s is read in any case and with any punctuation', (pack) => {
     const rules = rulesOf(pack);
     const reader = keywordReader(rules);
     const words = keywords.flatMap((keyword) =>
@@ -95,7 +95,7 @@ describe('the answer', () => {
     expect(keywordReply(rules, { keyword: 'stop', language: 'en' }, own, '16000')).toBeNull();
   });
 
-  it('is none where nobody wrote any', () => {
+  it('is none where none is configured', () => {
     expect(keywordReply(rules, { keyword: 'stop', language: 'en' }, account, '16000')).toBeNull();
     const plain = { stop: {}, start: {}, help: {} };
     expect(keywordReply(plain, { keyword: 'help', language: 'en' }, account, '16000')).toBeNull();

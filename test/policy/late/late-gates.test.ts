@@ -1,4 +1,4 @@
-// The gates asked again when a token is granted: what changed while the message waited decides.
+// The gates evaluated again when a token is granted: changes during the wait decide.
 import { describe, expect, test } from 'vitest';
 import type { Category } from '../../../model/message.ts';
 import { type LateTenant, type LateTenants, lateGates } from '../../../policy/late/late-gates.ts';
@@ -13,7 +13,7 @@ const message = messageWith({ recipient: '+8801712345678', validUntilMs: 1_000 }
 const verdict = (of: LateTenants | undefined, nowMs = 0) => lateGates(rules.country, noRegistry, of)(message, nowMs);
 
 describe('a message that waited', () => {
-  test('goes out when nothing changed, and when nothing is known of its account', () => {
+  test('is sent when nothing changed, and when its account is unknown', () => {
     expect(verdict(tenants('active'))).toEqual({ ok: true });
     expect(verdict(undefined)).toEqual({ ok: true });
     expect(verdict({ account: () => undefined })).toEqual({ ok: true });
@@ -26,7 +26,7 @@ describe('a message that waited', () => {
     expect(verdict(tenants('active', ['+8801712345679']))).toEqual({ ok: true });
   });
 
-  test('is blocked when its sender was rejected meanwhile, or for its category; what was accepted just now is believed', () => {
+  test('is blocked when its sender was rejected meanwhile, or for its category; one accepted just now passes', () => {
     const late = 10_000_000;
     const waited = messageWith({ sender: 'HELIO', category: 'otp', acceptedAtMs: 0, validUntilMs: late * 2 });
     const asked = (senders: string[], over: object = {}, nowMs = late, of: Partial<LateTenant> = {}) =>
@@ -43,7 +43,7 @@ describe('a message that waited', () => {
     expect(asked(['HELIO'], {}, late, only('promotional'))).toEqual(blocked);
   });
 
-  test('expires on the millisecond, whatever else there is to say', () => {
+  test('expires on the millisecond, before any other reason', () => {
     expect(verdict(tenants('active'), 999)).toEqual({ ok: true });
     expect(verdict(tenants('suspended'), 1_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
   });

@@ -1,4 +1,4 @@
-// What is asked again when a token is granted: a message that waited is judged by the rules of now.
+// A message that waited is checked by the present rules when a token is granted.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Category } from '../../../model/message.ts';
@@ -26,7 +26,7 @@ const gates = (dnd: RegistryState = null) => lateGates(country, () => ({ dnd, po
 const message = (category: Category, over: object = {}) =>
   messageWith({ category, recipient: '+8801712345678', livemode: true, validUntilMs: noon + 48 * 3_600_000, ...over });
 
-test('who was listed since is blocked, and the version is told', () => {
+test('a number listed since then is blocked, with the version', () => {
   expect(gates(registry)(message('promotional'), noon)).toEqual({
     ok: false,
     status: 'blocked',
@@ -37,7 +37,7 @@ test('who was listed since is blocked, and the version is told', () => {
   expect(gates(registry)(message('promotional', { recipient: '+8801712345679' }), noon)).toEqual({ ok: true });
 });
 
-test('a registry this process could not load was asked by the ingress', () => {
+test('a registry this process could not load was checked by the ingress', () => {
   expect(gates('unknown')(message('promotional'), noon)).toEqual({ ok: true });
 });
 
@@ -48,13 +48,13 @@ test('a promotional message whose turn comes at night is held until the morning'
   expect(gates()(message('promotional'), morning)).toEqual({ ok: true });
 });
 
-test('what would be too old by then is held until it is, and expires', () => {
+test('a message that would be too old by then is held until it is, and expires', () => {
   const short = message('promotional', { validUntilMs: night + 60_000 });
   expect(gates()(short, night)).toMatchObject({ status: 'held', untilMs: night + 60_000 });
   expect(gates()(short, night + 60_000)).toEqual({ ok: false, status: 'expired', code: 'validity_passed' });
 });
 
-test('a one-time password goes at any hour to anybody', () => {
+test('an OTP is sent at any hour to any number', () => {
   fc.assert(
     fc.property(fc.integer({ min: noon, max: noon + 47 * 3_600_000 }), (nowMs) => {
       expect(gates(registry)(message('otp'), nowMs)).toEqual({ ok: true });

@@ -1,4 +1,4 @@
-// A table of numbers answers what was put in, and nothing else; snapshots and deltas end where a Map would.
+// A table of numbers returns what was put in, and nothing else; snapshots and deltas give the same result as a Map.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';
@@ -26,7 +26,7 @@ const tableOf = (entries: Float64Array) => openTable(writeTable({ callingCode, e
 const mapOf = (entries: Float64Array) => new Map([...entries].map((each) => [keyOfEntry(each), markOfEntry(each)]));
 
 describe('a table', () => {
-  test('answers for every number what a Map would', () => {
+  test('returns for every number what a Map would', () => {
     fc.assert(
       fc.property(rows, fc.array(national), (listed, others) => {
         const expected = new Map<string, number>();
@@ -40,7 +40,7 @@ describe('a table', () => {
     );
   });
 
-  test('gives back the entries it was made of', () => {
+  test('returns the entries it was made of', () => {
     fc.assert(
       fc.property(rows, (listed) => {
         const { entries } = mergeSnapshot(packed(listed), 'add');
@@ -61,7 +61,7 @@ describe('a table', () => {
     (to) => expect(tableOf(mergeSnapshot(packed([['0123', 1]]), 'add').entries).markOf(to)).toBe(0),
   );
 
-  test('may be empty, and carries its names', () => {
+  test('may be empty, and contains its names', () => {
     const bytes = writeTable({ callingCode, entries: new Float64Array(0), names: ['alpha', 'বেটা'] });
     expect(openTable(bytes.buffer, '1')).toMatchObject({ count: 0, names: ['alpha', 'বেটা'], callingCode });
   });
@@ -73,7 +73,7 @@ describe('a table', () => {
     expect(() => openTable(new ArrayBuffer(3), '1')).toThrow('not a table');
   });
 
-  test('answers from memory that threads share', () => {
+  test('reads from memory that threads share', () => {
     const bytes = writeTable({ callingCode, entries: packed([['1712345678', 4]]), names: ['alpha'] });
     const shared = new SharedArrayBuffer(bytes.length);
     new Uint8Array(shared).set(bytes);
@@ -113,7 +113,7 @@ describe('merging', () => {
     );
   });
 
-  test('a sequence of deltas ends where a Map ends', () => {
+  test('a sequence of deltas gives the same result as a Map', () => {
     const change = fc.tuple(
       fc.integer({ min: 1_700_000_000, max: 1_700_000_040 }).map(String),
       fc.integer({ min: 0, max: 15 }),

@@ -54,13 +54,13 @@ describe('the heading', () => {
   test('a row is none', () => expect(headingOf('01712345678,all', false)).toBeNull());
   test('of a delta names the changes', () =>
     expect(headingOf('number,op', true)).toEqual({ number: 0, value: -1, change: 1 }));
-  test('of another kind of file is told as such', () => {
+  test('of another kind of file is reported as such', () => {
     expect(headingOf('change,number', false)).toEqual({ why: expect.stringContaining('add --delta') });
     expect(headingOf('number,preferences', true)).toEqual({ why: expect.stringContaining('without --delta') });
   });
 });
 
-test('numbers of different lengths are told apart by their prefix', () => {
+test('numbers of different lengths are distinguished by their prefix', () => {
   const france = { callingCode: '+33', nationalLengths: [9], lengthsByPrefix: { '700': [13] }, trunkPrefix: '0' };
   const read = rowReader({ country: france, delta: false, markOf }, usualColumns(false));
   expect(read('0612345678')).toMatchObject({ entry: packEntry(numberKey('612345678'), 4) });
@@ -68,7 +68,7 @@ test('numbers of different lengths are told apart by their prefix', () => {
   expect(read('+33700123456')).toEqual({ kind: 'not_served' });
 });
 
-test('no line makes it throw, and every number it takes is one of the plan', () => {
+test('no line makes it throw, and every number it accepts is one of the plan', () => {
   const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'+-0178,"| a\r\n') }));
   fc.assert(
     fc.property(text, (line) => {

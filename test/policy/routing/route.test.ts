@@ -1,5 +1,5 @@
-// Routing: explicit routes first, then the number's own carrier and the fallback behind it; test keys always and only
-// to the sandbox; never a carrier that does not take the category or the sender; and carriers in trouble come last.
+// Routing: explicit routes first, then the number's own carrier and the fallback after it; test keys always and only to
+// the sandbox; never a carrier that does not take the category or the sender; and avoided carriers come last.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CarrierState } from '../../../model/carrier-state.ts';
@@ -60,7 +60,7 @@ test.each([
 });
 
 describe('the plan', () => {
-  test('names the others of a route, in order, with the reason of each, and tells who was left out', () => {
+  test('names the others of a route, in order, with the reason of each, and the excluded ones', () => {
     expect(ask('+8801799345678', 'transactional')).toMatchObject({
       candidates: [{ carrier: 'beta', why: 'route +8801799' }],
       others: [],
@@ -85,7 +85,7 @@ describe('the plan', () => {
     expect(ask('+8801712345678', 'otp', { portedTo: () => 'nobody' }).carrier).toBe('alpha');
   });
 
-  test('leaves out a carrier that does not show this kind of sender', () => {
+  test('excludes a carrier that does not deliver this kind of sender', () => {
     const carriers = [offer('alpha', categories, { senders: ['numeric', 'short_code'] }), offer('beta')];
     const given = { ...rules, carriers, routes: [], fallback: ['beta'] };
     expect(ask('+8801712345678', 'otp', { with: given })).toMatchObject({
@@ -97,10 +97,10 @@ describe('the plan', () => {
   });
 });
 
-describe('carriers in trouble', () => {
+describe('avoided carriers', () => {
   const given = { ...rules, fallback: ['beta'] };
   const to = '+8801712345678';
-  test('weak: an OTP goes another way, everything else stays', () => {
+  test('weak: an OTP goes to another, everything else stays', () => {
     const options = { with: given, health: health({ alpha: 'weak' }) };
     expect(ask(to, 'otp', options)).toMatchObject({ carrier: 'beta', others: ['alpha'] });
     expect(ask(to, 'otp', options).trace).toEqual([
@@ -109,7 +109,7 @@ describe('carriers in trouble', () => {
     ]);
     expect(ask(to, 'transactional', options).carrier).toBe('alpha');
   });
-  test('down: everything goes another way, and back as soon as it is good', () => {
+  test('down: everything goes to another, and back as soon as it is good', () => {
     const states: Record<string, CarrierState> = { alpha: 'down' };
     const { route } = router(given, numberPlan(given.country), { health: health(states) });
     const routed = route({ to, category: 'transactional', from: 'HELIO', livemode: true });
@@ -127,7 +127,7 @@ describe('carriers in trouble', () => {
       ],
     });
   });
-  test('the only one: it stays the way, and its reason says what is wrong', () => {
+  test('the only one: it stays in the plan, with the reason why it is avoided', () => {
     const alone = { ...rules, fallback: [] };
     const candidates = (states: Record<string, CarrierState>, category: Category = 'otp') =>
       ask(to, category, { with: alone, health: health(states) });
@@ -137,7 +137,7 @@ describe('carriers in trouble', () => {
       candidates: [{ carrier: 'alpha', why: 'prefix 17, no better way: down (no_bind)' }],
     });
     expect(candidates({}).candidates).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
-    // Only an OTP minds a weak one.
+    // Only an OTP avoids a weak one.
     expect(candidates({ alpha: 'weak' }, 'transactional').candidates).toEqual([{ carrier: 'alpha', why: 'prefix 17' }]);
   });
 });
@@ -180,7 +180,7 @@ describe('the choice among several', () => {
       'alpha',
     ]);
   });
-  test('the same id goes the same way, and when a carrier leaves only its own messages move', () => {
+  test('the same id gets the same route, and when a carrier leaves only its own messages move', () => {
     const all = withChoice('weighted');
     const without = { ...all, routes: [{ ...all.routes[0]!, carriers: ['beta', 'gamma'] }] };
     for (const id of ids.slice(0, 500)) {
@@ -191,7 +191,7 @@ describe('the choice among several', () => {
   });
 });
 
-test('whatever the rules and the health: a plan has no carrier twice, only able ones, and nobody avoided before a good one', () => {
+test('for all rules and health states: a plan has no carrier twice, only capable ones, and no avoided one before a good one', () => {
   const names = ['a', 'b', 'c', 'd'];
   const anyOffer = (name: string) =>
     fc

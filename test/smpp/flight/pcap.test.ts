@@ -1,5 +1,5 @@
-// Recordings as capture files, read back by a reader that shares no code with us: handshakes, sequence numbers, times
-// and PDUs, of one session and of many, over IPv4 and IPv6, also when the beginning was overwritten.
+// Recordings as capture files, read by independent code: handshakes, sequence numbers, times and PDUs, of one session
+// and of many, over IPv4 and IPv6, also when the beginning was overwritten.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,7 +123,7 @@ describe('a capture', () => {
 });
 
 describe('memory', () => {
-  it('is shared out over the binds of a carrier, and bounded for any number of them', () => {
+  it('is divided between the binds of a carrier, and bounded for any number of them', () => {
     const { carrierBytes, bindBytesMax, bindBytesMin } = limits.flight;
     expect(bindFlightBytes(1)).toBe(bindBytesMax);
     expect(bindFlightBytes(16) * 16).toBe(carrierBytes);

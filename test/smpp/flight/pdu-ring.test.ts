@@ -1,4 +1,4 @@
-// The ring of the flight recorder: whatever is written, what is read back is whole, in order and the newest.
+// The ring of the flight recorder: after any writes, what is read is whole, in order and the newest.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PduRing, recordHeadBytes, recordKind, sizeOf } from '../../../smpp/flight/pdu-ring.ts';
@@ -28,14 +28,14 @@ describe('a ring of octets', () => {
           expect(next).toBe(ring.head);
           expect(ring.head - ring.tail).toBeLessThanOrEqual(ring.memory.length);
         }
-        // Half of it is always in use once something had to go, give or take a record that did not fit at the end.
+        // Half of it is always in use once something was dropped, give or take a record that did not fit at the end.
         if (dropped.length > 0) expect(ring.head - ring.tail).toBeGreaterThan(ring.memory.length - 2 * sizeOf(90));
       }),
       { numRuns: 200 },
     );
   });
 
-  it('is read in pieces without a record missing or twice, from any place', () => {
+  it('is read in pieces without a record missing or repeated, from any position', () => {
     fc.assert(
       fc.property(writes, fc.integer({ min: sizeOf(90), max: 400 }), fc.nat(5_000), (all, bytesMax, somewhere) => {
         const ring = new PduRing(512);
@@ -64,7 +64,7 @@ describe('a ring of octets', () => {
     expect(ring.read(0, 1_000).records.includes(0xee)).toBe(false);
   });
 
-  it('refuses what is larger than itself and keeps what it has', () => {
+  it('refuses a record larger than itself and keeps its content', () => {
     const ring = new PduRing(64);
     const largest = Buffer.alloc(64 - recordHeadBytes, 7);
     expect(ring.put(recordKind.sent, 1, largest, 0, largest.length)).toBe(recordHeadBytes);
@@ -74,7 +74,7 @@ describe('a ring of octets', () => {
     ]);
   });
 
-  it('is read up to the first invalid record when it was cut or comes from elsewhere', () => {
+  it('is read up to the first invalid record when it was truncated or is foreign', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
         for (const record of readRecords(Buffer.from(octets))) expect(record.octets.length).toBeLessThan(200);

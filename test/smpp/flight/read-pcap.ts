@@ -1,4 +1,4 @@
-// A capture file as read_pcap.py reads it: an independent reader, because ours cannot prove what others will see.
+// A capture file as read_pcap.py reads it: an independent reader, because our own could share our writer's mistakes.
 import { execFileSync } from 'node:child_process';
 
 export type CapturedPdu = {
@@ -15,13 +15,13 @@ export type CapturedPdu = {
 };
 export type Capture = {
   readonly packets: number;
-  /** Of each handshake: who and whom. */
+  /** Of each handshake: source and destination. */
   readonly lines: readonly [string, number, string, number][];
   readonly closings: number;
   readonly pdus: readonly CapturedPdu[];
 };
 
-/** Throws with what is wrong with the file. */
+/** Throws with the file's error. */
 export function readPcap(file: string): Capture {
   const text = execFileSync('python3', [`${import.meta.dirname}/read_pcap.py`, file], {
     encoding: 'utf8',

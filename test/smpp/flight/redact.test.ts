@@ -1,5 +1,5 @@
-// What the flight recorder hides: nothing a person wrote, no whole number, no password; and what it must leave alone,
-// so that the recording still reads as the same PDUs.
+// What the flight recorder masks: texts, numbers and passwords; and what it must leave unchanged, so that the recording
+// still decodes to the same PDUs.
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { encodeMessageId } from '../../../smpp/codec-hot.ts';
@@ -11,7 +11,7 @@ import { buildReceiptText } from '../../../smpp/receipt-text.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';
 import { encoded, message } from '../messages.ts';
 
-/** Masks a copy inside a larger buffer, as it lies in the ring; what stands around it must not change. */
+/** Masks a copy inside a larger buffer, as in the ring; the octets around it must not change. */
 function redacted(pdu: Buffer): Buffer {
   const around = Buffer.concat([Buffer.alloc(9, 0x55), pdu, Buffer.alloc(9, 0x55)]);
   redactPdu(around, 9, 9 + pdu.length);
@@ -22,7 +22,7 @@ function redacted(pdu: Buffer): Buffer {
 
 const plain = message('Your code is 493817');
 
-/** The same body as a data_sm: without the fields that command has not, the text as message_payload. */
+/** The same body as a data_sm: without the fields that this command lacks, the text as message_payload. */
 function asData(message: ShortMessage): Buffer {
   const text = (value: string) => [...Buffer.from(value, 'latin1'), 0];
   const tlvs = [{ tag: tlvTag.messagePayload, value: message.octets }, ...(message.tlvs ?? [])];
@@ -115,7 +115,7 @@ describe('what our codec reads from a masked message', () => {
     );
   });
 
-  it('is no word at all when the octets are no PDU: cut anywhere, or anything', () => {
+  it('contains no word at all when the octets are no PDU: truncated or random', () => {
     const marker = 'Secretword';
     const pdus = [
       encoded({ ...plain, octets: Buffer.from(marker) }),
@@ -270,7 +270,7 @@ describe('other PDUs', () => {
     expect(decodePdu(pdu, 0, pdu.length)).toMatchObject({ ...query, source: '880171*****78' });
   });
 
-  it('one we do not know is a header and zeros', () => {
+  it('an unknown one is a header and zeros', () => {
     const pdu = withHeader(0x21, Buffer.from('hello 8801712345678'));
     expect(redacted(pdu).subarray(16).equals(Buffer.alloc(19))).toBe(true);
   });

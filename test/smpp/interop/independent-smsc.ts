@@ -1,4 +1,4 @@
-// Runs the independent SMSC (smsc.py) as a child process and collects what it saw. Without Python 3 it says so: an
+// Runs the independent SMSC (smsc.py) as a child process and collects what it received. Without Python 3 it fails: an
 // interoperability test that is silently left out proves nothing.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// Our session and our encoders against an SMSC that shares no code with us nor with the `smpp` package: what it
-// decodes must be what was meant, in every form a carrier can be configured to want.
+// Our session and our encoders against an SMSC that shares no code with us or with the `smpp` package: what it decodes
+// must be what was meant, in every form that a carrier can be configured for.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { segmentsOf, submitPdu } from '../../../actors/carrier/submit/submit-pdu.ts';
 import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await closeWitnesses();
-  // So that nothing of this test is told during the next.
+  // So that nothing of this test is reported during the next.
   await until('all sessions to be gone there', () => smsc.of('bind').length <= smsc.of('closed').length);
   expect(smsc.of('failed')).toEqual([]);
 });
@@ -35,7 +35,7 @@ const bindAs = (type: 'transceiver' | 'transmitter' | 'receiver', systemType = '
 
 const addr = { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null };
 
-/** Submits a text as the carrier actor would; gives what the SMSC read, in the order of the parts. */
+/** Submits a text as the carrier actor would; returns what the SMSC read, in the order of the segments. */
 async function submit(seen: Witness, text: string, wire: Partial<WireConfig> = {}, recipient = '+8801712345673') {
   const counted = countSegments(text);
   if (!counted.ok) throw new Error('auto takes every text');
@@ -99,7 +99,7 @@ describe('a bind', () => {
   });
 });
 
-describe('texts arrive as they were meant', () => {
+describe('texts arrive unchanged', () => {
   test.each([
     ['every GSM-7 character', everyGsmCharacter, 0, 1],
     ['the extension table', extended, 0, 1],

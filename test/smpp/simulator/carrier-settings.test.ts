@@ -1,5 +1,5 @@
-// The simulator as a carrier with a contract: it tells what a bind said, refuses fields that are wrong with the
-// status SMPP has for each, and reads texts the way the contract writes them.
+// The simulator as a carrier with a contract: it reports the fields of a bind, refuses wrong ones with the status SMPP
+// has for each, and reads texts as the contract encodes them.
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
 import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';

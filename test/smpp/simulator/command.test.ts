@@ -1,4 +1,4 @@
-// The simulator as a process: what it prints, how it stops, what it says to wrong options.
+// The simulator as a process: its output, its stop, its answer to wrong options.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';

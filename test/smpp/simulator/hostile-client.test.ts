@@ -1,4 +1,4 @@
-// Clients that break the protocol towards a server: each ends its own session, the server and the others live.
+// Clients that violate the protocol towards a server: each ends its own session, the server and the others continue.
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until, withDeadline } from '../../../platform/deadline.ts';

@@ -1,5 +1,5 @@
-// Subscribers as the simulator plays them: over HTTP with parts in any order, and by themselves from its options. What
-// arrives is read with the product's own reader.
+// Simulated subscribers: over HTTP with parts in any order, and by options at a rate. What arrives is read with the
+// product's own reader.
 import { spawn } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundBodyOf } from '../../../model/inbound-body.ts';
@@ -33,7 +33,7 @@ describe('POST /mo', () => {
     await until('all is answered', () => simulator?.stats().inbound.acked === 3 * parts + 1);
   });
 
-  test('sends the parts that are named, in their order', async () => {
+  test('sends the named parts, in their order', async () => {
     simulator = await startSimulator();
     const seen = await boundWitness(simulator.port);
     await post({ from: '+8801712345678', to: '16000', text, as: 'udh', reference: 777, parts: [3, 1] });
@@ -50,7 +50,7 @@ describe('POST /mo', () => {
     expect(third !== undefined && 'text' in third && text.endsWith(third.text)).toBe(true);
   });
 
-  test('refuses a form it does not know', async () => {
+  test('refuses an unknown form', async () => {
     simulator = await startSimulator();
     const reply = await post({ from: '+8801712345678', to: '16000', text, as: 'pigeon' });
     expect(reply.status).toBe(400);
@@ -75,7 +75,7 @@ describe('--mo', () => {
     child.kill('SIGTERM');
   });
 
-  test('explains itself, and refuses a form it does not know', async () => {
+  test('explains itself, and refuses an unknown form', async () => {
     const child = spawn(process.execPath, [main, '--mo-as', 'pigeon'], { stdio: ['ignore', 'ignore', 'pipe'] });
     let err = '';
     child.stderr.on('data', (chunk) => (err += chunk));

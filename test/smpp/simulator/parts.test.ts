@@ -1,4 +1,4 @@
-// The simulator's parts that need no socket: latencies, the wheel, rates, percentiles, nonces, magic numbers.
+// The simulator's parts that need no socket: latencies, the timing wheel, rates, percentiles, nonces, magic numbers.
 import fc from 'fast-check';
 import { build } from 'hdr-histogram-js';
 import { describe, expect, test } from 'vitest';
@@ -68,7 +68,7 @@ describe('the timing wheel', () => {
     expect(fired.length).toBe(5_000);
   });
 
-  test('takes what is added while it turns', () => {
+  test('accepts entries while it turns', () => {
     const clock = new ManualClock();
     let count = 0;
     const wheel = new TimingWheel<number>(clock, (left) => {
@@ -124,7 +124,7 @@ describe('the latency histogram', () => {
 describe('nonces', () => {
   const count = (nonces: Nonces, text: string, atUs = 0) => nonces.count(encodeText(text, 'gsm7'), 0, atUs);
 
-  test('are counted once each, and copies are seen', () => {
+  test('are counted once each, and copies are detected', () => {
     const nonces = new Nonces();
     for (let index = 0; index < 5_000; index += 1) count(nonces, `code 123 #${index.toString(36)}# thanks`);
     count(nonces, 'again #zz# and # not #this one#');
@@ -135,7 +135,7 @@ describe('nonces', () => {
     expect(nonces.toBinary().length).toBe(5_000 * 24);
   });
 
-  test('tell the delay since the intended send time, in either encoding', () => {
+  test('contain the delay since the intended send time, in either encoding', () => {
     const nonces = new Nonces();
     const intendedUs = 1_795_000_000_000_000;
     count(nonces, `#abc@${intendedUs.toString(36)}#`, intendedUs + 5_000);
@@ -146,7 +146,7 @@ describe('nonces', () => {
     expect([binary.readDoubleLE(0), binary.readDoubleLE(8)]).toEqual([Number.parseInt('abc', 36), intendedUs + 5_000]);
   });
 
-  test('are found where national tables put other characters in their places', () => {
+  test('are found where national tables put other characters in their positions', () => {
     const nonces = new Nonces();
     const intendedUs = 1_795_000_000_000_000;
     for (const [at, shift] of [
@@ -180,14 +180,14 @@ describe('magic numbers', () => {
     expect(magic.fateOf('8801712345678', 0)).toBeUndefined();
   });
 
-  test('throttle for five seconds from the first try, then let pass', () => {
+  test('throttle for five seconds from the first try, then accept', () => {
     const magic = new MagicNumbers();
     const at = (nowMs: number) => magic.fateOf('8801712340006', nowMs)?.status;
     expect([at(0), at(4_999), at(5_000), at(30_000)]).toEqual([0x58, 0x58, 0, 0]);
     expect(at(70_000)).toBe(0x58);
   });
 
-  test('have a full queue for a second, then let pass', () => {
+  test('have a full queue for a second, then accept', () => {
     const magic = new MagicNumbers();
     const at = (nowMs: number) => magic.fateOf('8801712340007', nowMs)?.status;
     expect([at(0), at(999), at(1_000)]).toEqual([0x14, 0x14, 0]);
@@ -217,7 +217,7 @@ describe('the recording', () => {
     ...fields,
   });
 
-  test('puts long messages together, in whatever order their parts come', () => {
+  test('assembles long messages, in any order of their parts', () => {
     const recording = new Recording(10);
     const text = 'ঢাকা '.repeat(40);
     const parts = encodeSegments(text, 'ucs2', 77);

@@ -168,7 +168,7 @@ describe('faults of receipts', () => {
 });
 
 describe('the time since the intended send', () => {
-  test('is kept for submits and for acknowledged receipts, the latter being later', async () => {
+  test('is recorded for submits and for acknowledged receipts, the latter being later', async () => {
     const smsc = await start({ latency: parseLatency('fixed:50')! });
     const seen = await boundWitness(smsc.port);
     const intended = epochUs(systemClock.monotonicMs());
@@ -196,7 +196,7 @@ describe('faults of answers', () => {
     expect(smsc.stats().submits.byStatus).toEqual({ [status]: 2, ESME_ROK: 1 });
   });
 
-  test('reject-part refuses that part of a long message and no other', async () => {
+  test('reject-part refuses that segment of a long message and no other', async () => {
     const smsc = await start({ faults: [{ name: 'reject-part', args: { arg: 2 } }] });
     const seen = await boundWitness(smsc.port);
     for (const [index, { octets, hasUdh }] of encodeSegments('a'.repeat(400), 'gsm7', 9).entries()) {
@@ -238,7 +238,7 @@ describe('the HTTP server', () => {
     expect(smsc.stats()).toMatchObject({ nonces: { distinct: 0 }, recorded: { kept: 0 } });
   });
 
-  test('sets and clears faults, and refuses what is none', async () => {
+  test('sets and clears faults, and refuses unknown ones', async () => {
     const smsc = await start();
     expect(await (await send(smsc, 'POST', '/fault', { name: 'throttle', limit: 3 })).json()).toEqual({
       faults: ['throttle'],

@@ -1,4 +1,4 @@
-// Packing of septets against the examples of TS 23.038 and against its own reverse.
+// Packing of septets, by the examples of 3GPP TS 23.038 and by its own reverse.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../../model/text/octets.ts';
@@ -30,7 +30,7 @@ describe('packed septets', () => {
     expect(fillBitsAfter(headerOctets)).toBe(fillBits);
   });
 
-  test('come back as they were, behind any fill, unless they end in a carriage return', () => {
+  test('decode unchanged, after any fill, unless they end in a carriage return', () => {
     const septets = fc
       .uint8Array({ max: 0x7f, maxLength: 200 })
       .filter((each) => each.length === 0 || each.at(-1) !== 0x0d);

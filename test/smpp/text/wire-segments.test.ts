@@ -1,5 +1,5 @@
-// Every form of a text on the wire, read back by the simulator's reader: the text is the same, and so is the number
-// of segments, whatever a carrier wants.
+// Every form of a text on the wire, decoded by the simulator's reader: the text is the same, and so is the number of
+// segments, for every carrier setting.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plainWire } from '../../../config/wire.ts';
@@ -38,7 +38,7 @@ const anyText = fc.oneof(
 );
 
 describe('a text on the wire', () => {
-  test('is the same text in the same number of segments, whatever the carrier wants', () => {
+  test('is the same text in the same number of segments, for every carrier setting', () => {
     fc.assert(
       fc.property(anyText, anyRules, (text, rules) => {
         const counted = countSegments(text);
@@ -51,7 +51,7 @@ describe('a text on the wire', () => {
         expect(new Set(parts.map(({ dataCoding }) => dataCoding)).size).toBe(1);
         if (isPayload) return;
         for (const { octets, dataCoding } of parts) {
-          // What the SMSC packs itself fits the air too: 160 septets, or those beside the header.
+          // What the SMSC packs itself fits the air interface too: 160 septets, or those beside the header.
           const isUnpacked = rules.gsm7Form === 'unpacked' && dataCoding === rules.gsm7DataCoding;
           expect(octets.length).toBeLessThanOrEqual(isUnpacked || dataCoding === 3 ? 160 : 140);
         }
@@ -71,13 +71,13 @@ describe('a text on the wire', () => {
 describe('octets of a client', () => {
   const udh = Buffer.from([6, 8, 4, 0x12, 0x34, 2, 1]);
 
-  test('go as they are with a plain carrier', () => {
+  test('are sent unchanged to a plain carrier', () => {
     const body = { octets: Buffer.from('abc'), dataCoding: 0, udh };
     const octets = Buffer.concat([udh, Buffer.from('abc')]);
     expect(wireOctets(body, plain)).toEqual({ octets, dataCoding: 0, hasUdh: true });
   });
 
-  test('are packed behind their header, and take the data_coding of the contract', () => {
+  test('are packed after their header, and take the data_coding of the contract', () => {
     const rules = { ...plain, gsm7Form: 'packed', gsm7DataCoding: 0xf1 } as const;
     for (const header of [null, udh, Buffer.from([5, 0, 3, 9, 2, 1])]) {
       const part = wireOctets({ octets: Buffer.from('hello world'), dataCoding: 0, udh: header }, rules);

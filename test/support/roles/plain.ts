@@ -1,5 +1,5 @@
-// A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. What it shall do
-// is in a file of the data folder, a map of child name to behaviour: of the environment little reaches a role.
+// A role for the tests of the supervisor: ready at once, drains at once, and misbehaves on request. A file of the data
+// folder maps child names to behaviours, because a role gets little of the environment.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runRole } from '../../../cluster/supervisor/child-link.ts';
@@ -30,7 +30,7 @@ runRole(name, async () => {
     async drain() {
       note('drain');
       if (behaviour === 'hang') {
-        // A native call that never comes back: neither timers nor messages are served any more.
+        // A native call that never returns: neither timers nor messages are handled any more.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       }
       if (behaviour === 'slow-drain') await systemClock.sleep(30_000);

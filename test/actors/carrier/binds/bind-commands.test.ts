@@ -1,5 +1,5 @@
-// What orders do to binds, without any bind: whatever is ordered in whatever order, a bind rests exactly while it is
-// drained, takes submits exactly while it runs, and a carrier is what its binds leave of it.
+// Operator commands on binds, without any bind: after any sequence a bind rests exactly while it is drained, accepts
+// submits exactly while it runs, and the carrier's state follows from its binds.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BindCommands, type BindDesiredState } from '../../../../actors/carrier/binds/bind-commands.ts';
@@ -45,7 +45,7 @@ function command(verb: CommandVerb, nth: number | null): OperatorCommand {
 
 const steps = fc.array(fc.tuple(fc.constantFrom(...verbs), fc.constantFrom(null, 1, 2, 3)), { maxLength: 20 });
 
-test('after any orders a bind is what the stricter of its own and its carrier’s says', async () => {
+test('after any commands a bind has the stricter state of its own and its carrier’s', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (given) => {
       const binds = [bind('transmitter'), bind('receiver'), bind('transceiver')];
@@ -72,7 +72,7 @@ test('after any orders a bind is what the stricter of its own and its carrier’
   );
 });
 
-test('a resume tries again what was given up, of the whole carrier or of one bind, and only once', () => {
+test('a resume retries what was given up, for the whole carrier or one bind, and only once', () => {
   const binds = [bind('transceiver'), bind('transceiver')];
   const commands = new BindCommands<never>(binds, 10);
   const resume = command('resume', null);
@@ -86,7 +86,7 @@ test('a resume tries again what was given up, of the whole carrier or of one bin
   expect(binds.map(({ retries }) => retries)).toEqual([1, 3]);
 });
 
-test('a contract of each bind is that of those that may submit; a contract of the carrier stays whole', () => {
+test('a contract per bind counts the binds that may submit; a contract of the carrier stays whole', () => {
   const desiredState = (...all: string[]) => ({ submitters: all.map((each) => ({ desiredState: each })) }) as never;
   const each = carrierWith({ port: 1 }, { tps: 100, tpsScope: 'bind' });
   expect(contractNow({ carrier: each, binds: desiredState('running', 'running') })).toBe(200);

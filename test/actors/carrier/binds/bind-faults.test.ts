@@ -1,5 +1,6 @@
-// A sick bind, or a carrier that takes no more, while messages flow (faults 18, 19, 20, 23, 27, 28): what it costs is
-// bounded, the other binds go on, and every message is at the SMSC peer once. Real sockets, counted at the simulators.
+// A faulty bind, or a carrier that accepts no more, while messages flow (faults 18, 19, 20, 23, 27, 28): the cost is
+// bounded, the other binds continue, and every message is at the SMSC peer once. Real sockets, counted at the
+// simulators.
 import net from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -54,7 +55,7 @@ async function allTerminal(sent: readonly SentMessage[], limitMs = 20_000): Prom
 const copies = (sent: readonly SentMessage[], ...simulators: Simulator[]) =>
   sent.map(({ nonce }) => simulators.reduce((sum, each) => sum + each.nonceCount(nonce), 0));
 
-/** Timers of a minute and more end soon; what was asked for is remembered. */
+/** Timers of a minute and more end soon; the requested times are recorded. */
 function hurried(): { clock: Clock; long: number[] } {
   const long: number[] = [];
   const after: Clock['after'] = (delayMs, run) => {
@@ -65,7 +66,7 @@ function hurried(): { clock: Clock; long: number[] } {
   return { clock: { ...systemClock, after }, long };
 }
 
-test('no submit_sm_resp: places are free again at the response timer, silent binds are recycled, each message is there once', async () => {
+test('no submit_sm_resp: window slots are free again at the response timer, silent binds are reopened, each message arrives once', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:50' });
   // A late receipt settles an unknown submit only when the event store knows of no other message it may be of.
   await harness.eventStore();
@@ -81,12 +82,12 @@ test('no submit_sm_resp: places are free again at the response timer, silent bin
   });
   expect(new Set(copies(sent, harness.simulator))).toEqual(new Set([1]));
   const unknown = (await eventsOf(harness.bus)).filter((each) => each.kind === 'unknown');
-  // And what else was in the window of a bind when it was recycled.
+  // And what else was in the window of a bind when it was reopened.
   expect(unknown.length).toBeGreaterThanOrEqual(10);
   expect(unknown.length).toBeLessThanOrEqual(10 + 5 * harness.simulator.stats().binds.total);
 }, 60_000);
 
-test('enquire_link unanswered: the bind is closed within two intervals, and traffic goes on over the other', async () => {
+test('enquire_link unanswered: the bind is closed within two intervals, and traffic continues over the other', async () => {
   harness = await openCarrierHarness();
   const healthy = await secondSimulator();
   const enquireLinkMs = 400;
@@ -98,7 +99,7 @@ test('enquire_link unanswered: the bind is closed within two intervals, and traf
   const asked = harness.simulator.stats().enquireLinks;
   const second = await harness.send(400);
   await until('the deaf bind is closed', () => harness.simulator.stats().binds.now === 0, { everyMs: 5 });
-  // One question more than was answered: at the second interval it ends.
+  // One more enquire_link than answers: at the second interval it ends.
   expect(harness.simulator.stats().enquireLinks - asked).toBeLessThanOrEqual(2);
   const third = await harness.send(50);
   const sent = [...first, ...second, ...third];
@@ -110,7 +111,7 @@ test('enquire_link unanswered: the bind is closed within two intervals, and traf
   expect(healthy.stats().submits.total).toBeGreaterThan(0);
 }, 60_000);
 
-test('TCP accepted, bind never answered: given up at the bind timer, tried again after a backoff, the other bind delivers all', async () => {
+test('TCP accepted, bind never answered: given up at the bind timer, retried after a backoff, the other bind delivers all', async () => {
   harness = await openCarrierHarness();
   const connectedAtMs: number[] = [];
   const sockets = new Set<net.Socket>();
@@ -132,12 +133,12 @@ test('TCP accepted, bind never answered: given up at the bind timer, tried again
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
   await until('it was tried four times', () => connectedAtMs.length >= 4, { limitMs: 25_000 });
   expect(actor.status.bindsBound).toBe(1);
-  // Never before the timer of the attempt before: the difference of two times cannot be shorter than that timer.
+  // Never before the timer of the previous attempt: the difference of two times cannot be shorter than that timer.
   const gapsMs = connectedAtMs.slice(1).map((atMs, at) => atMs - connectedAtMs[at]!);
   expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(bindTimerMs - 5);
 }, 60_000);
 
-test('a ghost of our own session is still bound: one try, a wait past the inactivity timer, and the other bind goes on', async () => {
+test('a ghost of our own session is still bound: one try, a wait past the inactivity timer, and the other bind continues', async () => {
   harness = await openCarrierHarness({
     bindsMax: 1,
     accounts: ['one', 'two'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
@@ -178,7 +179,7 @@ test('a ghost of our own session is still bound: one try, a wait past the inacti
   expect(Math.min(...long)).toBeGreaterThanOrEqual(limits.smpp.ghostSessionMs);
 }, 60_000);
 
-test('a carrier that stops reading: what is written and held is bounded, the rest waits in its stream, and all goes when it reads again', async () => {
+test('a carrier that stops reading: outstanding and in-flight messages are bounded, the rest waits in its stream, and all are sent when it reads again', async () => {
   harness = await openCarrierHarness();
   const { actor } = await harness.actor(
     carrierWith(harness.simulator, {
@@ -208,11 +209,11 @@ test('a carrier that stops reading: what is written and held is bounded, the res
     },
     { everyMs: 700 },
   );
-  // What its shard may hold, and what an account that has too much there may have moved to overflow.
+  // The bound of its shard, and what an account with an excess there may have moved to overflow.
   expect(seen.inFlight).toBeLessThanOrEqual(limits.carrier.shardHeldMax + limits.overflow.heldMax);
   const left = 5_000 - harness.simulator.stats().submits.accepted;
   expect(seen.stream).toBeGreaterThanOrEqual(left);
-  // A record on its way to overflow and its copy are both there for a moment.
+  // A record being moved to overflow and its copy are both there for a moment.
   await until('each is there once', async () => (await waiting()) === left);
   expect(seen.taken).toBeLessThan(1_000);
   harness.simulator.setFault(null);

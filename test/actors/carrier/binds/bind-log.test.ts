@@ -1,4 +1,4 @@
-// What an operator's log says of binds: one that was lost came before, one that never stood is only not bound.
+// The log of binds for operators: a bind that was bound before is logged as lost, one that never was only as not bound.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -41,7 +41,7 @@ test('nothing listens, and the credentials are refused: not bound, and never los
   );
 });
 
-test('a session that stood is lost, and what is tried after it is not bound', async () => {
+test('a session that was bound is logged as lost, and later failed attempts as not bound', async () => {
   const smsc = await startSimulator({ magic: false });
   const carrier = carrierWith(smsc);
   const [bind] = carrier.binds;
@@ -53,7 +53,7 @@ test('a session that stood is lost, and what is tried after it is not bound', as
   expect(said.map(({ msg }) => msg).slice(0, 3)).toEqual(['bound', 'bind lost', 'not bound']);
 });
 
-test('at the default level a start says nothing, and a loss is followed by its end', async () => {
+test('at the default level a start logs nothing, and a loss is followed by its end', async () => {
   const port = await freePort();
   const smsc = await startSimulator({ magic: false, port });
   const carrier = carrierWith(smsc);
@@ -74,10 +74,10 @@ test('at the default level a start says nothing, and a loss is followed by its e
   }
 });
 
-test('a bind that the carrier refuses for ever beside one that stands is an alarm, once', async () => {
+test('a bind that the carrier refuses permanently beside one that is bound is an alarm, once', async () => {
   const smsc = await startSimulator({ magic: false, bindsMax: 1 });
   ends.push(() => smsc.close());
-  // The wait for a cut session to be forgotten is a minute: in this child a fifth of a second.
+  // In this child the wait for a cut session to be forgotten is 0.2 s, not a minute.
   const log = logOf(carrierWith(smsc), 'warn', 300);
   await until('five refusals', () => smsc.stats().binds.refused >= 5, waiting);
   const alarms = log().filter(({ alarm }) => alarm !== undefined);

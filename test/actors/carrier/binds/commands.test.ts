@@ -1,5 +1,6 @@
 // Pause, drain and resume, counted at the SMSC peer: carriers served by a real process with real threads, which is also
-// killed. While a carrier is paused nothing is submitted and receipts come in; afterwards nothing is lost, nothing twice.
+// killed. While a carrier is paused nothing is submitted and receipts arrive; afterwards nothing is lost and nothing
+// sent twice.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Given, commandCarrier, viewCarriers } from '../../../../cluster/operator-commands/carriers.ts';
 import { askForCarriers } from '../../../../cluster/operator-commands/reports.ts';
@@ -41,13 +42,13 @@ async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null
   return given;
 }
 
-/** What a killed process held comes back after the streams' ack_wait of ten seconds, and the machine may be busy. */
+/** A killed process's records are redelivered after the streams' ack_wait of ten seconds; more for a busy machine. */
 const settledMs = 40_000;
 const patience = { timeout: 90_000 };
 const waiting = { limitMs: 20_000 };
 
 const total = () => harness.simulator.stats().submits.total;
-/** On a busy machine who serves it may answer too late to be heard: then it is asked again. */
+/** On a busy machine an answer may come too late: then the query is repeated. */
 const viewOf = (name = 'alpha') =>
   until(
     `${name} is seen`,
@@ -55,12 +56,12 @@ const viewOf = (name = 'alpha') =>
     waiting,
   );
 
-/** At 200 a second, with receipts that take a while: a pause comes into the middle of everything. */
+/** At 200 a second, with slow receipts: a pause comes into the middle of everything. */
 async function inTheMiddle(changes: Parameters<typeof carrierWith>[1] = {}) {
   harness = await openCarrierHarness({ latency: 'fixed:400', response: 'fixed:30' });
   const alpha = carrierWith(harness.simulator, { tps: 200, ...changes });
   host = await harness.host([alpha]);
-  // Of many accounts, as traffic is.
+  // Of many accounts, as in production.
   const accounts = Array.from({ length: 10 }, () => newAccountId(systemClock.nowMs()));
   const sent = (await Promise.all(accounts.map((accountId) => harness.send(30, { accountId })))).flat();
   await until('submits flow', () => total() > 50, waiting);
@@ -74,32 +75,36 @@ const spent = () =>
   });
 
 describe('a paused carrier', () => {
-  it('submits nothing more, keeps its sessions, takes its receipts, and goes on where it was', patience, async () => {
-    const { sent } = await inTheMiddle();
-    expect((await command('pause')).carrier).toMatchObject({ desiredState: 'paused', state: 'down', why: 'paused' });
-    const before = total();
-    expect(before).toBeLessThan(sent.length);
-    sent.push(...(await harness.send(20, { category: 'otp' })));
-    await spent();
-    await until('they are held', async () => (await viewOf()).inFlight > 20, waiting);
-    expect(total()).toBe(before);
-    expect(harness.simulator.stats().binds).toMatchObject({ now: 2, total: 2 });
-    expect((await viewOf()).binds.map(({ state }) => state)).toEqual(['bound', 'bound']);
+  it(
+    'submits nothing more, keeps its sessions, accepts its receipts, and continues where it was',
+    patience,
+    async () => {
+      const { sent } = await inTheMiddle();
+      expect((await command('pause')).carrier).toMatchObject({ desiredState: 'paused', state: 'down', why: 'paused' });
+      const before = total();
+      expect(before).toBeLessThan(sent.length);
+      sent.push(...(await harness.send(20, { category: 'otp' })));
+      await spent();
+      await until('they are held', async () => (await viewOf()).inFlight > 20, waiting);
+      expect(total()).toBe(before);
+      expect(harness.simulator.stats().binds).toMatchObject({ now: 2, total: 2 });
+      expect((await viewOf()).binds.map(({ state }) => state)).toEqual(['bound', 'bound']);
 
-    expect((await command('resume')).carrier.desiredState).toBe('running');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({
-      statuses: { delivered: 320 },
-      twice: [],
-      never: [],
-    });
-  });
+      expect((await command('resume')).carrier.desiredState).toBe('running');
+      expect(await harness.settled(sent, settledMs)).toMatchObject({
+        statuses: { delivered: 320 },
+        twice: [],
+        never: [],
+      });
+    },
+  );
 
   it('stays paused when its process is killed and another one takes over', patience, async () => {
     const { alpha, sent } = await inTheMiddle();
     await command('pause');
     await spent();
     const before = total();
-    // What was chosen and not written is told as such: nothing of it may become unknown.
+    // What was chosen and not written is published as such: nothing of it may become unknown.
     await until('nothing is about to go out', async () => openIntents(await eventsOf(harness.bus)) === 0, waiting);
     await host!.kill9();
     host = await harness.host([alpha]);
@@ -115,7 +120,7 @@ describe('a paused carrier', () => {
     });
   });
 
-  it('loses to another one of the plan what may go there', patience, async () => {
+  it('loses messages to another carrier of their plan', patience, async () => {
     harness = await openCarrierHarness();
     const beta = await startSimulator({
       magic: false,
@@ -166,7 +171,7 @@ describe('a drained carrier', () => {
     },
   );
 
-  it('becomes a paused one when that is ordered: bound, and nothing goes out', patience, async () => {
+  it('becomes a paused one by command: bound, and nothing is submitted', patience, async () => {
     harness = await openCarrierHarness();
     host = await harness.host([carrierWith(harness.simulator)]);
     await until('it is bound', () => harness.simulator.stats().binds.now === 2, waiting);
@@ -183,7 +188,7 @@ describe('a drained carrier', () => {
 });
 
 describe('one bind', () => {
-  it('is drained or paused while the other goes on, and everything goes out', patience, async () => {
+  it('is drained or paused while the other continues, and everything is sent', patience, async () => {
     const { sent } = await inTheMiddle();
     await command('drain', 'alpha', 2);
     await until('it is unbound', () => harness.simulator.stats().binds.now === 1, waiting);
@@ -205,7 +210,7 @@ describe('one bind', () => {
     await until('it is back', () => harness.simulator.stats().binds.now === 2, waiting);
   });
 
-  it('and the other one too: then the carrier is as good as paused', patience, async () => {
+  it('and then the other one too: the carrier is effectively paused', patience, async () => {
     harness = await openCarrierHarness();
     host = await harness.host([carrierWith(harness.simulator)]);
     await until('it is served', async () => (await viewOf()).state === 'good', waiting);
@@ -222,7 +227,7 @@ describe('one bind', () => {
     expect(await harness.settled(sent, settledMs)).toMatchObject({ twice: [], never: [] });
   });
 
-  it('that was given up for a wrong password is tried again when it is resumed', patience, async () => {
+  it('that was given up for a wrong password is retried when it is resumed', patience, async () => {
     harness = await openCarrierHarness();
     const port = await freePort();
     const wrong = await startSimulator({ port, accounts: [{ systemId: 'heliograph', password: 'other', tps: 0 }] });
@@ -252,7 +257,7 @@ describe('a carrier of two nodes', () => {
       );
     const eachHasOne = 'bound,elsewhere bound,elsewhere';
     await until('each has one', async () => (await states()).join(' ') === eachHasOne, waiting);
-    // Who answers long after the other is not in the view.
+    // A node that answers long after the other is not in the view.
     const view = await until(
       'both are seen',
       async () => {
@@ -279,7 +284,7 @@ describe('a carrier of two nodes', () => {
   });
 });
 
-/** Intents without anything behind them. */
+/** Intents without an outcome. */
 function openIntents(events: Awaited<ReturnType<typeof eventsOf>>): number {
   const last = new Map(events.map((event) => [event.messageId, event.kind]));
   return [...last.values()].filter((kind) => kind === 'intent').length;

@@ -1,5 +1,5 @@
-// 200 binds of one process lose their sessions at once (fault 29): connection attempts come at the budget's pace,
-// counted at the carrier, all binds are back, and messages go out over them meanwhile.
+// 200 binds of one process lose their sessions at once (fault 29): reconnects keep to the budget, counted at the
+// carrier, all binds are bound again, and messages are sent over them meanwhile.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -13,7 +13,7 @@ const binds = 200;
 /** Attempts that may come at once after a quiet time. */
 const burst = 4;
 
-test('200 binds reconnect under the budget, and messages go out meanwhile', async () => {
+test('200 binds reconnect under the budget, and messages are sent meanwhile', async () => {
   harness = await openCarrierHarness();
   const seen: { atMs: number; connections: number }[] = [];
   const look = () => seen.push({ atMs: systemClock.monotonicMs(), connections: harness.simulator.stats().connections });
@@ -22,20 +22,20 @@ test('200 binds reconnect under the budget, and messages go out meanwhile', asyn
   const { actor } = await harness.actor(carrierWith(harness.simulator, { bind: { window: 2, count: binds } }));
   await until('all binds', () => bound() === binds, { limitMs: 40_000 });
   harness.simulator.setFault('drop', { now: true });
-  // Seen here too: what is written into a socket that is dying is `unknown`, rightly.
+  // Waited for, because what is written into a dying socket is rightly `unknown`.
   await until('all are lost', () => actor.status.bindsBound < binds / 10, { everyMs: 1 });
   const sent = await harness.send(500, { category: 'otp' });
   expect(await harness.settled(sent, 30_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 500 } });
   await until('all binds are back', () => bound() === binds, { limitMs: 40_000 });
   stop();
   look();
-  // One connection for each bind and time, none more: an attempt is not repeated while it is under way.
+  // One connection per bind and loss: an attempt is not repeated while it is in progress.
   expect(seen.at(-1)?.connections).toBe(2 * binds);
   const spacingMs = 1_000 / limits.smpp.connectsPerSecond;
   const again = seen.filter(({ connections }) => connections > binds);
   const took = again.at(-1)!.atMs - again[0]!.atMs;
   expect(took).toBeGreaterThan((binds - 2 * burst) * spacingMs - 1_000);
-  // Attempts are spaced at our end; a busy machine may let the carrier see some of them late, together.
+  // Attempts are spaced at our end; on a busy machine the carrier may see some of them late, together.
   const lateMs = 2_000;
   for (const [at, from] of seen.entries()) {
     for (const to of seen.slice(at + 1)) {

@@ -1,5 +1,5 @@
-// What may be out at once is what the bound binds take: a bind that is away is not waited for, and a message of more
-// segments than all windows hold still goes.
+// The bound binds decide how much may be outstanding: a bind that is down is not waited for, and a message of more
+// segments than all windows hold is still sent.
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../../platform/deadline.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
@@ -7,7 +7,7 @@ import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../s
 let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
-/** Two binds of five; nothing listens where the second one goes. */
+/** Two binds with windows of five; nothing listens at the second one's port. */
 const oneOfTwo = (): ReturnType<typeof carrierWith> => {
   const { binds, ...carrier } = carrierWith(harness.simulator, { bind: { window: 5, count: 1 } });
   const [bind] = binds;
@@ -27,7 +27,7 @@ test.each(['otp', 'promotional'] as const)(
   },
 );
 
-test('while no bind is bound nothing is begun', async () => {
+test('while no bind is bound no message is begun', async () => {
   harness = await openCarrierHarness();
   await harness.send(5, { category: 'otp', segments: 10 }, long);
   const running = await harness.actor(carrierWith({ port: 1 }, { bind: { window: 5, count: 2 } }));

@@ -1,5 +1,5 @@
-// EVENTS is recreated, or put back from a backup, and gives its sequences out again (fault 63): a carrier's replay floor
-// speaks of the stream at hand or is none, and what is begun meanwhile is within it.
+// EVENTS is recreated or restored from a backup, and assigns its sequences again (fault 63): a carrier's replay floor
+// is of the present stream or does not count, and covers what is begun meanwhile.
 import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
@@ -36,7 +36,7 @@ function floorWith(clock: ManualClock, replayIndex: ReplayIndex, changes: Partia
   return new ReplayFloor({ ...parts, clock, replayIndex, heard, isHeard: () => true, ...changes });
 }
 
-/** A window passes, with a look every few seconds. */
+/** A window passes, with a check every few seconds. */
 async function passWindow(clock: ManualClock, floor: ReplayFloor): Promise<void> {
   for (let ms = 0; ms <= limits.carrier.replayWindowMs; ms += limits.carrier.floorEveryMs) {
     clock.advance(limits.carrier.floorEveryMs);
@@ -45,7 +45,7 @@ async function passWindow(clock: ManualClock, floor: ReplayFloor): Promise<void>
   }
 }
 
-test('EVENTS recreated: the floor is one of the new stream from its beginning, for a window and for what is begun', async () => {
+test('EVENTS recreated: the floor is the new stream’s beginning, for a window and for what is begun', async () => {
   harness = await openCarrierHarness();
   const floors = new ReplayFloors(harness.bus);
   const clock = new ManualClock();
@@ -75,7 +75,7 @@ test('EVENTS recreated: the floor is one of the new stream from its beginning, f
   await ensureStreams(harness.bus);
   one.neededFromSeq = sequence.next;
   await write();
-  // Nothing of the old one is reckoned with from the first record of the new one on.
+  // From the first record of the new stream on, no sequence of the old one counts.
   expect(sequence.next).toBe(1);
   expect(one.neededFromSeq).toBe(1);
   expect(replayIndex.needsFromSeq).toBe(1);
@@ -86,7 +86,7 @@ test('EVENTS recreated: the floor is one of the new stream from its beginning, f
   await floor.close(false);
 });
 
-test('a floor of an EVENTS that was put back and has grown again skips nothing', async () => {
+test('a floor of an EVENTS that was restored and has grown again skips nothing', async () => {
   harness = await openCarrierHarness();
   const floors = new ReplayFloors(harness.bus);
   const event = encodeEvents([eventOfMessage(messageWith(), { kind: 'accepted', atMs: 1 })]);
@@ -97,7 +97,7 @@ test('a floor of an EVENTS that was put back and has grown again skips nothing',
   const clock = new ManualClock();
   await floors.write('alpha', floorOfThis);
   expect(await floorWith(clock, new ReplayIndex(clock)).open()).toBe(21);
-  // What a stream looks like that lost its end, and has got other records since.
+  // Simulates a stream that lost its end, and has got other records since.
   await floors.write('alpha', { ...floorOfThis, beforeAtNs: String(BigInt(beforeAtNs ?? 0) + 1n) });
   expect(await floorWith(clock, new ReplayIndex(clock)).open()).toBe(1);
 });

@@ -1,6 +1,6 @@
-// Intents and taken parts that are older than what every restart reads: their PDU waits for a bind, or stays out under a
-// long response timer, or a further part is refused for minutes. Then kill -9. All three run at once, because each
-// takes as long as a replay window.
+// Intents and accepted segments that are older than the replay window: their PDU waits for a bind, or is outstanding
+// under a long response timer, or a further segment is refused for minutes. Then kill -9. All three run at once,
+// because each takes as long as a replay window.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const submitsOf = (harness: CarrierHarness) => harness.simulator.stats().submits
 const natsPid = (harness: CarrierHarness) =>
   Number(readFileSync(join(harness.nats.dataDir, 'run/nats-server.pid'), 'utf8'));
 
-/** Other messages go on meanwhile, so that the carrier's lanes are served all the time. */
+/** Other messages flow meanwhile, so that the carrier's lanes are served all the time. */
 async function trafficFor(harness: CarrierHarness, ms: number): Promise<void> {
   const endAtMs = systemClock.monotonicMs() + ms;
   const another = async () => {
@@ -61,7 +61,7 @@ describe.concurrent('older than the replay window', () => {
         const errors = { ESME_RSUBMITFAIL: 'later' } as const;
         const carrier = carrierWith(harness.simulator, { errors, bind: { window: 10, count: 1 } });
         const text = (nonce: string) => `#${nonce}# ${'long '.repeat(85)}`;
-        // The second part of each is refused.
+        // The second segment of each is refused.
         harness.simulator.setFault('reject-part', { arg: 2 });
         const first = await harness.host([carrier]);
         const sent = await harness.send(3, { segments: 3 }, text);
@@ -87,7 +87,7 @@ describe.concurrent('older than the replay window', () => {
         await harness.actor(carrierWith(harness.simulator, { tps: 5, bind: { window: 50, count: 1 } }));
         const sent = await harness.send(40);
         await until('under way', () => submitsOf(harness) >= 5);
-        // Intents are on their way to a bus that stands still; when it goes on there is no bind any more.
+        // Intents are published to a bus that is suspended; when it resumes there is no bind any more.
         process.kill(-natsPid(harness), 'SIGSTOP');
         const stoppedAtMs = systemClock.monotonicMs();
         await until('some are chosen meanwhile', () => systemClock.monotonicMs() - stoppedAtMs > 1_500);

@@ -1,5 +1,5 @@
-// When an open intent of our own that nobody here holds is taken as left: both sides of the time, and never while one of
-// its events is still on its way.
+// When an open intent of our own that is no longer in flight counts as left: both sides of the time, and never while
+// one of its events is being published.
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
@@ -11,7 +11,7 @@ import { messageWith } from '../../../support/messages.ts';
 const { ownOpenWaitMs } = limits.carrier;
 const inFlight = new InFlightMessage('one', messageWith(), {} as JsMsg, 0);
 
-test('a record that comes back again and again is left after the time in which its events can be read', () => {
+test('a record that is redelivered again and again is left after the time in which its events can be read', () => {
   const clock = new ManualClock();
   const own = new OwnUnfinished(clock);
   expect(own.isLeft('one')).toBe(false);
@@ -21,7 +21,7 @@ test('a record that comes back again and again is left after the time in which i
   expect([own.isLeft('one'), own.isLeft('other')]).toEqual([true, false]);
 });
 
-test('while its events are on their way it is not, and its time begins when they are durable', () => {
+test('while its events are being published it is not, and its time begins when they are durable', () => {
   const clock = new ManualClock();
   const own = new OwnUnfinished(clock);
   const release = inFlight.hold();

@@ -1,6 +1,6 @@
-// A restart reads what it needs, however long nobody was there and whatever its clock says: everything down for half an
-// hour and more, a purge that runs meanwhile, a wall clock that is wrong. Then the floor itself as a model: whatever is
-// begun, taken, deferred and killed, a replay from the floor knows of open messages what one from the beginning knows.
+// A restart reads what it needs, however long the downtime and whatever the clock says: everything down for half an
+// hour and more, a purge meanwhile, a wrong wall clock. Then the floor itself as a model: after any sequence of begins,
+// accepts, deferrals and kills, a replay from the floor knows of open messages what one from the beginning knows.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startPurge } from '../../../../analytics/purge.ts';
@@ -33,7 +33,7 @@ const minutes = (count: number) => count * 60_000;
 const withWallClock = (aheadMs: number): Clock => ({ ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs });
 const submits = (of: CarrierHarness) => of.simulator.stats().submits.total;
 
-/** Runs the purge as it would have run in that time, with everything recorded. */
+/** Runs the purge as in that time, with everything recorded. */
 async function purgeFor({ bus }: CarrierHarness, ms: number): Promise<void> {
   let skippedMs = 0;
   const end = await endOf(bus, 'EVENTS');
@@ -43,8 +43,8 @@ async function purgeFor({ bus }: CarrierHarness, ms: number): Promise<void> {
   purge.stop();
 }
 
-// Each waits for a carrier that answers after three seconds, and for what a killed process held.
-describe.concurrent('kill -9 with a window out', () => {
+// Each waits for a carrier that answers after three seconds, and for redeliveries of a killed process.
+describe.concurrent('kill -9 with outstanding submits', () => {
   test.for([
     ['nobody for 31 minutes', 31],
     ['nobody for ten hours', 600],
@@ -66,7 +66,7 @@ describe.concurrent('kill -9 with a window out', () => {
   });
 });
 
-test('a replay hears nothing: it says so, begins with nothing, and goes on behind what it has read', async () => {
+test('a replay that gets nothing logs it, starts no work, and continues after the last event read', async () => {
   harness = await openCarrierHarness();
   const message = messageWith();
   const event = eventOfMessage(message, { kind: 'intent', atMs: 1, attempt: 1 });
@@ -87,7 +87,7 @@ test('a replay hears nothing: it says so, begins with nothing, and goes on behin
   expect(learnt).toEqual([2, 3]);
 });
 
-test('a carrier that stops before its replay is over ends it', async () => {
+test('a carrier that stops before its replay is complete ends it', async () => {
   harness = await openCarrierHarness();
   await harness.nats.kill9();
   const stopping = new AbortController();
@@ -98,7 +98,7 @@ test('a carrier that stops before its replay is over ends it', async () => {
   await harness.nats.restart();
 });
 
-test('the floor of a drained carrier keeps nothing, that of a killed one what it had begun', async () => {
+test('the floor of a drained carrier pins nothing, that of a killed one what it had begun', async () => {
   harness = await openCarrierHarness({ response: 'fixed:3000' });
   const carrier = carrierWith(harness.simulator, { bind: { window: 5, count: 1 } });
   const floors = new ReplayFloors(harness.bus);
@@ -117,7 +117,7 @@ test('the floor of a drained carrier keeps nothing, that of a killed one what it
   expect(state.messages).toBeGreaterThan(0);
 });
 
-test('a begun message whose record a person took out of its stream keeps nothing', async () => {
+test('a begun message whose record an operator purged pins nothing', async () => {
   harness = await openCarrierHarness({ response: 'fixed:3000' });
   const carrier = carrierWith(harness.simulator, { bind: { window: 5, count: 1 } });
   const killed = await harness.host([carrier]);
@@ -193,7 +193,7 @@ test('a replay from the floor knows of every message without an outcome what one
           models[of] = fresh();
         } else if (does === 'look') {
           const pins = models.filter(({ open, bits }) => open || bits !== 0).map((each) => each.neededFromSeq);
-          // Without a window: nothing is kept but what is needed.
+          // Without a window: only what is needed is kept.
           floor = Math.max(floor, floorOf(nextSeq, Number.POSITIVE_INFINITY, pins));
         }
       }
@@ -205,7 +205,7 @@ test('a replay from the floor knows of every message without an outcome what one
         expect(short.statusOf(key)).toBe(whole.statusOf(key));
         expect(short.takenBitsOf(key)).toBe(whole.takenBitsOf(key));
         expect([short.statusOf(key) === 'intent_without_outcome', short.takenBitsOf(key)]).toEqual([open, bits]);
-        // And what the next incarnation has to keep is no less than what it was given.
+        // The next incarnation must keep no less than this one did.
         if (open || bits !== 0) expect(short.needsFromSeq).toBeLessThanOrEqual(stream.length);
       }
     }),
@@ -228,7 +228,7 @@ const fresh = (): Model => ({
   neededFromSeq: 0,
 });
 
-/** A floor of `alpha` by a clock that is moved by hand, with nothing held. */
+/** A floor of `alpha` on a manual clock, with nothing in flight. */
 function floorWith(clock: ManualClock, replayIndex: ReplayIndex, isHeard = () => true): ReplayFloor {
   const heard = new ConsumerUptime(clock);
   const parts = {
@@ -247,7 +247,7 @@ async function publishEvents(count: number): Promise<void> {
   await harness.publisher.idle();
 }
 
-/** A window passes, with a look every few seconds. */
+/** A window passes, with a check every few seconds. */
 async function passWindow(clock: ManualClock, floor: ReplayFloor): Promise<void> {
   for (let ms = 0; ms <= limits.carrier.replayWindowMs; ms += limits.carrier.floorEveryMs) {
     clock.advance(limits.carrier.floorEveryMs);
@@ -275,7 +275,7 @@ test('a restart reads the last window of its events, and not the hours before', 
   await floor.close(true);
 });
 
-test('while a consumer is not heard the floor stays: acks may be lost, and come again much later', async () => {
+test('while a consumer is unreachable the floor stays: acks may be lost, and their records redelivered much later', async () => {
   harness = await openCarrierHarness();
   const floors = new ReplayFloors(harness.bus);
   const clock = new ManualClock();
@@ -292,7 +292,7 @@ test('while a consumer is not heard the floor stays: acks may be lost, and come 
   await floor.close(true);
 });
 
-test('an open intent keeps the floor as long as a record waits from before it, and not when all are younger or gone', async () => {
+test('an open intent pins the floor while a record older than it waits, and not when all are younger or gone', async () => {
   harness = await openCarrierHarness();
   const floors = new ReplayFloors(harness.bus);
   const clock = new ManualClock();

@@ -1,5 +1,5 @@
-// The replay index: what a redelivery may do, told by the events of an earlier incarnation. A generation map forgets by time and
-// by count, never early by time alone.
+// The replay index: how a redelivery is handled, by the events of an earlier incarnation. A rotating map forgets by
+// time and by count, never early by time alone.
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, delaysOf, deliveryKey, triesMax } from '../../../../actors/carrier/in-flight/attempt.ts';
 import { RotatingMap } from '../../../../platform/rotating-map.ts';
@@ -21,8 +21,8 @@ function statusAfter(of: typeof message, ...drafts: Partial<EventDraft>[]): stri
   return replayIndex.statusOf(deliveryKey(of.messageId, of.hop, of.delays));
 }
 
-describe('what an earlier incarnation left', () => {
-  test('nothing: new', () => {
+describe('events of an earlier incarnation', () => {
+  test('none: new', () => {
     expect(statusAfter(message)).toBe('new');
     expect(statusAfter(message, { kind: 'accepted', attempt: 0 })).toBe('new');
   });
@@ -50,21 +50,21 @@ describe('what an earlier incarnation left', () => {
     expect(statusAfter(long, ...published)).toBe('intent_without_outcome');
     expect(statusAfter(message, {}, { kind: 'unknown', segment: 1, carrierMessageId: '7' })).toBe('settled');
   });
-  test('refused for a moment: it may go again, and a further intent closes that again', () => {
+  test('refused temporarily: it may be sent again, and a further intent closes that again', () => {
     const deferred = [{}, { kind: 'deferred', segment: 1, detail: '1' }] as const;
     expect(statusAfter(message, ...deferred)).toBe('new');
     expect(statusAfter(message, ...deferred, { attempt: 2 })).toBe('intent_without_outcome');
   });
-  test('a deferral told late does not hide the intent after it', () => {
+  test('a deferral published late does not hide the intent after it', () => {
     expect(statusAfter(message, {}, { attempt: 2 }, { kind: 'deferred', segment: 1 })).toBe('intent_without_outcome');
   });
-  test('deferred into LATER: this record is over, the one that comes back is another', () => {
+  test('deferred into LATER: this record is over, the released one is another', () => {
     expect(statusAfter(message, {}, { kind: 'deferred', segment: 0, detail: 'later' })).toBe('settled');
     const replayIndex = new ReplayIndex(new ManualClock());
     replayIndex.learn(event(message, { kind: 'deferred', segment: 0 }));
     expect(replayIndex.statusOf(deliveryKey(message.messageId, 0, 1))).toBe('new');
   });
-  test('about to be published into LATER: it may only go there, until that is over or taken back', () => {
+  test('about to be published into LATER: it may only go there, until that is over or revoked', () => {
     const deferral = {
       kind: 'deferred',
       segment: 1,
@@ -75,9 +75,9 @@ describe('what an earlier incarnation left', () => {
     expect(statusAfter(message, ...begun)).toBe('deferred');
     expect(statusAfter(message, ...begun, { kind: 'deferred', segment: 0, epoch: 7 })).toBe('settled');
     expect(statusAfter(message, ...begun, { kind: 'deferred', segment: 1, epoch: 7 })).toBe('new');
-    // Only whoever began with it takes it back.
+    // Only the writer that began it may revoke it.
     expect(statusAfter(message, ...begun, { kind: 'deferred', segment: 1, epoch: 8 })).toBe('deferred');
-    // What another node writes behind it counts for nothing.
+    // Another node's later events do not count.
     expect(statusAfter(message, ...begun, { attempt: 2, epoch: 8 })).toBe('deferred');
     expect(statusAfter(message, ...begun, { kind: 'expired', epoch: 7 })).toBe('settled');
     const replayIndex = new ReplayIndex(new ManualClock());
@@ -86,7 +86,7 @@ describe('what an earlier incarnation left', () => {
     expect(replayIndex.deferralOf(key)).toEqual({ dueAtMs: 77_000, why: 'ESME_RTHROTTLED' });
     expect(replayIndex.ownerOf(key)).toBe(7);
   });
-  test('sent once more: it may go again, and the intent after that is the last', () => {
+  test('sent once more: it may be sent again, and the intent after that is the last', () => {
     const resent = [{}, { kind: 'resent', segment: 1 }] as const;
     expect(statusAfter(message, ...resent)).toBe('new');
     expect(statusAfter(message, ...resent, { attempt: 2 })).toBe('intent_without_outcome');
@@ -108,7 +108,7 @@ describe('what an earlier incarnation left', () => {
       2,
     ]);
   });
-  test('segments the carrier took are remembered while the rest waits', () => {
+  test('accepted segments are remembered while the rest waits', () => {
     const replayIndex = new ReplayIndex(new ManualClock());
     for (const each of [{}, { kind: 'submitted', segment: 1 }, { kind: 'deferred', segment: 2 }] as const) {
       replayIndex.learn(event(long, each));
@@ -136,7 +136,7 @@ test('what is settled stays settled for at least the replay window', () => {
   expect(replayIndex.statusOf('one')).toBe('new');
 });
 
-test('a generation map forgets after two spans and not before one', () => {
+test('a rotating map forgets after two spans and not before one', () => {
   const clock = new ManualClock();
   const map = new RotatingMap<string, number>(1_000, 100, clock);
   map.set('a', 1);
@@ -153,14 +153,14 @@ test('a generation map forgets after two spans and not before one', () => {
   expect(map.get('b')).toBeUndefined();
 });
 
-test('a generation map never holds more than two generations', () => {
+test('a rotating map never holds more than two generations', () => {
   const map = new RotatingMap<number, number>(1_000, 10, new ManualClock());
   for (let key = 0; key < 1_000; key += 1) map.set(key, key);
   expect(map.size).toBeLessThanOrEqual(20);
   expect(map.get(999)).toBe(999);
 });
 
-test('attempt numbers tell delays and tries apart', () => {
+test('attempt numbers distinguish delays and tries', () => {
   const seen = new Set<number>();
   for (let delays = 0; delays < 50; delays += 1) {
     for (let tries = 0; tries <= triesMax; tries += 1) {
@@ -173,7 +173,7 @@ test('attempt numbers tell delays and tries apart', () => {
   expect(() => attemptNumber(0, triesMax + 1)).toThrow();
 });
 
-test('hold keys differ by hop and by delay', () => {
+test('delivery keys differ by hop and by delay', () => {
   const keys = [
     [0, 0],
     [1, 0],
@@ -187,7 +187,7 @@ test('hold keys differ by hop and by delay', () => {
 
 describe('unknown submits', () => {
   const unknown = (of = message, atMs = 1_000) => event(of, { kind: 'unknown', segment: 1, atMs });
-  test('one that fits is found by recipient and sender, until it is settled', () => {
+  test('a matching one is found by recipient and sender, until it is settled', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const one = unknown();
     submits.add(one);
@@ -196,7 +196,7 @@ describe('unknown submits', () => {
     submits.settle(one);
     expect(submits.find(message.recipient, 'HELIO', null)).toBeNull();
   });
-  test('two that fit prove nothing', () => {
+  test('two matches prove nothing', () => {
     const submits = new UnknownSubmits(new ManualClock());
     submits.add(unknown());
     submits.add(unknown(messageWith({ recipient: message.recipient })));
@@ -223,7 +223,7 @@ describe('unknown submits', () => {
     expect(found.toSorted((one, other) => one - other)).toEqual([1, 3]);
     expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
   });
-  test('what is unknown as a whole ends with the first receipt', () => {
+  test('one that is unknown as a whole ends with the first receipt', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const long = messageWith({ segments: 3 });
     submits.add(event(long, { kind: 'unknown', segment: 1 }));
@@ -232,7 +232,7 @@ describe('unknown submits', () => {
     submits.settle(event(long, { kind: 'delivered', segment: 1, carrierMessageId: '7' }));
     expect(submits.find(long.recipient, 'HELIO', null)).toBeNull();
   });
-  test('of a message that was sent again each copy waits for its own receipt', () => {
+  test('each copy of a message that was sent again waits for its own receipt', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const first = unknown();
     submits.add(first);
@@ -241,7 +241,7 @@ describe('unknown submits', () => {
     submits.settle(event(message, { kind: 'delivered', segment: 1, attempt: 1, carrierMessageId: '8' }));
     expect(submits.find(message.recipient, 'HELIO', null)).toBeNull();
   });
-  test('the submit date tells two apart when they are a day apart', () => {
+  test('the submit date distinguishes two that are a day apart', () => {
     const submits = new UnknownSubmits(new ManualClock());
     const early = unknown(message, 0);
     submits.add(early);

@@ -1,5 +1,6 @@
 // A carrier that cannot take a message now, or at all, and another one that can: two simulators, two actors, a real
-// nats-server. Counted at both SMSC peers: nothing lost, nothing twice, and nothing moved whose fate is not known.
+// nats-server. Counted at both SMSC peers: nothing lost, nothing sent twice, and nothing moved whose outcome is
+// unknown.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { FailoverPolicy } from '../../../../actors/carrier/failover/health-decision.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -47,7 +48,7 @@ async function openBoth(
   const { actor } = await harness.actor(alpha, systemClock, moves);
   await harness.actor(betaConfig, systemClock, moves);
   return {
-    /** Gone, and the actor has seen it: what is written into a dying socket is `unknown`, rightly. */
+    /** The session is closed, and the actor has seen it: what is written into a dying socket is rightly `unknown`. */
     async loseAlpha() {
       await harness.simulator.close();
       await until('the binds are lost', () => actor.status.bindsBound === 0, { everyMs: 1 });
@@ -85,7 +86,7 @@ describe('a refusal', () => {
     await openBoth();
     harness.simulator.setFault(fault);
     const sent = await harness.send(10, { category: 'otp', plan: ['beta'] });
-    // A second, and two more for a busy machine. What says that none waited first is how often alpha saw them.
+    // A second, and two more for a busy machine. How often alpha saw them shows that none waited first.
     const soon = { limitMs: 3_000, everyMs: 5 };
     await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), soon);
     expect(harness.simulator.stats().submits.total).toBe(10);
@@ -98,7 +99,7 @@ describe('a refusal', () => {
     expect(state).toMatchObject({ carrier: 'beta', status: 'delivered' });
   });
 
-  test('throttle without another carrier: an OTP waits and goes in the end', async () => {
+  test('throttled without another carrier: an OTP waits and is sent in the end', async () => {
     await openBoth();
     harness.simulator.setFault('throttle', { limit: 5 });
     const sent = await harness.send(5, { category: 'otp' });
@@ -106,7 +107,7 @@ describe('a refusal', () => {
     expect(beta.stats().submits.total).toBe(0);
   });
 
-  test('a status that asks for the next carrier moves every class, and is a rejection when there is none', async () => {
+  test('a status that asks for the next carrier moves every category, and is a rejection when there is none', async () => {
     await openBoth({ errors: { ESME_RSYSERR: 'next' } });
     harness.simulator.setFault('sys-err');
     const sent = await harness.send(20, { plan: ['beta'] });
@@ -117,7 +118,7 @@ describe('a refusal', () => {
     expect(beta.stats().submits.total).toBe(20);
   });
 
-  test('both refuse: a message goes round its plan once and no further', async () => {
+  test('both refuse: a message passes through its plan once and no further', async () => {
     await openBoth({ errors: { ESME_RSYSERR: 'next' } });
     harness.simulator.setFault('sys-err');
     beta.setFault('sys-err');
@@ -130,7 +131,7 @@ describe('a refusal', () => {
 
   const long = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
 
-  test('a long message of which every part is refused goes to the next carrier whole', async () => {
+  test('a long message of which every segment is refused goes to the next carrier whole', async () => {
     await openBoth({ errors: { ESME_RSYSERR: 'next' } });
     harness.simulator.setFault('sys-err');
     const sent = await harness.send(20, { segments: 3, plan: ['beta'] }, long);
@@ -139,7 +140,7 @@ describe('a refusal', () => {
     expect(harness.simulator.stats().submits.accepted).toBe(0);
   });
 
-  test('a long message of which a part is taken stays, whatever the others ask for', async () => {
+  test('a long message with an accepted segment stays, whatever the other segments are answered', async () => {
     await openBoth();
     harness.simulator.setFault('reject-part', { arg: 2 });
     const sent = await harness.send(10, { segments: 3, plan: ['beta'] }, long);
@@ -160,7 +161,7 @@ describe('a refusal', () => {
 });
 
 describe('a carrier slower than its contract', () => {
-  test('gets less bulk until it stops complaining, and an OTP meanwhile goes elsewhere', async () => {
+  test('gets less bulk until it stops throttling, and an OTP meanwhile goes to another', async () => {
     harness = await openCarrierHarness({ accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 100 }] });
     beta = await simulatorAt();
     const { actor } = await harness.actor(carrierWith(harness.simulator, { tps: 400 }), systemClock, quick);
@@ -177,8 +178,8 @@ describe('a carrier slower than its contract', () => {
   });
 });
 
-describe('a carrier that is away', () => {
-  test('OTP moves first, the rest after its time; new bulk comes back with the carrier, and nothing is lost or twice', async () => {
+describe('a carrier that is down', () => {
+  test('OTP moves first, the rest after its time; new bulk returns with the carrier, and nothing is lost or sent twice', async () => {
     // So far apart that a busy machine cannot bring the two together.
     const moves = { ...quick, othersFailoverAfterMs: 3_000 };
     const { loseAlpha } = await openBoth({}, moves);
@@ -205,13 +206,13 @@ describe('a carrier that is away', () => {
         await until('it is somewhere', () => countOf(one!.nonce) === 1);
         return again.nonceCount(one!.nonce) === 1;
       },
-      // Its binds back off by chance, the longer the longer they were away, and then it must be well for a while.
+      // Its binds back off randomly, longer after a long outage, and then it must be without a fault for a while.
       { limitMs: 40_000 },
     );
     expect(beta.stats().submits.total).toBeGreaterThanOrEqual(before);
   }, 90_000);
 
-  test('what has no other way and cannot go in time ends expired, with the reason', async () => {
+  test('a message without an alternative that cannot be sent in time ends expired, with the reason', async () => {
     const { loseAlpha } = await openBoth();
     await loseAlpha();
     const otp = await harness.send(5, { category: 'otp', validUntilMs: systemClock.nowMs() + 1_500 });

@@ -1,4 +1,4 @@
-// A carrier's state from its signs: hysteresis by properties (it cannot flap, it cannot get stuck), the times of a
+// A carrier's state from its measurements: hysteresis by properties (it cannot flap or get stuck), the times of a
 // missing bind on both sides, and what the counters make of answers and receipts.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, receiptShare: 1 };
 const { lookEveryMs, holdMs, holdMsMax, errorShareWeak, errorShareGood, answerMsWeak, receiptShareWeak } =
   limits.carrierHealth;
 
-/** The states after each look, one every 200 ms. */
+/** The states after each evaluation, one every 200 ms. */
 function run(signs: readonly Signs[], from: HealthMemory = freshHealth(0), startMs = 0): HealthMemory[] {
   let memory = from;
   return signs.map((each, at) => (memory = decideHealth(memory, each, startMs + (at + 1) * lookEveryMs, rules)));
@@ -27,24 +27,24 @@ const looks = (ms: number, signs: Partial<Signs>): Signs[] =>
   Array.from({ length: Math.ceil(ms / lookEveryMs) }, () => ({ ...well, ...signs }));
 
 describe('a missing bind', () => {
-  test('is forgiven for its first moment, weak after it, down after the second time', () => {
+  test('is ignored at first, weak after that, down after the second time', () => {
     const states = run(looks(31_000, { bound: 0 })).map((each) => each.state);
     const at = (ms: number) => states[ms / lookEveryMs - 1];
     expect([at(1_000), at(1_200), at(30_000), at(30_200)]).toEqual(['good', 'weak', 'weak', 'down']);
   });
-  test('that comes back within the moment changes nothing', () => {
+  test('that returns within the first time changes nothing', () => {
     expect(run([...looks(800, { bound: 0 }), ...looks(400, {}), ...looks(800, { bound: 0 })]).at(-1)?.state).toBe(
       'good',
     );
   });
-  test('ends when the bind has stood for the hold', () => {
+  test('ends when the bind has been bound for the hold', () => {
     const states = run([...looks(2_000, { bound: 0 }), ...looks(holdMs + 400, {})]).map((each) => each.state);
     expect(states.lastIndexOf('weak') * lookEveryMs).toBeGreaterThanOrEqual(2_000 + holdMs - 2 * lookEveryMs);
     expect(states.at(-1)).toBe('good');
   });
 });
 
-describe('the other signs', () => {
+describe('the other measurements', () => {
   test.each([
     ['errors', { errorShare: errorShareWeak }, { errorShare: errorShareWeak - 0.01 }],
     ['slow', { answerMs: answerMsWeak }, { answerMs: answerMsWeak - 1 }],
@@ -58,10 +58,10 @@ describe('the other signs', () => {
     expect(run(looks(20_000, { errorShare: errorShareGood }), weak, 200).at(-1)?.state).toBe('weak');
     expect(run(looks(20_000, { errorShare: errorShareGood - 0.01 }), weak, 200).at(-1)?.state).toBe('good');
   });
-  test('that last make it down', () => {
+  test('for the whole time make it down', () => {
     expect(run(looks(31_000, { errorShare: 0.9 })).at(-1)?.state).toBe('down');
   });
-  test('too few answers say nothing', () => {
+  test('too few answers are no evidence', () => {
     expect(run(looks(60_000, { errorShare: null, answerMs: null, receiptShare: null })).at(-1)?.state).toBe('good');
   });
 });
@@ -74,7 +74,7 @@ const anySigns: fc.Arbitrary<Signs> = fc.record({
 });
 const anyStretch = fc.tuple(anySigns, fc.integer({ min: 1, max: 60 }));
 
-test('whatever comes: it is avoided for at least the hold, and longer at each relapse', () => {
+test('in every sequence it is avoided for at least the hold, and longer at each relapse', () => {
   fc.assert(
     fc.property(fc.array(anyStretch, { maxLength: 40 }), (stretches) => {
       const memories = run(stretches.flatMap(([signs, times]) => Array.from({ length: times }, () => signs)));
@@ -98,7 +98,7 @@ test('whatever comes: it is avoided for at least the hold, and longer at each re
   );
 });
 
-test('whatever came before: all well for the longest hold and it is good', () => {
+test('after any sequence it is good when it was without a fault for the longest hold', () => {
   fc.assert(
     fc.property(fc.array(anyStretch, { maxLength: 20 }), (stretches) => {
       const bad = stretches.flatMap(([signs, times]) => Array.from({ length: times }, () => signs));
@@ -109,7 +109,7 @@ test('whatever came before: all well for the longest hold and it is good', () =>
   );
 });
 
-test('a carrier that comes and goes every other second is used less and less', () => {
+test('a carrier that is up and down every other second is used less and less', () => {
   const flapping = Array.from({ length: 100 }, () => [...looks(2_000, { bound: 0 }), ...looks(4_000, {})]).flat();
   const states = run(flapping).map((each) => each.state);
   const changes = states.filter((state, at) => at > 0 && (state === 'good') !== (states[at - 1] === 'good')).length;
@@ -123,7 +123,7 @@ describe('the counters', () => {
     const publish = (state: string) => void published.push(state);
     return { clock, published, health: new CarrierHealth({ carrier: 'alpha', clock, rules, publish }) };
   };
-  test('half of the answers bad: weak at the next look, told at once and again every second', () => {
+  test('half of the answers bad: weak at the next evaluation, published at once and again every second', () => {
     const { clock, published, health } = open();
     for (let at = 0; at < 20; at += 1) health.onAnswer(at % 2 === 0, 10);
     clock.advance(200);
@@ -137,7 +137,7 @@ describe('the counters', () => {
     expect(published.length).toBeGreaterThanOrEqual(2);
     expect(published.length).toBeLessThanOrEqual(4);
   });
-  test('no traffic for a while: the bad answers fade and it is tried again', () => {
+  test('no traffic for a while: the bad answers expire and it is tried again', () => {
     const { clock, health } = open();
     for (let at = 0; at < 20; at += 1) health.onNoAnswer();
     for (let at = 0; at < 100; at += 1) {
@@ -168,8 +168,8 @@ describe('the counters', () => {
   });
 });
 
-describe('an operator’s word', () => {
-  test('goes before every judgement, is told at once, and leaves a clean sheet behind', () => {
+describe('an operator’s command', () => {
+  test('takes precedence over measurements, is published at once, and resets them', () => {
     const clock = new ManualClock();
     const published: string[] = [];
     const health = new CarrierHealth({
@@ -191,7 +191,7 @@ describe('an operator’s word', () => {
     expect(published).toEqual(['down paused']);
     look(20, 2);
     expect([health.state, health.why]).toEqual(['down', 'paused']);
-    // Who has just begun to listen hears of it within a second.
+    // A new subscriber receives it within a second.
     expect(published).toHaveLength(5);
     health.command('drained');
     health.command('drained');

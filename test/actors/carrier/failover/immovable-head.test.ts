@@ -1,5 +1,5 @@
-// A carrier that is away, and a message without another way at the head of its lane: it waits, and what came behind it
-// leaves all the same, however much that is. Counted at the carrier it goes to.
+// A carrier is down, and at the head of a lane is a message without an alternative: it waits, and everything behind it
+// is moved all the same, however much that is. Counted at the carrier it goes to.
 import { afterEach, describe, expect, test } from 'vitest';
 import { laneHeldMax } from '../../../../actors/carrier/intake/intake.ts';
 import type { BindConfig, CarrierConfig } from '../../../../config/configuration.ts';
@@ -24,7 +24,7 @@ afterEach(async () => {
   await beta.close();
 });
 
-/** Alpha is away, and its lanes are as short as is asked for; beta is well. */
+/** Alpha is down, with lanes as short as asked for; beta is good. */
 async function open(changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {}, short = laneMax) {
   harness = await openCarrierHarness();
   beta = await startSimulator({ magic: false, latency: parseLatency('fixed:20')!, response: parseLatency('fixed:0')! });
@@ -49,7 +49,7 @@ async function overflowed(): Promise<number> {
   return values.filter(({ labels }) => labels.carrier === 'alpha').reduce((sum, { value }) => sum + value, 0);
 }
 
-describe('behind a message that has no other way', () => {
+describe('behind a message without an alternative', () => {
   test.each(['otp', 'transactional', 'promotional'] as const)(
     '%s: many times more than a lane holds finds the other carrier, and only what waits is counted',
     async (category) => {
@@ -66,7 +66,7 @@ describe('behind a message that has no other way', () => {
     30_000,
   );
 
-  test('many accounts, too', async () => {
+  test('many accounts are moved, too', async () => {
     await open();
     const others = Array.from({ length: 8 }, (_, shard) => newAccountInShard(shard));
     await harness.send(1, { accountId: others[0]! });
@@ -77,7 +77,7 @@ describe('behind a message that has no other way', () => {
     expect(beta.stats().submits.total).toBe(laneMax * 4);
   }, 30_000);
 
-  test('what ends there, its time being over, makes room as well', async () => {
+  test('messages whose validity ends free their places as well', async () => {
     await open();
     await harness.send(1);
     await harness.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });

@@ -1,5 +1,5 @@
-// Giving a message to the next carrier: which one, what it gets, and that a record which comes back after its event
-// goes to the same carrier, is asked about when it is old, and is never published on a guess.
+// Rerouting a message: which carrier it goes to, what that one gets, and that a record redelivered after its event goes
+// to the same carrier, is looked up when it is old, and is never published on a guess.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
@@ -28,7 +28,7 @@ describe('which one', () => {
     const carriers = { stateOf: (name: string) => states[name] ?? ('good' as const), reasonOf: () => '' };
     return new Alternatives({ carrier: message.carrier, carriers }).best(message);
   };
-  test('the first of the plan that does well; else one that is only weak; else any', () => {
+  test('the first good one of the plan; else one that is only weak; else any', () => {
     const otp = messageWith({ category: 'otp', plan: ['beta', 'gamma', 'delta'] });
     expect(candidateOf(otp)).toEqual({ to: 'beta', how: 'good' });
     expect(candidateOf(otp, { beta: 'weak' })).toEqual({ to: 'gamma', how: 'good' });
@@ -43,7 +43,7 @@ describe('which one', () => {
     expect(candidateOf(messageWith({ plan: ['beta'], hop: hopsMax - 2 }))).not.toBeNull();
     expect(candidateOf(messageWith({ plan: ['beta'], hop: hopsMax - 1 }))).toBeNull();
   });
-  test('never one that is not configured any more', () => {
+  test('never one that is no longer configured', () => {
     const message = messageWith({ plan: ['beta', 'gamma'] });
     const among = (...configured: string[]) => {
       const carriers = { stateOf: () => 'down' as const, reasonOf: () => '' };
@@ -54,7 +54,7 @@ describe('which one', () => {
     expect(among('alpha', 'gamma')).toEqual({ to: 'gamma', how: 'avoided' });
     expect(among('alpha')).toBeNull();
   });
-  test('whatever happens on the way, no message is given to more carriers than the bound, and a refused one to none twice', () => {
+  test('in any sequence, no message is given to more carriers than the bound, and a refused one to none twice', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.constantFrom(...names.slice(1)), { maxLength: 3 }),
@@ -82,7 +82,7 @@ describe('which one', () => {
   });
 });
 
-test('the next carrier gets the message as it was, but for its way', () => {
+test('the next carrier gets the message unchanged, except for its route', () => {
   fc.assert(
     fc.property(anyMessage, fc.boolean(), (message, mayComeBack) => {
       const { carrier, hop, delays, plan, trace, ...rest } = movedTo(message, 'next', 'ESME_RTHROTTLED', mayComeBack);
@@ -96,7 +96,7 @@ test('the next carrier gets the message as it was, but for its way', () => {
   );
 });
 
-test('the event says where and why, and both are read back', () => {
+test('the event contains target and reason, and both decode', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/), fc.string(), (to, why) => {
       expect(readRerouted({ error: reroutedText(to, why), atMs: 5 })).toEqual({ to, why, atMs: 5 });
@@ -121,11 +121,14 @@ describe('the replay index', () => {
   });
 });
 
-describe('a record that comes back after its event', () => {
+describe('a record that is redelivered after its event', () => {
   let harness: CarrierHarness;
   afterEach(() => harness.stop());
 
-  /** A message whose earlier incarnation told that it goes to gamma, `agoMs` before; whether it went, nobody knows. */
+  /**
+   * A message whose earlier incarnation published `agoMs` ago that it goes to gamma; whether it was published is
+   * unknown.
+   */
   async function leftBehind(agoMs: number): Promise<Message> {
     harness = await openCarrierHarness();
     const [sent] = await harness.send(1, { plan: ['beta', 'gamma'] });
@@ -142,7 +145,7 @@ describe('a record that comes back after its event', () => {
     await new Promise<boolean>((resolve) => events.write(published, resolve, true));
     return message;
   }
-  /** A work queue shows its records one by one. */
+  /** A work queue returns its records one by one. */
   async function queuedFor(carrier: string): Promise<Message[]> {
     const { state } = await harness.bus.manager.streams.info('MT_TXN');
     const queued: Message[] = [];
@@ -154,7 +157,7 @@ describe('a record that comes back after its event', () => {
     return queued;
   }
   const atGamma = () => queuedFor('gamma');
-  /** Stands where the analytics role answers. */
+  /** In place of the analytics role. */
   const answerWith = (reply: (message: Message) => GetMessageReply, message: Message) => {
     let asked = 0;
     harness.bus.connection.subscribe(querySubjects.get, {
@@ -190,7 +193,7 @@ describe('a record that comes back after its event', () => {
     expect(harness.simulator.stats().submits.total).toBe(0);
   });
 
-  test('late, and it was taken there: it is only acked', async () => {
+  test('late, and that carrier has begun it: it is only acked', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     const asked = answerWith(found('gamma', 'submitted'), message);
     await harness.actor(carrierWith(harness.simulator));
@@ -199,7 +202,7 @@ describe('a record that comes back after its event', () => {
     expect(await atGamma()).toEqual([]);
   });
 
-  test('late, and it was not: it is published', async () => {
+  test('late, and that carrier has not begun it: it is published', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     answerWith(found(null, 'accepted'), message);
     await harness.actor(carrierWith(harness.simulator));
@@ -207,7 +210,7 @@ describe('a record that comes back after its event', () => {
     await until('acked', gone);
   });
 
-  test('late, while the event store stands still: it is published by nobody, and when it knows that it was not, once', async () => {
+  test('late, while the event store is down: it is not published until the store answers, and then once', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     const role = await harness.eventStore();
     const reply = async () => {
@@ -231,7 +234,7 @@ describe('a record that comes back after its event', () => {
     await until('acked', gone);
   }, 60_000);
 
-  test('late, and nobody knows: it is asked again until somebody does', async () => {
+  test('late, without a clear answer: the query is repeated until there is one', async () => {
     const message = await leftBehind(limits.bus.duplicateWindowMs);
     let unavailable = 2;
     const asked = answerWith(() => {

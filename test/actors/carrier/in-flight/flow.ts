@@ -1,5 +1,5 @@
-// Messages in flight through the real parts of a carrier (sender, settlement and what carries it out, reroute, failover), with
-// bus, carrier and time moved by hand. Only the intake is played: it has no bus to take records from.
+// Messages in flight through the real parts of a carrier (sender, settlement, carry-out, reroute, failover), with
+// manual bus, carrier and clock. Only the intake is simulated: it has no bus to take records from.
 import type { JsMsg } from '@nats-io/jetstream';
 import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
 import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
@@ -44,7 +44,7 @@ export class Flow {
   readonly replayIndex = new ReplayIndex(this.clock);
   readonly lanes = new Lanes<InFlightMessage>(100);
   readonly messages = new MessagesInFlight(this.lanes, this.clock);
-  /** Everything that was ever held here. */
+  /** Every message that was ever in flight here. */
   readonly all: InFlightMessage[] = [];
   readonly writes: EventDone[] = [];
   readonly publishes: PublishDone[] = [];
@@ -122,7 +122,7 @@ export class Flow {
         take: () => true,
         waitMs: () => 0,
         ratePerS: () => 1_000,
-        // One PDU, then a wait: parts of a long message are out while others are not written yet.
+        // One PDU, then a wait: segments of a long message are outstanding while others are not written yet.
         writeWaitMs: () => (this.isPaced && (this.#asked += 1) % 2 === 0 ? 50 : 0),
         written: () => 0,
         intentTook() {},
@@ -147,7 +147,7 @@ export class Flow {
     });
   }
 
-  /** A record comes; `known`: what others have told of it. */
+  /** Delivers a record; `known`: the events of others about it. */
   deliver(changes: Partial<Message>, known: Known | null): void {
     const message = messageWith({
       acceptedAtMs: this.clock.nowMs(),
@@ -203,7 +203,7 @@ export class Flow {
     );
   }
 
-  /** What another node, or an earlier incarnation, wrote about it. */
+  /** The events that another node, or an earlier incarnation, wrote about it. */
   #publish({ key, message }: InFlightMessage, known: Known): void {
     const nowMs = this.clock.nowMs();
     const published = { attempt: 1, epoch: otherEpoch, atMs: nowMs, segment: 1 };

@@ -1,6 +1,6 @@
-// The table of states, and messages through the real sender, settlement, reroute and failover: whatever happens to them in
-// whatever order, none takes an edge that is not in the table, none is acked while something of it is out or pending,
-// and none leaves a timer behind.
+// The table of states, and messages through the real sender, settlement, reroute and failover: in any sequence of
+// events, none takes an edge that is not in the table, none is acked while something of it is out or pending, and none
+// leaves a timer behind.
 import { readFileSync } from 'node:fs';
 import type { JsMsg } from '@nats-io/jetstream';
 import fc from 'fast-check';
@@ -49,7 +49,7 @@ const times = [10, 60, 400, 3_000, 12_000, 40_000];
 const gates = ['open', 'open', 'open', 'held', 'expired'] as const;
 const carrierStates = ['good', 'good', 'down', 'weak'] as const;
 
-/** What may happen, by weight; `n` chooses among what is there. */
+/** The possible steps, by weight; `n` chooses among the messages. */
 const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number): void }> = {
   deliver: {
     weight: 4,
@@ -129,7 +129,7 @@ function pick<T>(from: readonly T[], n: number): T {
 
 const ifDurable = (then: () => void) => (durable: boolean) => durable && then();
 
-/** Microtasks: the sender's pump, and answers to questions. */
+/** Microtasks: the sender's loop, and answers to queries. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Everything that can still happen does, in favour of the messages. */
@@ -155,7 +155,7 @@ const step = fc.tuple(
   fc.nat({ max: 1_000 }),
 );
 
-describe('whatever happens in whatever order', () => {
+describe('in any sequence of events', () => {
   test('no message takes an illegal edge, is acked with work pending, or leaves a timer behind', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -180,7 +180,7 @@ describe('whatever happens in whatever order', () => {
 });
 
 describe('the table', () => {
-  test('in the head of states.ts says the same as the edges', () => {
+  test('in the head of states.ts equals the edges', () => {
     const source = readFileSync(new URL('../../../../actors/carrier/in-flight/states.ts', import.meta.url), 'utf8');
     const rows = source.split('\n').filter((line) => line.startsWith('// |') && !line.startsWith('// |--'));
     const [head = [], ...cells] = rows.map((row) =>
@@ -195,7 +195,7 @@ describe('the table', () => {
         for (const next of cell.split(/[ ,]+/)) if (next !== '') drawn.get(head[column + 1]!)?.add(next);
       }
     }
-    // A state that is drawn in its own column stays what it is; only these two become themselves.
+    // A state in its own column means no change; only these two become themselves.
     for (const [state, to] of drawn)
       if (!edges[state as InFlightState].includes(state as InFlightState)) to.delete(state);
     const asDrawn = [...drawn].map(([state, to]) => [state, [...to].toSorted()]);
@@ -204,7 +204,7 @@ describe('the table', () => {
     expect([edges.settling, edges.released]).toEqual([['released'], []]);
   });
 
-  test('a state that may not follow is an assertion, and changes nothing', () => {
+  test('an illegal transition fails an assertion, and changes nothing', () => {
     const clock = new ManualClock();
     const illegal: [InFlightState, InFlightMessage, (inFlight: InFlightMessage) => void][] = [
       ['lapsed', lapsed(), (inFlight) => inFlight.queue()],
@@ -224,7 +224,7 @@ describe('the table', () => {
     expect(clock.timers).toBe(0);
   });
 
-  test('segments are out once, are answered once, and are never left to nobody', () => {
+  test('segments are out once, are answered once, and are never left without an owner', () => {
     const inFlight = sending();
     inFlight.written(1);
     expect(() => inFlight.written(1)).toThrow(AssertionFailed);

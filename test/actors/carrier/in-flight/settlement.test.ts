@@ -1,5 +1,5 @@
-// What answers do to one message in flight, on a clock moved by hand: no wait is cut short by the timer of another, no
-// timer is left behind, and a message whose hold has lapsed comes back by a redelivery of its record only.
+// What answers do to one message in flight, on a manual clock: no wait is cut short by the timer of another, no timer
+// is left behind, and a lapsed message returns only by a redelivery of its record.
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
@@ -25,7 +25,7 @@ const carrier = carrierWith({ port: 1 });
 const throttled: SubmitAnswer = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
 const taken: SubmitAnswer = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
 
-/** A settlement, and what carries it out, whose events become durable when the test says so, and what it does with messages. */
+/** A settlement and carry-out whose events become durable when the test says so, and their effects on messages. */
 function setUp(resends = false) {
   const clock = new ManualClock();
   const done: EventDone[] = [];
@@ -67,7 +67,7 @@ function setUp(resends = false) {
     acked,
     kinds: () => published.map(({ kind }) => kind),
     carryOut,
-    /** All that was written becomes durable. */
+    /** All events written so far become durable. */
     durable() {
       for (const over of done.splice(0)) over(true);
     },
@@ -132,7 +132,7 @@ test('a later, shorter wait does not shorten a longer one', () => {
   expect(back).toEqual([inFlight]);
 });
 
-test('what is settled while it waits leaves no timer behind', () => {
+test('a message settled while it waits leaves no timer behind', () => {
   const { clock, acked, carryOut, answer, durable } = setUp();
   const inFlight = written();
   answer(inFlight, 1, taken);
@@ -155,7 +155,7 @@ test('sent once more while it waits for another segment: the timer of that wait 
   expect(clock.timers).toBe(0);
 });
 
-test('an answer of a lapsed message, of whatever kind, does not bring it back into its lane', () => {
+test('no answer of a lapsed message returns it to its lane', () => {
   for (const how of ['refused', 'unknown'] as const) {
     const { clock, back, answer, noAnswer, durable, carryOut } = setUp(true);
     const inFlight = written({ category: 'otp' });
@@ -168,7 +168,7 @@ test('an answer of a lapsed message, of whatever kind, does not bring it back in
     durable();
     clock.advance(limits.carrier.restMsMax * 2);
     expect([how, inFlight.state, back.length]).toEqual([how, 'lapsed', 0]);
-    // Its record comes again: now it is ours, and goes.
+    // Its record is redelivered: now it is ours, and continues.
     if (inFlight.redelivered(inFlight.record, 2_000_000)) carryOut.onRegained(inFlight);
     clock.advance(limits.carrier.resendWaitMs);
     expect(back).toEqual([inFlight]);

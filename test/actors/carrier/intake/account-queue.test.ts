@@ -1,5 +1,5 @@
-// How much of one account may wait for a carrier: the actor counts it, the entry points hear of it, and nobody else in its
-// account shard is refused for it. Both sides of the bound.
+// How much of one account may wait for a carrier: the actor counts it and publishes it to the entry points, and no
+// other account of its shard is refused for it. Both sides of the bound.
 import { afterEach, expect, test } from 'vitest';
 import { type AccountQueues, watchOverflow } from '../../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
@@ -17,7 +17,7 @@ afterEach(async () => {
   await harness.stop();
 });
 
-test('an account is refused from the bound on, others of its shard are not, and it is taken again when there is room', async () => {
+test('an account is refused from the bound on, others of its shard are not, and it is accepted again when there is capacity', async () => {
   harness = await openCarrierHarness();
   queues = watchOverflow(harness.bus);
   const [flooding, other] = [newAccountInShard(1), newAccountInShard(1)];

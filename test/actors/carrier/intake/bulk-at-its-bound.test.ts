@@ -1,5 +1,5 @@
-// Bulk that holds as many records as its consumer may give (fault 11): an OTP of the same account, in the same shard,
-// neither waits for a place among them nor behind what was chosen before it.
+// Bulk with as many records in flight as its consumer may deliver (fault 11): an OTP of the same account, in the same
+// shard, neither waits for a place among them nor behind what was chosen before it.
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../../../platform/deadline.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
@@ -7,7 +7,7 @@ import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../s
 let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
-test('bulk at max_ack_pending: an OTP is on the wire within half a second of the contract', async () => {
+test('bulk at max_ack_pending: an OTP is written within half a second of the contract', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
   const tps = 100;
   const bulk = await harness.send(4_000, { category: 'promotional' });
@@ -26,7 +26,7 @@ test('bulk at max_ack_pending: an OTP is on the wire within half a second of the
   await until('all are there', () => otp.every(({ nonce }) => harness.simulator.nonceCount(nonce) === 1), {
     everyMs: 2,
   });
-  // Counted in the carrier's own tokens and not in time: a busy machine changes the clock, not the order.
+  // Counted in the carrier's own tokens and not in time: a busy machine changes the time, not the order.
   expect(submits() - before).toBeLessThanOrEqual(tps / 2);
   expect(actor.status.inFlight).toBeGreaterThan(0);
   expect(bulk.filter(({ nonce }) => harness.simulator.nonceCount(nonce) > 1)).toEqual([]);

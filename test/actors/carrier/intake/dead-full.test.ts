@@ -1,5 +1,5 @@
-// Records nobody can read, more than a shard may have out at once, while DEAD has no room: what comes after them in
-// the same shard goes out all the same, and when DEAD has room they are there, each once.
+// Unreadable records, more than a shard may have in flight at once, while DEAD is full: what comes after them in the
+// same shard is sent all the same, and when DEAD has capacity they are there, each once.
 import { afterEach, expect, test } from 'vitest';
 import { takeFromFallback } from '../../../../cluster/bus/dead-letter-fallback.ts';
 import { messageSubject } from '../../../../cluster/bus/subjects.ts';

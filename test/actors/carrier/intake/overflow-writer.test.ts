@@ -1,5 +1,5 @@
-// One account floods a lane: what it has too much of is moved to overflow, so that the others of its account shard go on, and
-// nothing of it is lost, doubled or much out of order, whatever is killed in the middle.
+// One account floods a lane: its excess is moved to overflow, so that the others of its account shard continue, and
+// nothing of it is lost, doubled or much out of order, whatever is killed meanwhile.
 import { headers } from '@nats-io/transport-node';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
@@ -41,7 +41,7 @@ async function waiting(stream: string): Promise<Readonly<Record<string, number>>
 const overflowOf = async (accountId: AccountId) =>
   (await waiting('MT_OTP'))[overflowSubject('otp', 'alpha', accountId)] ?? 0;
 
-test('an OTP of another account of the same shard goes before the backlog of one that came first', async () => {
+test('an OTP of another account of the same shard is sent before the backlog of one that came first', async () => {
   harness = await openCarrierHarness();
   const flood = await harness.send(1_000, { category: 'otp', accountId: account() });
   const other = await harness.send(1, { category: 'otp', accountId: account() });
@@ -51,10 +51,10 @@ test('an OTP of another account of the same shard goes before the backlog of one
   expect(await harness.settled([...flood, ...other])).toMatchObject({ twice: [], never: [] });
 });
 
-test('the messages of the account itself go nearly in the order they came', async () => {
+test('the messages of the account itself are sent nearly in the order of arrival', async () => {
   harness = await openCarrierHarness();
   const accountId = account();
-  // One after the other, so that the order they came in is known.
+  // One after the other, so that their order is known.
   const flood: SentMessage[] = [];
   for (let n = 0; n < 12; n += 1) flood.push(...(await harness.send(50, { category: 'otp', accountId })));
   await harness.actor(carrierWith(harness.simulator, { tps: 400, bind }));
@@ -63,7 +63,7 @@ test('the messages of the account itself go nearly in the order they came', asyn
   const places = new Map(flood.map(({ nonce }, at) => [`hello #${nonce}#`, Math.floor(at / 50)]));
   const order = harness.simulator.messages().map(({ text }) => places.get(text)!);
   expect(order).toHaveLength(600);
-  // Fifties come one after the other: a message is passed by no more than one of the next but one.
+  // Fifties arrive one after the other: at most messages of the next but one overtake.
   let furthest = 0;
   for (const place of order) {
     expect(furthest - place).toBeLessThanOrEqual(2);
@@ -71,7 +71,7 @@ test('the messages of the account itself go nearly in the order they came', asyn
   }
 });
 
-test('in the lanes without hurry, too, another account does not wait for the end of a backlog', async () => {
+test('in the lower lanes, too, another account does not wait for the end of a backlog', async () => {
   harness = await openCarrierHarness();
   const flood = await harness.send(1_000, { category: 'promotional', accountId: account() });
   const other = await harness.send(1, { category: 'promotional', accountId: account() });
@@ -93,12 +93,12 @@ test('what an earlier incarnation left in overflow is found at the start', async
   expect(await harness.settled(flood)).toMatchObject({ twice: [], never: [], statuses: { delivered: 400 } });
 });
 
-test('records that come again are looked for together: hundreds of them cost the server a few questions', async () => {
+test('redelivered records are looked up together: hundreds of them cost the server a few queries', async () => {
   harness = await openCarrierHarness();
   const sent: SentMessage[] = [];
   for (let n = 0; n < 50; n += 1) sent.push(...(await harness.send(6, { category: 'otp', accountId: account() })));
   const wide = { window: 200, count: 1 };
-  // A carrier that nobody reaches: all of them are held, and given back.
+  // An unreachable carrier: all of them are taken, and given back.
   const away = await harness.actor(carrierWith({ port: 1 }, { bind: wide }));
   await until('all are held', () => away.actor.status.inFlight === sent.length);
   await away.drain();
@@ -116,7 +116,7 @@ test('records that come again are looked for together: hundreds of them cost the
 
 test('kill -9 three times while a flood is moved to overflow: nothing is lost and nothing is sent twice', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
-  // On a busy machine a new host may come so late that what was moved before is moved again, and is asked about.
+  // On a busy machine a new host may come so late that moved records are moved again, and are looked up.
   await harness.eventStore();
   const carrier = carrierWith(harness.simulator, { tps: 400, bind });
   const accountId = account();
@@ -192,7 +192,7 @@ describe('a record whose move an earlier incarnation may have begun', () => {
     if (marked) all.set('Heliograph-Again', '1');
     await harness.bus.jetstream.publish(subject, encodeMessage(message, cipher), { headers: all });
   };
-  /** Delivered to somebody who is gone. */
+  /** Delivered to a consumer that is gone. */
   async function deliverOnce(count: number): Promise<void> {
     await ensureConsumer(harness.bus.manager, 'MT_OTP', messageConsumer('otp', 'alpha', shard, 100));
     const consumer = await harness.bus.jetstream.consumers.get('MT_OTP', messageConsumerName('otp', 'alpha', shard));
@@ -276,7 +276,7 @@ describe('a record whose move an earlier incarnation may have begun', () => {
     const accountId = account();
     const message = otp(accountId, 'left');
     await put(messageSubject('otp', 'alpha', accountId), message, `${message.messageId}.0`);
-    // So many that some still wait when the record comes again, after ack_wait.
+    // So many that some still wait when the record is redelivered after ack_wait.
     const before = Array.from({ length: 200 }, (_, n) => otp(accountId, `waits${n}`));
     for (const each of before) await put(overflowSubject('otp', 'alpha', accountId), each, `${each.messageId}.0`);
     await deliverOnce(1);
@@ -309,7 +309,7 @@ describe('a record whose move an earlier incarnation may have begun', () => {
     expect((await eventsOf(harness.bus)).filter(({ kind }) => kind === 'intent')).toHaveLength(sentTimes);
   });
 
-  test('a second copy waits while the event store is away, and nothing else does', async () => {
+  test('a second copy waits while the event store is down, and nothing else does', async () => {
     harness = await openCarrierHarness();
     const accountId = account();
     const message = otp(accountId, 'later');

@@ -1,6 +1,6 @@
-// A second record of a message, published when the stream had forgotten the first: by a repeat under an idempotency key, a
-// release or a reroute that were begun twice. Whoever publishes it marks it, and whoever takes it asks the event store
-// (a real one) whether the message has gone further. Counted at the simulator.
+// A second record of a message, published when the stream had forgotten the first: by a repeat under an idempotency
+// key, a release or a reroute that were begun twice. Its publisher marks it, and its consumer asks the event store (a
+// real one) whether the message is further. Counted at the simulator.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,7 +69,7 @@ const times = (nonce: string) => harness.simulator.nonceCount(nonce);
 const publish = (events: EventWriter, event: ReturnType<typeof acceptedEvent>) =>
   new Promise<boolean>((resolve) => events.write(event, resolve, true));
 
-test('is not sent when the first was, however long ago; it waits while the event store is away', async () => {
+test('is not sent when the first was, however long ago; it waits while the event store is down', async () => {
   harness = await openCarrierHarness();
   role = await startRole(harness.nats.url, dataDir);
   const first = await harness.actor(carrierWith(harness.simulator));
@@ -93,7 +93,7 @@ test('is not sent when the first was, however long ago; it waits while the event
   for (const { nonce } of sent) expect(times(nonce)).toBe(0);
 }, 60_000);
 
-test('is sent once when the first never came, and not when it was given on: put off, or moved to another carrier', async () => {
+test('is sent once when the first never came, and not when that was deferred or rerouted', async () => {
   harness = await openCarrierHarness();
   role = await startRole(harness.nats.url, dataDir);
   const [never, deferral, moved, back] = [newMessage(), newMessage(), newMessage(), newMessage()];
@@ -118,14 +118,14 @@ test('is sent once when the first never came, and not when it was given on: put 
   await harness.bus.manager.streams.purge('EVENTS');
   role = await startRole(harness.nats.url, dataDir);
   for (const { message } of [never, deferral, moved]) await putAgain(message);
-  // One that was moved comes to its next carrier, for the second time or not: nobody has begun with it there.
+  // A rerouted one arrives at its next carrier, for the second time or not: it was not begun there.
   await putAgain({ ...back.message, hop: 1 });
   await harness.actor(carrierWith(harness.simulator));
   await until('both are sent', () => times(never.nonce) + times(back.nonce) === 2, { limitMs: 20_000 });
   expect([times(deferral.nonce), times(moved.nonce)]).toEqual([0, 0]);
 }, 60_000);
 
-test('goes behind what waits in overflow, because the first may be there, and is asked about when it comes out', async () => {
+test('is queued behind what waits in overflow, because the first may be there, and is looked up when it comes out', async () => {
   harness = await openCarrierHarness();
   role = await startRole(harness.nats.url, dataDir);
   const { message, nonce } = newMessage();
@@ -149,7 +149,7 @@ test('of a release that may have been made long ago is marked, and one that was 
     await new Promise((resolve) => publishLater(publisher, record, dueAtMs, resolve));
     const consumer = waitConsumer('later', Math.floor(dueAtMs / 1_000));
     await ensureConsumer(manager, 'LATER', consumer);
-    // An earlier releaser was given it, and what became of that nobody knows.
+    // An earlier releaser got it, and what became of that is unknown.
     const taken = await (await jetstream.consumers.get('LATER', consumer.durable_name ?? '')).next({ expires: 2_000 });
     taken?.nak();
   }
@@ -168,10 +168,10 @@ test('of a release that may have been made long ago is marked, and one that was 
   await on.stop();
 }, 60_000);
 
-describe('which record a message was given on with', () => {
+describe('the record with which a message was passed on', () => {
   const anyDelays = fc.integer({ min: 0, max: 40 });
   const anyHop = fc.integer({ min: 0, max: 8 });
-  test('is behind every record before it and none after it, whatever the tries', () => {
+  test('is after every earlier record and after no later one, whatever the tries', () => {
     fc.assert(
       fc.property(
         anyHop,

@@ -1,5 +1,5 @@
-// How records come from the streams into the lanes: shard by shard, so that what one account has waiting in its
-// stream does not come before another's.
+// How records come from the streams into the lanes: shard by shard, so that the backlog of one account does not come
+// before another's messages.
 import { afterEach, expect, test } from 'vitest';
 import { AckPolicy } from '@nats-io/jetstream';
 import { messageConsumerName } from '../../../../cluster/bus/streams.ts';
@@ -12,7 +12,7 @@ import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../s
 let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
-test('an OTP of another account goes before the OTP backlog of one that came first and is far longer than the prefetch', async () => {
+test('an OTP of another account is sent before an OTP backlog that came first and is far longer than the prefetch', async () => {
   harness = await openCarrierHarness();
   const bind = { window: 5, count: 1 };
   const flood = await harness.send(600, { category: 'otp', accountId: newAccountInShard(1) });
@@ -35,7 +35,7 @@ test('every account shard of every lane has one consumer', async () => {
   }
 });
 
-test('a start that fails takes no records: what it had opened is closed again', async () => {
+test('a start that fails takes no records: the consumers it had opened are closed again', async () => {
   harness = await openCarrierHarness();
   const { consumers } = harness.bus.manager;
   const filter = 'mt.promo.alpha.3';

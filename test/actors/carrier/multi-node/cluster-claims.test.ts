@@ -1,6 +1,6 @@
-// Who may send when two nodes were given one record: a model of EVENTS in which nodes publish, read behind each other,
-// write, die and begin again in any order. Whatever the order, no try of a message is written twice without the
-// stream saying in between that it was not written.
+// Which of two nodes may send that got the same record: a model of EVENTS in which nodes publish, read with delays,
+// write, die and restart in any order. In every order, no try of a message is written twice without an event in between
+// that says that it was not written.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { attemptNumber, triesOf } from '../../../../actors/carrier/in-flight/attempt.ts';
@@ -34,19 +34,19 @@ function claimsOf(epoch: number) {
 }
 
 describe('an intent', () => {
-  test('counts at once where there is nobody else', () => {
+  test('counts at once on a single node', () => {
     const published: ClaimStatus[] = [];
     localClaims.confirm('intent', heldBy(0), (status) => published.push(status));
     expect(published).toEqual(['new']);
   });
-  test('waits until it was read, and counts when nothing comes before it', () => {
+  test('waits until it was read, and counts when nothing precedes it', () => {
     const { claims, published, confirm } = claimsOf(7);
     confirm();
     expect(published).toEqual([]);
     claims.learn(eventBy(7), true);
     expect(published).toEqual(['new']);
   });
-  test('may be read before its writer is told that it is durable', () => {
+  test('may be read before its publish is acknowledged', () => {
     const { claims, published, confirm } = claimsOf(7);
     claims.learn(eventBy(7), true);
     confirm();
@@ -59,7 +59,7 @@ describe('an intent', () => {
     claims.learn(eventBy(7), true);
     expect(published).toEqual(['intent_without_outcome']);
     expect(replayIndex.ownerOf(key)).toBe(3);
-    // Nor does it close what is not its own.
+    // Nor does it close an intent that is not its own.
     claims.learn(eventBy(7, { kind: 'deferred', segment: 1, error: 'not_written' }), true);
     expect(replayIndex.statusOf(key)).toBe('intent_without_outcome');
     claims.learn(eventBy(3, { kind: 'deferred', segment: 1, error: 'not_written' }), false);
@@ -90,7 +90,7 @@ describe('an intent', () => {
 });
 
 describe('a reroute', () => {
-  test('comes after another node’s intent, and another node’s intent behind it', () => {
+  test('comes after another node’s intent, and another node’s intent after it', () => {
     const one = claimsOf(7);
     one.claims.confirm('rerouted', heldBy(7, 0), (status) => one.published.push(status));
     one.claims.learn(eventBy(3), false);
@@ -104,7 +104,7 @@ describe('a reroute', () => {
   });
 });
 
-/** One node of the model: it holds the record when it was given it, and acts when the schedule says so. */
+/** One node of the model: it has the record when it was delivered, and acts when the schedule says so. */
 class ModelNode {
   readonly clock = new ManualClock();
   readonly replayIndex = new ReplayIndex(this.clock);
@@ -112,7 +112,7 @@ class ModelNode {
   readonly claims: ClusterClaims;
   readAt = 0;
   inFlight: InFlightMessage | null = null;
-  /** idle: may begin · asked: its intent is on the way · may: it may write · out: it has. */
+  /** idle: may begin · asked: its intent is being published · may: it may write · out: it has written. */
   stage: 'idle' | 'asked' | 'may' | 'out' = 'idle';
   constructor(epoch: number) {
     this.epoch = epoch;
@@ -129,7 +129,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   does: fc.constantFrom('given', 'intent', 'read', 'read', 'write', 'answer', 'defer', 'restart'),
 });
 
-test('whatever the order of deliveries, publishes, reads, writes and restarts: never two copies at the carrier', () => {
+test('in any order of deliveries, publishes, reads, writes and restarts: never two copies at the carrier', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 150, size: 'max' }), (steps) => {
       const stream: { event: DeliveryEvent; by: ModelNode }[] = [];
@@ -142,7 +142,7 @@ test('whatever the order of deliveries, publishes, reads, writes and restarts: n
         const { inFlight } = node;
         if (does === 'restart') nodes[at] = fresh();
         else if (does === 'given' && inFlight === null) {
-          // The server gives it to anybody at any time: holds lapse, counts of deliveries are lost.
+          // The server may deliver it to any node at any time: ack deadlines pass, delivery counts are lost.
           if (node.replayIndex.statusOf(key) !== 'new') continue;
           node.inFlight = heldBy(node.epoch, triesOf(node.replayIndex.attemptOf(key)));
           node.stage = 'idle';
@@ -172,7 +172,7 @@ test('whatever the order of deliveries, publishes, reads, writes and restarts: n
           stream.push({ event: submitted, by: node });
           node.inFlight = null;
         } else if (does === 'defer' && inFlight !== null && node.stage === 'may') {
-          // It is told that it was not written, and only then is it not held any more.
+          // Published as not written, and only then released.
           const attempt = attemptNumber(0, inFlight.tries);
           stream.push({
             event: eventBy(node.epoch, { kind: 'deferred', segment: 1, attempt, error: 'not_written' }),

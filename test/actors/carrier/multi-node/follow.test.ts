@@ -1,5 +1,5 @@
-// What other nodes write about a carrier's messages is heard in stream order, each once, and without a pause when the
-// server drops a pull in silence: on the claim read here waits what is to be sent.
+// A node reads other nodes' events about a carrier's messages in stream order, each once, and without a pause when the
+// server drops a pull in silence: messages wait for the claims read here.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Following, followEvents } from '../../../../actors/carrier/multi-node/follow.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
@@ -30,7 +30,7 @@ const publish = (event: DeliveryEvent, id: string) =>
 const follow = (carrier: string, learn: (event: DeliveryEvent, isOwn: boolean) => void): Promise<Following> =>
   followEvents({ bus: test_.bus, carrier, fromSeq: 1, writerId: 'own', learn });
 
-test('what was there is learnt before it is ready, then what comes, in order, and own batches are known', async () => {
+test('what was there is learnt before it is ready, then new events, in order, and own batches are recognised', async () => {
   await publish(eventOf('order', 1), 'other.1');
   const learnt: [number, boolean][] = [];
   const following = await follow('order', (event, isOwn) => learnt.push([event.attempt, isOwn]));
@@ -65,11 +65,11 @@ test('EVENTS recreated under it is read from its beginning, however far the old 
   await following.stop();
 });
 
-test('a pull that the server drops in silence holds nothing up', async () => {
+test('a pull that the server drops in silence delays nothing', async () => {
   const carriers = Array.from({ length: 12 }, (_, index) => `ends${index}`);
   let longestMs = 0;
   let heard = 0;
-  // What this process itself stands still, on a busy machine, is no pause of the follower.
+  // A stall of this process, on a busy machine, is no pause of the follower.
   let stalledMs = 0;
   let turnAtMs = systemClock.monotonicMs();
   const stop = systemClock.every(10, () => {
@@ -86,7 +86,7 @@ test('a pull that the server drops in silence holds nothing up', async () => {
   await until('the pulls are about to end', () => systemClock.nowMs() > endsAtMs - 30, { everyMs: 1 });
   const published: Promise<unknown>[] = [];
   const passed = () => {
-    // Fewer than make the client ask for more: the pull is to end by its time.
+    // Fewer than make the client pull again: the pull is to end by its time.
     for (const carrier of carriers)
       published.push(publish(eventOf(carrier, 1), `other.${published.length}.${carrier}`));
     return published.length > carriers.length * 90 || systemClock.nowMs() > endsAtMs + 60;

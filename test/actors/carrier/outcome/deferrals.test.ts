@@ -1,6 +1,6 @@
-// A carrier refuses for the moment and LATER does not take what has to wait: full, busy, or without a leader (it is not
-// there at all, which a publisher sees in the same way). Among other nodes, where an intent that nobody closes is waited
-// for by everybody. Counted at the simulator and in EVENTS.
+// A carrier refuses temporarily and LATER does not accept what has to wait: full, busy, or without a leader (it is
+// deleted, which a publisher sees in the same way). With several nodes an intent that is never closed would make all of
+// them wait. Counted at the simulator and in EVENTS.
 import { describe, expect, test } from 'vitest';
 import { readDeferral } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
@@ -12,24 +12,27 @@ import { nodeNamed } from '../../../support/host-process.ts';
 import { type SentMessage, account, eventsOf, statesOf } from '../../../support/invariant.ts';
 
 const submits = (harness: CarrierHarness) => harness.simulator.stats().submits.total;
-/** The whole carrier rests half a minute after this refusal, and so does each of its messages: in LATER, if that takes it. */
+/**
+ * The whole carrier pauses half a minute after this refusal, and so does each of its messages: in LATER, if that
+ * accepts it.
+ */
 const restsLong = { ESME_RMSGQFUL: 'stop' } as const;
 
-/** LATER takes nothing more. Returns what makes room again. */
+/** LATER accepts nothing more. Returns what frees capacity again. */
 async function fillLater({ bus: { manager } }: CarrierHarness): Promise<() => Promise<void>> {
   const { config } = await manager.streams.info('LATER');
   await manager.streams.update('LATER', { ...config, max_bytes: 1 });
   return async () => void (await manager.streams.update('LATER', config));
 }
 
-/** LATER answers nobody. Returns what brings it back. */
+/** LATER does not answer. Returns what brings it back. */
 async function endLater({ bus: { manager } }: CarrierHarness): Promise<() => Promise<void>> {
   const { config } = await manager.streams.info('LATER');
   await manager.streams.delete('LATER');
   return async () => void (await manager.streams.add(config));
 }
 
-/** What each message's last event of its carrier is. */
+/** The last event of each message at its carrier. */
 async function lastEvents(harness: CarrierHarness, sent: readonly SentMessage[]) {
   const byMessage = Map.groupBy(await eventsOf(harness.bus), ({ messageId }) => messageId);
   return sent.map(({ messageId }) => byMessage.get(messageId)?.at(-1));
@@ -41,8 +44,8 @@ async function statusesOf(harness: CarrierHarness, sent: readonly SentMessage[])
 }
 
 // Each waits most of its time.
-describe.concurrent('a refusal for the moment, and', () => {
-  test('LATER full while the carrier is full too: all of it waits in memory, and goes out once when both have room', async ({
+describe.concurrent('a temporary refusal, and', () => {
+  test('LATER full while the carrier is full too: all of it waits in memory, and is sent once when both have capacity', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -66,7 +69,7 @@ describe.concurrent('a refusal for the moment, and', () => {
     const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
     const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
     const sent = await harness.send(20);
-    // Refused, put off, and taken back because LATER is full: nothing of them is open.
+    // Refused, deferred, and taken back because LATER is full: none has an open intent.
     await until('all of them rest', async () => {
       const last = await lastEvents(harness, sent);
       return last.every((event) => event?.kind === 'deferred' && event.segment === 1 && readDeferral(event) === null);
@@ -77,7 +80,7 @@ describe.concurrent('a refusal for the moment, and', () => {
     expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
   }, 90_000);
 
-  test('LATER without a leader: what is put off waits for it, expires when its time is over, and nothing is unknown', async ({
+  test('LATER without a leader: deferred messages wait for it, expire when their validity ends, and nothing is unknown', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -103,7 +106,7 @@ describe.concurrent('a refusal for the moment, and', () => {
     });
   }, 120_000);
 
-  test('kill -9 while LATER has no leader: another node puts them off in its stead, once, and nothing is unknown', async ({
+  test('kill -9 while LATER has no leader: another node defers them instead, once, and nothing is unknown', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -123,7 +126,7 @@ describe.concurrent('a refusal for the moment, and', () => {
     expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
   }, 120_000);
 
-  test('LATER busy: what finds no place among the publishes in flight waits in memory, and goes out once', async ({
+  test('LATER busy: what exceeds the publishes in flight waits in memory, and is sent once', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -148,7 +151,7 @@ describe.concurrent('a refusal for the moment, and', () => {
     const first = await harness.host([carrier], { logLevel: 'warn' });
     const sent = await harness.send(1, { category: 'otp' });
     await until('seventeen tries', () => submits(harness) >= 17, { limitMs: 60_000, everyMs: 5 });
-    // Not between that it is put off and that LATER has refused it: then only LATER may have it, and LATER stays full.
+    // Not between the deferral and its refusal by LATER: then only LATER may have it, and LATER stays full.
     const isTakenBack = async () => {
       const [event] = await lastEvents(harness, sent);
       return event?.kind === 'deferred' && readDeferral(event) === null;

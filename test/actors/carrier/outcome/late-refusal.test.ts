@@ -1,5 +1,5 @@
-// A refusal that comes after the response timer: the carrier has said that it did not take the message, so it is not
-// unknown any more. It sends nothing by itself. On a real nats-server and the real simulator, counted at the SMSC peer.
+// A refusal after the response timer: the carrier did not accept the message, so it is not unknown any more. It is not
+// sent again. On a real nats-server and the real simulator, counted at the SMSC peer.
 import { afterEach, expect, test } from 'vitest';
 import { listFlights, readDecisions } from '../../../../actors/flight/flight.ts';
 import { systemClock } from '../../../../platform/clock.ts';
@@ -32,14 +32,14 @@ test.each(['otp', 'promotional'] as const)(
     await until('rejected', async () => (await statesOf(harness.bus)).get(sent!.messageId)?.status === 'rejected');
     expect(await historyOf(sent!)).toEqual(['accepted', 'unknown no_response', 'rejected ESME_RMSGQFUL']);
     expect(harness.simulator.stats().submits.total).toBe(1);
-    // Nothing is left that could send it: not here, and not later.
+    // No record is left that could send it, now or later.
     for (const stream of ['MT_OTP', 'MT_PROMO', 'LATER']) {
       await until(`${stream} empty`, async () => (await harness.bus.manager.streams.info(stream)).state.messages === 0);
     }
   },
 );
 
-test('speaks of the carrier as every refusal does, and stands among the decisions', async () => {
+test('counts for the carrier like every refusal, and is noted among the decisions', async () => {
   harness = await openCarrierHarness();
   harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
   await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400 }), systemClock, moves);
@@ -57,7 +57,7 @@ test('speaks of the carrier as every refusal does, and stands among the decision
   expect(noted.some(({ kind, detail }) => kind === 'pace' && detail.startsWith('cut from'))).toBe(true);
 });
 
-test('of us, and not of the message: the carrier rests', async () => {
+test('of us, and not of the message: the carrier pauses', async () => {
   harness = await openCarrierHarness();
   harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
   const carrier = carrierWith(harness.simulator, { responseTimerMs: 400, errors: { ESME_RMSGQFUL: 'stop' } });
@@ -67,7 +67,7 @@ test('of us, and not of the message: the carrier rests', async () => {
   expect((await decisions()).some(({ kind, detail }) => kind === 'pace' && detail.startsWith('paused for'))).toBe(true);
 });
 
-test('of a part: the message is rejected, whatever becomes of its other parts', async () => {
+test('of a segment: the message is rejected, whatever becomes of its other segments', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:1500' });
   harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
   await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400, bind: { count: 1 } }), systemClock, moves);
@@ -78,7 +78,7 @@ test('of a part: the message is rejected, whatever becomes of its other parts', 
   expect(harness.simulator.stats().submits.total).toBe(3);
 });
 
-test('of a copy whose account wants another: that one goes, and decides', async () => {
+test('of a copy whose account wants another: that one is sent, and decides', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:50' });
   harness.simulator.setFault('queue-full', { arg: 900, limit: 1 });
   await harness.actor(

@@ -1,5 +1,5 @@
-// What comes after a refusal, for every meaning of it in every state in which a refusal can come: both sides of each limit,
-// and that nothing leads a message where its state does not allow it.
+// The step after a refusal, for every outcome in every state in which a refusal can come: both sides of each limit, and
+// that no step leads to a state that is not allowed.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Refusal } from '../../../../actors/carrier/in-flight/facts.ts';
@@ -32,17 +32,17 @@ describe('refused temporarily', () => {
     expect(stepOf({ tries: triesInMemoryMax - 1 }, later(1))).toEqual({ do: 'retry', afterMs: 1 });
     expect(stepOf({ tries: triesInMemoryMax }, later(1))).toEqual(deferred(1));
   });
-  test('with a part out or accepted waits in memory, however long, up to the longest wait there', () => {
+  test('with a segment out or accepted waits in memory, however long, up to the longest wait there', () => {
     const { restMsMax } = limits.carrier;
     expect(stepOf({ isUntouched: false }, later(restMsMax))).toEqual({ do: 'retry', afterMs: restMsMax });
     expect(stepOf({ isUntouched: false }, later(restMsMax + 1))).toEqual({ do: 'retry', afterMs: restMsMax });
   });
-  test('while it wants to another carrier because of another segment: leaves for that one', () => {
+  test('while it is leaving for another carrier because of another segment: leaves with that one', () => {
     expect(stepOf({ leaving: earlier }, later(1))).toEqual({ do: 'leave', refusal: earlier });
   });
 });
 
-test('refused here goes to the next carrier, and may come back when it was not the message that was refused', () => {
+test('refused here goes to the next carrier, and may return when the carrier was only unavailable', () => {
   expect(stepOf({}, next)).toEqual({ do: 'leave', refusal });
   expect(stepOf({}, stop(true))).toEqual({ do: 'leave', refusal: { ...refusal, mayComeBack: true } });
   expect(stepOf({}, stop(false))).toEqual(deferred(30_000));
@@ -54,7 +54,7 @@ test('a submit is no refusal', () => {
 
 describe('in every state in which a refusal can come', () => {
   const outcomes: readonly Outcome[] = [later(1), later(5_000), next, stop(true), stop(false), { action: 'reject' }];
-  /** What each step makes of the state; null: it stays. */
+  /** The next state of each step; null: unchanged. */
   const leadsTo: Record<NextStep['do'], InFlightState | null> = {
     reject: 'settling',
     finish: null,
@@ -64,7 +64,7 @@ describe('in every state in which a refusal can come', () => {
     retry: 'waiting',
     awaitRedelivery: null,
   };
-  test('the step is one the state allows', () => {
+  test('the step is one that the state allows', () => {
     fc.assert(
       fc.property(
         fc.constantFrom<InFlightState>('sending', 'waiting', 'resending', 'lapsed', 'settling'),

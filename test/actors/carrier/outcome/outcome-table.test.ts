@@ -1,5 +1,5 @@
-// The outcome table: every status of SMPP 3.4 has a row, the decision over it is total and keeps its promises whatever
-// is asked, and docs/outcomes.md says exactly what the table says.
+// The outcome table: every status of SMPP 3.4 has a row, the decision over it is total and keeps its invariants for all
+// inputs, and docs/outcomes.md contains exactly the table.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ test('every status but ESME_ROK has a row', () => {
   expect(Object.keys(outcomeTable).sort()).toEqual(names.sort());
 });
 
-test('whatever is asked: 0 and only 0 is submitted, nothing goes elsewhere without a way, waits have bounds', () => {
+test('for all inputs: 0 and only 0 is submitted, nothing is rerouted without an alternative, waits are bounded', () => {
   fc.assert(
     fc.property(anyInput, (question) => {
       const outcome = decideOutcome({ ...question, statusName: nameOfStatus(question.status), overrides: {} });
@@ -73,16 +73,16 @@ test("a carrier's own meaning wins over the table for every status but 0, by nam
   );
 });
 
-describe('a carrier that has too much to do', () => {
+describe('a throttled carrier', () => {
   const load = [commandStatus.ESME_RTHROTTLED, commandStatus.ESME_RMSGQFUL];
   const all = (category: Category, alternative: OutcomeInput['alternative']) =>
     load.map((status) => ask(status, { category, alternative }).action);
-  test('an OTP goes elsewhere at once, unless the others do no better', () => {
+  test('an OTP goes to another carrier at once, unless the others are no better', () => {
     expect(all('otp', 'good')).toEqual(['next', 'next']);
     expect(all('otp', 'avoided')).toEqual(['later', 'later']);
     expect(all('otp', 'none')).toEqual(['later', 'later']);
   });
-  test('everything else waits for it, and it is sent less', () => {
+  test('everything else waits for it, and its rate is lowered', () => {
     expect(all('transactional', 'good')).toEqual(['later', 'later']);
     expect(load.map((status) => ask(status))).toMatchObject([{ slower: true }, { slower: true }]);
     expect(ask(commandStatus.ESME_RSYSERR)).toMatchObject({ slower: false, pauseMs: 0 });
@@ -96,7 +96,7 @@ test('only what speaks against the carrier counts against its health', () => {
   expect(isCarriersDoing(commandStatus.ESME_ROK)).toBe(false);
 });
 
-test('docs/outcomes.md has the table as it is', () => {
+test('docs/outcomes.md has the current table', () => {
   const rows = Object.entries(outcomeTable).map(([name, { action, why }]) => {
     const status = commandStatus[name as keyof typeof commandStatus];
     return `| \`${name}\` | 0x${status.toString(16).padStart(2, '0')} | ${action} | ${why} |`;

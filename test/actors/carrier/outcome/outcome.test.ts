@@ -1,4 +1,4 @@
-// The outcome table and the relative validity: pure parts that decide what becomes of a submit.
+// The outcome of a status and the relative validity: pure parts that decide what becomes of a submit.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type OutcomeInput, decideOutcome } from '../../../../actors/carrier/outcome/outcome.ts';
@@ -22,14 +22,14 @@ describe('what a status means', () => {
     expect(ask(0)).toEqual({ action: 'submitted' });
     expect(ask(0, { overrides: { '0': 'reject' } })).toEqual({ action: 'submitted' });
   });
-  test('throttled, queue full, system error and a temporary error pass', () => {
+  test('throttled, queue full, system error and a temporary error are temporary', () => {
     for (const status of [0x58, 0x14, 0x08, 0x64]) expect(ask(status).action).toBe('later');
   });
   test('only throttling pauses the carrier', () => {
     expect(ask(0x58)).toMatchObject({ pauseMs: 250 });
     expect(ask(0x14)).toMatchObject({ pauseMs: 0 });
   });
-  test('what is about our account stops the carrier', () => {
+  test('a status about our account stops the carrier', () => {
     for (const status of [0x04, 0x0d, 0x0e, 0x0f]) expect(ask(status).action).toBe('stop');
   });
   test('everything else is about the message', () => {

@@ -1,5 +1,5 @@
-// Long messages whose parts fare differently: what the carrier has, or may have, of a message is not sent again, whatever
-// happens to the rest of it. Counted at the simulator.
+// Long messages whose segments have different outcomes: a segment that the carrier has, or may have, is not sent again,
+// whatever happens to the others. Counted at the simulator.
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -12,8 +12,8 @@ const submitsOf = (harness: CarrierHarness) => harness.simulator.stats().submits
 const textOf = (parts: number) => (nonce: string) => `#${nonce}# ${'long '.repeat(30 * parts - 10)}`;
 
 // Each waits most of its time.
-describe.concurrent('the parts of a long message', () => {
-  test('quiet hours begin when the carrier has a part of a message: the rest of it still goes, and no part twice', async ({
+describe.concurrent('the segments of a long message', () => {
+  test('quiet hours begin when the carrier has a segment of a message: the rest of it is still sent, and no segment twice', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -36,11 +36,11 @@ describe.concurrent('the parts of a long message', () => {
     expect(submitsOf(harness).accepted).toBe(2);
   });
 
-  test('the hold lapses while parts are out: the record that comes back waits for their answers, and no part goes twice', async ({
+  test('the ack deadline passes while segments are out: the redelivered record waits for their answers, and no segment is sent twice', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:9000' });
-    // A part each second: some are out when the hold of two seconds lapses, and some are not.
+    // A segment each second: some are out when the ack_wait of two seconds ends, and some are not.
     await harness.actor(carrierWith(harness.simulator, { tps: 1, responseTimerMs: 20_000 }));
     const sent = await harness.send(1, { category: 'otp', segments: 5 }, textOf(5));
     await until('a part is out', () => submitsOf(harness).total >= 1);
@@ -53,7 +53,7 @@ describe.concurrent('the parts of a long message', () => {
     expect(submitsOf(harness).accepted).toBe(5);
   }, 60_000);
 
-  test('kill -9 when one part was refused and another has no answer: that one may have been taken, and is not sent again', async ({
+  test('kill -9 when one segment was refused and another has no answer: that one may have been accepted, and is not sent again', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:15000' });
@@ -64,7 +64,7 @@ describe.concurrent('the parts of a long message', () => {
     const long = await harness.send(1, { category: 'otp', segments: 2 }, textOf(2));
     await until('both parts were written', () => submitsOf(harness).total >= 2);
     const next = await harness.send(1, { category: 'otp' });
-    // What was told of the first message comes before it in the stream.
+    // The events of the first message precede it in the stream.
     const intentOfNext = async () =>
       (await eventsOf(harness.bus)).some(
         ({ kind, messageId }) => kind === 'intent' && messageId === next[0]?.messageId,
@@ -81,7 +81,7 @@ describe.concurrent('the parts of a long message', () => {
     expect(submitsOf(harness).accepted).toBe(accepted);
   }, 60_000);
 
-  test('two parts refused one after the other: the longer wait counts, and no timer of an earlier wait ends a later one', async ({
+  test('two segments refused one after the other: the longer wait counts, and no timer of an earlier wait ends a later one', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:10' });

@@ -1,5 +1,5 @@
-// Two nodes hold one record, and one of them decides to send it once more: whoever goes on with it knows that, so that
-// nobody makes a third copy. Pure: a replay index, the claims, and events in stream order.
+// Two nodes have one record in flight, and one of them decides to send it once more: the next owner knows that, so that
+// there is no third copy. Pure: a replay index, the claims, and events in stream order.
 import { expect, test } from 'vitest';
 import type { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
@@ -11,7 +11,7 @@ import { messageWith } from '../../../support/messages.ts';
 
 const [ours, theirs] = [7, 9];
 
-/** What we hold since before the others told anything, and our intent that comes behind what they told. */
+/** A message in flight since before the other node published anything, and our intent after those events. */
 function claimLost(...published: Partial<EventDraft>[]): { verdict: ClaimStatus | null; resends: number } {
   const clock = new ManualClock();
   const message = messageWith();
@@ -27,15 +27,15 @@ function claimLost(...published: Partial<EventDraft>[]): { verdict: ClaimStatus 
   return { verdict, resends: inFlight.message.resends };
 }
 
-test('nothing was told: ours counts, and is the first', () => {
+test('nothing was published: ours counts, and is the first', () => {
   expect(claimLost()).toEqual({ verdict: 'new', resends: 0 });
 });
 
-test('decided elsewhere and not begun: ours counts, and is that one further time', () => {
+test('decided by another node and not begun: ours counts, and is that one further time', () => {
   expect(claimLost({}, { kind: 'resent', segment: 1 })).toEqual({ verdict: 'new', resends: 1 });
 });
 
-test('decided and begun elsewhere: theirs counts, and what we hold knows that there is no third', () => {
+test('decided and begun by another node: theirs counts, and our copy knows that there is no third', () => {
   const begun = [{}, { kind: 'resent', segment: 1 }, { attempt: 2 }] as const;
   expect(claimLost(...begun)).toEqual({ verdict: 'intent_without_outcome', resends: 1 });
 });

@@ -1,6 +1,6 @@
-// What is sent once more because nobody knows whether its carrier took it, and its account asks for that: on a real
-// nats-server and the real simulator, counted at the SMSC peer. Twice at the most, whatever is killed in between, and
-// not at all when something tells in time that the first copy arrived.
+// Messages sent once more because their outcome is unknown and their account asks for that: on a real nats-server and
+// the real simulator, counted at the SMSC peer. Twice at the most, whatever is killed in between, and not at all when
+// an answer or a receipt shows in time that the first copy arrived.
 import { afterEach, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { filledEntryName, tenantEntities } from '../../../../directory/tenant-entities.ts';
@@ -34,11 +34,11 @@ const histories = async (sent: readonly SentMessage[]) => {
 const kindsOf = async (kind: string) => (await eventsOf(harness.bus)).filter((each) => each.kind === kind);
 
 describe('an answer that does not come', () => {
-  test('sends an OTP once more and leaves the rest unknown, as the account asks; history, event and metric tell it', async () => {
+  test('sends an OTP once more and leaves the rest unknown, as the account asks; history, event and metric show it', async () => {
     harness = await openCarrierHarness({ latency: 'fixed:50' });
     await harness.eventStore();
     harness.simulator.setFault('no-resp', { limit: 6 });
-    // The others must be out before the first OTP goes again: all six of the silence are for first copies.
+    // The others must be out before the first OTP is sent again: all six silences are for first copies.
     await actor({ responseTimerMs: 1_000 });
     const counted = async () =>
       (await metrics.resentByPolicy.get()).values
@@ -55,7 +55,7 @@ describe('an answer that does not come', () => {
       expect(history.slice(0, 2)).toEqual(['accepted', 'unknown resent_by_policy:no_response']);
       expect(history.at(-1)).toBe('delivered');
     }
-    // Their receipts come, and settle what no answer told.
+    // Their receipts arrive, and settle what had no answer.
     const delivered = async () => (await harness.settled(others)).statuses['delivered'] === 3;
     await until('what was unknown is delivered', delivered, { limitMs: 15_000 });
     expect(copies(others)).toEqual([1, 1, 1]);
@@ -72,7 +72,7 @@ describe('an answer that does not come', () => {
     for (const history of await histories(sent)) {
       expect(history).toEqual(['accepted', 'unknown resent_by_policy:no_response', 'unknown no_response']);
     }
-    // Nothing is left to come back.
+    // No record is left that could send it.
     for (const stream of ['MT_OTP', 'LATER']) {
       await until(`${stream} empty`, async () => (await harness.bus.manager.streams.info(stream)).state.messages === 0);
     }
@@ -89,7 +89,7 @@ describe('an answer that does not come', () => {
     expect(await kindsOf('resent')).toEqual([]);
   });
 
-  test('to a part of a long message: that part alone goes again, under the same reference', async () => {
+  test('to a segment of a long message: only that segment is sent again, under the same reference', async () => {
     harness = await openCarrierHarness({ response: 'fixed:20' });
     await actor({ responseTimerMs: 400, bind: { count: 1 } });
     harness.simulator.setFault('no-resp', { limit: 1 });
@@ -117,7 +117,7 @@ describe('an answer that does not come', () => {
     ]);
   });
 
-  test('a record that says it was sent again already is not sent again by another carrier either', async () => {
+  test('a record marked as sent again is not sent again by another carrier either', async () => {
     harness = await openCarrierHarness();
     harness.simulator.setFault('no-receipt');
     harness.simulator.setFault('no-resp', { limit: 2 });
@@ -128,8 +128,8 @@ describe('an answer that does not come', () => {
   });
 });
 
-describe('what is no OTP waits a moment for news of its first copy', () => {
-  test('a late answer calls the second off', async () => {
+describe('a message that is no OTP waits a moment for news of its first copy', () => {
+  test('a late answer cancels the second', async () => {
     harness = await openCarrierHarness({ response: 'fixed:900', latency: 'fixed:50' });
     await actor({ responseTimerMs: 300 }, resendAll);
     const sent = await harness.send(3);
@@ -139,7 +139,7 @@ describe('what is no OTP waits a moment for news of its first copy', () => {
     expect(copies(sent)).toEqual([1, 1, 1]);
   });
 
-  test('a late receipt calls the second off', async () => {
+  test('a late receipt cancels the second', async () => {
     harness = await openCarrierHarness({ latency: 'fixed:400' });
     await harness.eventStore();
     harness.simulator.setFault('no-resp', { limit: 3 });
@@ -153,7 +153,7 @@ describe('what is no OTP waits a moment for news of its first copy', () => {
     }
   });
 
-  test('without news it goes again', async () => {
+  test('without news it is sent again', async () => {
     harness = await openCarrierHarness();
     harness.simulator.setFault('no-receipt');
     harness.simulator.setFault('no-resp', { limit: 1 });
@@ -189,7 +189,7 @@ test('a carrier that is gone by then: the one further copy goes to the next of t
   }
 }, 60_000);
 
-test('a session lost in the middle of a window: OTP goes again on the next, once, and both receipts do no harm', async () => {
+test('a session lost with a full window: OTP is sent again on the next, once, and both receipts do no harm', async () => {
   harness = await openCarrierHarness({ response: 'fixed:400', latency: 'fixed:700' });
   await actor({ bind: { window: 10, count: 1 } });
   const sent = await harness.send(30, { category: 'otp' });
@@ -199,7 +199,7 @@ test('a session lost in the middle of a window: OTP goes again on the next, once
   expect(settled).toMatchObject({ never: [], statuses: { delivered: 30 } });
   expect(settled.twice.length).toBeGreaterThan(0);
   expect(Math.max(...copies(sent))).toBe(2);
-  // Only what was decided so is there twice.
+  // Only messages with that decision arrive twice.
   const resent = new Set((await kindsOf('resent')).map((each) => each.messageId));
   for (const { messageId, nonce } of sent) {
     if (harness.simulator.nonceCount(nonce) > 1) expect(resent.has(messageId)).toBe(true);

@@ -1,4 +1,4 @@
-// A wall clock that steps by an hour in either direction while messages flow (fault 34): pacing and holds live by
+// A wall clock that steps by an hour in either direction while messages flow (fault 34): pacing and ack deadlines use
 // monotonic time, so the contract holds, nothing waits for the hour to pass, and nothing is sent twice.
 import { afterEach, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
@@ -10,7 +10,7 @@ afterEach(() => harness.stop());
 
 const hourMs = 3_600_000;
 
-test('a wall clock that steps an hour forward and two back changes neither the rate nor the order of anything', async () => {
+test('a wall clock that steps an hour forward and two back changes neither rate nor order', async () => {
   harness = await openCarrierHarness({ response: 'fixed:5' });
   let stepMs = 0;
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + stepMs };

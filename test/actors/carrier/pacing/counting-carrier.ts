@@ -1,6 +1,7 @@
-// A model of what pacing works against, in made-up time: an actor that asks every millisecond unless it stands still,
-// intents that take their time, links that hold back and then let all go at once, and a carrier that counts what it gets
-// to, in any second wherever it begins. It exists to try an hour of bad luck in a second; the real parts are tested elsewhere.
+// A model of what pacing works against, in simulated time: an actor that sends every millisecond unless it stalls,
+// intents that take their time, links that stall and then deliver everything at once, and a carrier that counts what it
+// processes, in any second wherever it begins. It simulates an hour of faults in a second; the real parts are tested
+// elsewhere.
 import { pacing, type WrittenPdu } from '../../../../actors/carrier/pacing/pacing.ts';
 import type { Random } from '../../../../platform/random.ts';
 
@@ -15,9 +16,9 @@ export type Scene = {
   /** From counting a segment to its answer. */
   readonly answerMs?: (atMs: number) => number;
   readonly intentMs?: () => number;
-  /** The actor's event loop stands still. */
+  /** Stalls of the actor's event loop. */
   readonly ourStalls?: readonly Stall[];
-  /** The carrier does. */
+  /** Stalls of the carrier. */
   readonly theirStalls?: readonly Stall[];
   /** Nothing gets through, both ways: a lost packet and its retransmission. */
   readonly lineStalls?: readonly Stall[];
@@ -46,7 +47,7 @@ export function play(scene: Scene): Outcome {
   const endMs = startMs + seconds * 1_000;
   for (let nowMs = startMs; nowMs < endMs; nowMs += 1) {
     if (stalledUntil(ourStalls, nowMs) > nowMs) continue;
-    // What the sockets have.
+    // Segments in the sockets.
     for (; readMs <= nowMs; readMs += 1) {
       for (const submit of answers.get(readMs) ?? []) pace.answered(submit, nowMs);
       answers.delete(readMs);
@@ -88,7 +89,7 @@ export function play(scene: Scene): Outcome {
 const startMs = 1e6;
 const windowPdus = 1_000;
 
-/** Where stalls overlap, or one begins as another ends, all of them are waited for. */
+/** Overlapping or adjacent stalls are all waited for. */
 function stalledUntil(stalls: readonly Stall[], atMs: number): number {
   const begun = stalls.find((stall) => atMs >= startMs + stall.atMs && atMs < startMs + stall.atMs + stall.forMs);
   return begun === undefined ? atMs : stalledUntil(stalls, startMs + begun.atMs + begun.forMs);

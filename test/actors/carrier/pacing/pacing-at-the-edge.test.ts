@@ -1,5 +1,5 @@
-// The whole of pacing against a model of a carrier's counter: nearly all of the contract when all is quiet, and never
-// more than it when the carrier, the line or we ourselves stand still for up to two seconds, again and again.
+// All of pacing against a model of a carrier's counter: nearly the whole contract without faults, and never more than
+// it when the carrier, the line or the actor stalls for up to two seconds, again and again.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../../../platform/random.ts';
@@ -14,12 +14,12 @@ function between(seed: number, least: number, most: number): () => number {
 
 describe.each(contracts)('a contract of %i per second', (tps) => {
   const seconds = tps === 5_000 ? 12 : 20;
-  test('is used to 98 % and never exceeded by a carrier next entry point that answers in 1 to 10 ms', () => {
+  test('is used to 98 % and never exceeded by a nearby carrier that answers in 1 to 10 ms', () => {
     const { share, throttled } = play({ tps, seconds, answerMs: between(1, 1, 10), intentMs: between(2, 3, 12) });
     expect(share).toBeGreaterThan(0.98);
     expect(throttled).toBe(0);
   });
-  test('is used to 98 % by a carrier a country away, over a line that trembles', () => {
+  test('is used to 98 % by a carrier a country away, over a line with jitter', () => {
     const { share, throttled } = play({ tps, seconds, wayMs: between(1, 40, 44), answerMs: between(2, 1, 10) });
     expect(share).toBeGreaterThan(0.98);
     expect(throttled).toBe(0);
@@ -42,7 +42,7 @@ describe.each(contracts)('a contract of %i per second', (tps) => {
         [kind]: [{ atMs: 6_003, forMs: 2_000 }],
       });
       expect(throttled).toBe(0);
-      // A carrier that stood still gets to what we wrote meanwhile when it wakes: that counts into the next second.
+      // A carrier that stalled processes what we wrote meanwhile when it resumes: that counts into the next second.
       expect(share).toBeGreaterThan(kind === 'ourStalls' ? 0.82 : 0.74);
     }
   });
@@ -52,7 +52,7 @@ type RouteCandidate = { way: number; jitter: number };
 
 const stalls = fc.array(
   fc.record({
-    // The first seconds tell what is usual.
+    // The first seconds show what is usual.
     atMs: fc.integer({ min: 3_000, max: 14_000 }),
     forMs: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 2_000 })),
   }),
@@ -76,7 +76,7 @@ const wakesOneBindFirst: [
   1_289_460_795,
 ];
 
-test('no second of the carrier has more than the contract, whoever stands still, whenever, however often', () => {
+test('no second of the carrier has more than the contract, whatever stalls, whenever, however often', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(10, 50, 100, 400, 1_000),
@@ -107,7 +107,7 @@ const atTheBeginning = fc.record({
   forMs: fc.integer({ min: 1, max: 1_000 }),
 });
 
-test('a bind that has no answer yet takes a stall of a second for what it is', () => {
+test('a bind that has no answer yet recognises a stall of a second', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(100, 300, 1_000),
@@ -123,7 +123,7 @@ test('a bind that has no answer yet takes a stall of a second for what it is', (
   );
 });
 
-test('a longer one may cost what was on its way', () => {
+test('a longer one may cost what was outstanding', () => {
   const { throttled } = play({ tps: 100, seconds: 8, theirStalls: [{ atMs: 20, forMs: 1_400 }] });
   expect(throttled).toBeLessThanOrEqual(100);
 });

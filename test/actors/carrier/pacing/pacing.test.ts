@@ -16,7 +16,7 @@ function peakOf(sentAtMs: readonly number[]): number {
   return peak;
 }
 
-/** All that goes at one moment, each answered at once; intents take no time. */
+/** All that may be sent at one moment, each answered at once; intents take no time. */
 function sendAll(pace: Pacing, atMs: number, sent: number[] = []): number[] {
   while (pace.writeWaitMs(1, atMs) === 0 && pace.take(1, atMs, 0)) {
     pace.answered({ number: pace.written(1, 0, atMs), bind: 0, writtenAtMs: atMs }, atMs);
@@ -39,7 +39,7 @@ for (const tps of [1, 2, 10, 100, 1_000, 5_000]) {
       expect(sent).toBeLessThanOrEqual(tps * seconds);
     });
 
-    test('is never exceeded in any second, whatever comes when and whenever the loop stalls', () => {
+    test('is never exceeded in any second, whenever messages arrive and the loop stalls', () => {
       fc.assert(
         fc.property(
           fc.array(fc.tuple(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 1, max: 400 })), { maxLength: 20 }),
@@ -59,7 +59,7 @@ for (const tps of [1, 2, 10, 100, 1_000, 5_000]) {
       );
     });
 
-    test('is not exceeded either when nobody answers, with the jitter to spare', () => {
+    test('is not exceeded either without any answer, with the jitter to spare', () => {
       const pace = pacing(tps);
       const sent: number[] = [];
       for (let atMs = 0; atMs < 5_000; atMs += 1) {
@@ -76,7 +76,7 @@ for (const tps of [1, 2, 10, 100, 1_000, 5_000]) {
   });
 }
 
-test('waitMs tells when the next token is due, and zero when it is', () => {
+test('waitMs is the time until the next token is due, and zero when it is', () => {
   const pace = pacing(100);
   expect(pace.waitMs(1, 50, 0)).toBe(0);
   while (pace.take(1, 50, 0));
@@ -85,7 +85,7 @@ test('waitMs tells when the next token is due, and zero when it is', () => {
   expect(pace.take(1, 50 + waitMs, 0)).toBe(true);
 });
 
-test('a pause holds every token and every PDU back until its end, and an earlier one does not shorten it', () => {
+test('a pause delays every token and every PDU until its end, and an earlier one does not shorten it', () => {
   const pace = pacing(100);
   pace.pauseUntil(1_000);
   pace.pauseUntil(500);
@@ -95,7 +95,7 @@ test('a pause holds every token and every PDU back until its end, and an earlier
   expect(pace.take(1, 1_000, 0)).toBe(true);
 });
 
-test('a carrier that says "too fast" is sent less, and its answers prove less for a while', () => {
+test('a carrier that throttles gets less, and its answers prove less for a while', () => {
   const pace = pacing(1_000);
   pace.slowDown(0);
   expect(pace.ratePerS(0)).toBeCloseTo((1_000 * shareOfContract) / 2);
@@ -105,7 +105,7 @@ test('a carrier that says "too fast" is sent less, and its answers prove less fo
   expect(pace.ratePerS(30_000)).toBe(1_000 * shareOfContract);
 });
 
-test('another contract holds from the next token on, and none lets nothing go', () => {
+test('a new contract applies from the next token on, and 0 sends nothing', () => {
   const pace = pacing(10);
   sendAll(pace, 0);
   pace.setContract(1_000);
@@ -119,7 +119,7 @@ test('another contract holds from the next token on, and none lets nothing go', 
   expect(sendThrough(pace, 3_200, 4_200)).toHaveLength(10);
 });
 
-describe('time that was lost while something waited', () => {
+describe('lost time while something waited', () => {
   test.each([10, 100, 1_000, 5_000])(
     'is made up for when it was short, and lost but for a fifth of a second when it was long, at %i per second',
     (tps) => {
@@ -135,7 +135,7 @@ describe('time that was lost while something waited', () => {
       expect(long).toBeLessThanOrEqual(full * 0.8 + tps * 0.45 + 1);
     },
   );
-  test('is no burst: what is made up for after an idle minute goes a quarter faster than the contract', () => {
+  test('is no burst: what is made up for after an idle minute is sent a quarter faster than the contract', () => {
     const pace = pacing(100);
     sendThrough(pace, 0, 1_000);
     expect(sendAll(pace, 60_000).length).toBeLessThanOrEqual(4);
@@ -144,16 +144,16 @@ describe('time that was lost while something waited', () => {
 });
 
 describe('messages that are chosen and not written yet', () => {
-  test('hold the next one back while the second has no room for all of them', () => {
+  test('delay the next one while the second has no room for all of them', () => {
     const pace = pacing(10);
     for (let n = 0; n < 8; n += 1) pace.answered({ number: pace.written(1, 0, 0), bind: 0, writtenAtMs: 0 }, 0);
     expect(pace.take(1, 900, 1)).toBe(true);
     expect(pace.take(1, 900, 2)).toBe(false);
   });
-  test('go out as they come back, spread a quarter wider than the contract and never beyond it', () => {
+  test('are written as their intents return, at a quarter above the contract and never beyond the window', () => {
     const pace = pacing(1_000);
     const sent: number[] = [];
-    // Two thousand intents that were stuck come back at once.
+    // Two thousand delayed intents return at once.
     for (let atMs = 0; sent.length < 2_000; atMs += 1) {
       while (sent.length < 2_000 && pace.writeWaitMs(1, atMs) === 0) {
         pace.written(1, 0, atMs);
@@ -165,7 +165,7 @@ describe('messages that are chosen and not written yet', () => {
       expect(sent.filter((atMs) => atMs >= from && atMs < from + 100).length).toBeLessThanOrEqual(125 + 26);
     }
   });
-  test('are chosen earlier by as much as an intent takes', () => {
+  test('are chosen earlier by the duration of an intent', () => {
     const early = pacing(10);
     for (let n = 0; n < 300; n += 1) early.intentTook(60);
     for (const pace of [early, pacing(10)]) for (let n = 0; n < 10; n += 1) pace.written(1, 0, 0);
@@ -189,7 +189,10 @@ describe.each([
   ['otp', 0.98, 100],
 ] as const)('beside a backlog of %s that uses all of the contract', (category, share, waitMsMost) => {
   const tps = 1_000;
-  /** The backlog all the time and another account's OTP every ten milliseconds; how long each OTP waits. The loop stalls once. */
+  /**
+   * A permanent backlog and another account's OTP every ten milliseconds; how long each OTP waits. The loop stalls
+   * once.
+   */
   function otpWaits(kept: (pace: Pacing, nowMs: number) => number, stallMs: number): number[] {
     const pace = pacing(tps);
     const go = (nowMs: number, keep: number) => {
@@ -210,15 +213,15 @@ describe.each([
   }
   const keeping = (pace: Pacing, nowMs: number) => tokensReservedFor(category, pace.ratePerS(nowMs), 1_000);
 
-  test('an OTP of another account finds room soon, also in the seconds after a stall', () => {
+  test('an OTP of another account is sent soon, also in the seconds after a stall', () => {
     for (let stallMs = 0; stallMs <= 150; stallMs += 25) {
       expect(Math.max(...otpWaits(keeping, stallMs))).toBeLessThanOrEqual(waitMsMost);
     }
   });
-  test('which it would not without the tokens that are kept for it', () => {
+  test('which it would not be without the tokens reserved for it', () => {
     expect(Math.max(...otpWaits(() => 0, 150))).toBeGreaterThan(waitMsMost);
   });
-  test('and it alone still sends nearly all of it', () => {
+  test('and the backlog alone still gets nearly all of it', () => {
     for (const perS of [10, 100, 1_000]) {
       const pace = pacing(perS);
       let sent = 0;

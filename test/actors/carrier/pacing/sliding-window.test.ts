@@ -1,4 +1,4 @@
-// What a carrier may have counted: by the jitter that is allowed for at first, by what answers prove afterwards.
+// What a carrier may have counted: by the assumed jitter at first, by what answers prove afterwards.
 import { describe, expect, test } from 'vitest';
 import { AnswerTimes, jitterMs } from '../../../../actors/carrier/pacing/answer-times.ts';
 import { SlidingWindow } from '../../../../actors/carrier/pacing/sliding-window.ts';
@@ -31,14 +31,14 @@ describe('without any answer', () => {
 });
 
 describe('an answer', () => {
-  test('that comes as soon as ever proves that the segment was counted when it was written', () => {
+  test('that is as early as the earliest proves that the segment was counted when it was written', () => {
     const second = settled(2);
     second.answered(second.written(2, 0, nowMs), 0, nowMs, nowMs + 5);
     const availableAtMs = second.availableAtMs(1, nowMs + 10);
     expect(availableAtMs).toBeGreaterThanOrEqual(nowMs + 1_000);
     expect(availableAtMs).toBeLessThanOrEqual(nowMs + 1_010);
   });
-  test('that comes late tells that the segment may have been counted as late', () => {
+  test('that is late shows that the segment may have been counted as late', () => {
     const second = settled(2);
     const number = second.written(2, 0, nowMs);
     second.answered(number, 0, nowMs, nowMs + 305);
@@ -51,18 +51,18 @@ describe('an answer', () => {
     second.written(1, 1, nowMs);
     second.answered(second.written(1, 0, nowMs + 50), 0, nowMs + 50, nowMs + 55);
     expect(second.availableAtMs(1, nowMs + 900)).toBeLessThanOrEqual(nowMs + 1_060);
-    // The other bind's is overdue: until its answer comes there is a second to wait, again and again.
+    // The other bind's answer is overdue: until it comes there is always a second to wait.
     expect(second.availableAtMs(2, nowMs + 900)).toBe(nowMs + 1_900);
     expect(second.availableAtMs(2, nowMs + 950)).toBe(nowMs + 1_950);
   });
-  test('that is missing on one bind alone holds back what goes over the others for half a second and no longer', () => {
+  test('that is missing on one bind alone delays what goes over the others for half a second and no longer', () => {
     const second = settled(2);
     second.written(1, 0, nowMs);
     second.answered(second.written(1, 1, nowMs + 600), 1, nowMs + 600, nowMs + 605);
     expect(second.availableAtMs(1, nowMs + 1_500)).toBe(nowMs + 2_500);
     expect(second.availableAtMs(1, nowMs + 1_501)).toBe(nowMs + 1_000 + jitterMs);
   });
-  test('of one bind a moment before that of the other, when a carrier wakes, is no sign that the other is silent alone', () => {
+  test('of one bind a moment before that of the other, when a carrier resumes, does not show that the other alone is silent', () => {
     const second = settled(2);
     second.written(1, 0, nowMs);
     const other = second.written(1, 1, nowMs + 600);
@@ -72,7 +72,7 @@ describe('an answer', () => {
     expect(second.availableAtMs(1, wakesMs + 199)).toBe(wakesMs + 1_199);
     expect(second.availableAtMs(1, wakesMs + 200)).toBe(nowMs + 1_000 + jitterMs);
   });
-  test('out of order, or to one that is forgotten long since, changes nothing that is proven', () => {
+  test('out of order, or to a forgotten segment, changes nothing that is proven', () => {
     const second = settled(2);
     const first = second.written(1, 0, nowMs);
     const last = second.written(1, 0, nowMs + 1);
@@ -89,7 +89,7 @@ describe('an answer', () => {
     second.unanswered(number, 0, nowMs + 3_000);
     expect(second.availableAtMs(1, nowMs + 3_900)).toBe(nowMs + 4_000);
   });
-  test('proves no less than the jitter for a minute after the carrier counted otherwise', () => {
+  test('proves no less than the jitter for a minute after the carrier counted differently', () => {
     const second = settled(1);
     second.distrust(nowMs);
     second.answered(second.written(1, 0, nowMs), 0, nowMs, nowMs + 5);
@@ -101,14 +101,14 @@ describe('an answer', () => {
 });
 
 describe('another contract', () => {
-  test('that is smaller lets nothing go before the last of them allow it', () => {
+  test('that is smaller sends nothing before the last segments allow it', () => {
     const second = new SlidingWindow(100);
     for (let atMs = 0; atMs < 100; atMs += 1) second.written(1, atMs % 2, atMs);
     second.resize(10);
     expect(second.availableAtMs(1, 500)).toBe(1_090 + jitterMs);
     expect(second.availableAtMs(10, 500)).toBe(1_099 + jitterMs);
   });
-  test('that is larger has room at once for what is more', () => {
+  test('that is larger has capacity at once for the difference', () => {
     const second = new SlidingWindow(10);
     second.written(10, 0, 100);
     second.resize(15);
@@ -126,7 +126,7 @@ describe('another contract', () => {
     second.written(perS, 0, nowMs + 2_000);
     expect(second.availableAtMs(1, nowMs + 2_001)).toBe(nowMs + 3_000 + jitterMs);
   });
-  test('that is a share and no whole number never lets more go than its whole part', () => {
+  test('that is a fraction never sends more than its whole part', () => {
     const second = new SlidingWindow(3.9);
     second.written(3, 0, 0);
     expect(second.availableAtMs(1, 1)).toBe(1_000 + jitterMs);
@@ -137,7 +137,7 @@ describe('another contract', () => {
 });
 
 describe('answer times', () => {
-  test('that always vary tell nothing: the jitter is allowed for, and a stall beyond the usual is still seen', () => {
+  test('that always vary prove nothing: the jitter is assumed, and a stall beyond the usual is still detected', () => {
     const times = new AnswerTimes();
     for (let n = 0; n < 200; n += 1) {
       times.add(n * 100, n * 100 + 50 + (n % 10) * 20);
@@ -150,7 +150,7 @@ describe('answer times', () => {
     expect(times.isOverdue(40_000, 40_200)).toBe(false);
     expect(times.isOverdue(40_000, 41_500)).toBe(true);
   });
-  test('forget a path that is no more: a longer one is the usual one after some twenty seconds', () => {
+  test('forget an old path: a longer one is the usual one after some twenty seconds', () => {
     const times = new AnswerTimes();
     const publish = (atMs: number, tookMs: number) => {
       times.add(atMs, atMs + tookMs);

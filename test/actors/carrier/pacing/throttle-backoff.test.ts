@@ -1,9 +1,9 @@
-// A carrier that says "too fast": cut by the share of answers that say so, recovered by clean seconds.
+// A carrier that throttles: the rate is cut by the share of throttled answers, and recovers with clean seconds.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ThrottleBackoff } from '../../../../actors/carrier/pacing/throttle-backoff.ts';
 
-/** A second at 1,000 answers of which `complaints` complain at its end; the rate then. */
+/** A second with 1,000 answers of which `throttledAnswers` at its end are throttled; the rate then. */
 function rateAfter(throttledAnswers: number, answers = 1_000): number {
   const slow = new ThrottleBackoff(1_000);
   for (let n = 0; n < answers - throttledAnswers; n += 1) slow.answered((n * 999) / answers);
@@ -14,7 +14,7 @@ function rateAfter(throttledAnswers: number, answers = 1_000): number {
   return slow.ratePerS(999);
 }
 
-test('one complaint among a thousand answers costs a fiftieth, and is forgotten after a clean second', () => {
+test('one throttled answer among a thousand costs a fiftieth, and is forgotten after a clean second', () => {
   expect(rateAfter(1)).toBeCloseTo(980);
   const slow = new ThrottleBackoff(1_000);
   for (let n = 0; n < 1_000; n += 1) slow.answered(n);
@@ -23,14 +23,14 @@ test('one complaint among a thousand answers costs a fiftieth, and is forgotten 
   expect(slow.ratePerS(1_999)).toBe(1_000);
 });
 
-test('a share of complaints cuts by twice that share, and a burst by half, whatever comes in one second', () => {
+test('a share of throttled answers cuts by twice that share, and a burst by half, whatever comes in one second', () => {
   expect(rateAfter(100)).toBeCloseTo(800);
   expect(rateAfter(250)).toBeCloseTo(500);
   expect(rateAfter(1_000)).toBeCloseTo(500);
   expect(rateAfter(5, 5)).toBeCloseTo(500);
 });
 
-test('a twentieth of the contract comes back for each clean second, and no complaining second is clean', () => {
+test('a twentieth of the contract is restored for each clean second, and no throttled second is clean', () => {
   const slow = new ThrottleBackoff(1_000);
   for (let atMs = 0; atMs < 1_000; atMs += 10) slow.onThrottled(atMs);
   expect(slow.ratePerS(1_980)).toBeCloseTo(500);
@@ -39,7 +39,7 @@ test('a twentieth of the contract comes back for each clean second, and no compl
   expect(slow.ratePerS(10_990)).toBe(1_000);
 });
 
-test('complaints that go on cut second after second', () => {
+test('continued throttling cuts second after second', () => {
   const slow = new ThrottleBackoff(1_000);
   for (let atMs = 0; atMs < 3_000; atMs += 10) {
     slow.answered(atMs);

@@ -1,4 +1,4 @@
-// When the log tells that a carrier takes less than its contract: once for a spell, and when it is over for good.
+// When the log says that a carrier accepts less than its contract: once per episode, and when it has ended.
 import { expect, test } from 'vitest';
 import { ThrottlingEpisode } from '../../../../actors/carrier/pacing/throttling-episode.ts';
 import { limits } from '../../../../platform/limits.ts';
@@ -11,7 +11,7 @@ test('begins below its share of the contract, and not at it', () => {
   expect(new ThrottlingEpisode('alpha').look(at(slowedShare - 0.01), 0)).toBe('began');
 });
 
-test('is told once, however often the rate falls, until it was whole for long enough', () => {
+test('is logged once, however often the rate falls, until it was whole for long enough', () => {
   const spell = new ThrottlingEpisode('alpha');
   expect([0.5, 0.2, 0.95, 0.5, 1].map((share, second) => spell.look(at(share), second * 1_000))).toEqual([
     'began',

@@ -1,5 +1,5 @@
-// A lane from which anything may leave at any time: whatever is added, served and removed, it counts, refuses and gives
-// turns as a plain model of it does, and what leaves without its turn changes no other's share.
+// A lane from which anything may leave at any time: in any sequence of pushes, turns and removals, it counts, refuses
+// and orders like a plain model, and what leaves without its turn changes no other account's share.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Turned } from '../../../../actors/carrier/in-flight/queue-place.ts';
@@ -16,12 +16,12 @@ const accounts = ['one', 'two', 'three', 'four', 'five', 'six'];
 const weights: Readonly<Record<string, number>> = { one: 1, two: 2, three: 5, four: 1, five: 100, six: 3 };
 const weightOf = (accountId: string) => weights[accountId] ?? 1;
 
-/** The same rules, without a heap, without links: every question is answered by looking at everything. */
+/** The same rules without a heap or links: every query scans everything. */
 class Model {
   waiting: { readonly item: Item; readonly turn: string }[] = [];
   readonly #at = new Map<string, number>();
   readonly #since = new Map<string, number>();
-  /** Turns that are ahead and wait for nothing, as they left: no more of them are remembered than accounts take turns. */
+  /** Virtual times of accounts without waiting items, as they left: at most as many as accounts. */
   #left: string[] = [];
   #lineAt = 0;
   #arrivals = 0;
@@ -109,7 +109,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.constant({ do: 'shift' } as const) },
-  // Of all there ever were: what was served, removed or refused, too.
+  // Any item ever pushed: served, removed or refused ones, too.
   { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), which: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('again' as const), which: fc.nat() }) },
 );
@@ -161,7 +161,7 @@ describe('a queue from which anything may leave', () => {
     );
   });
 
-  test('many leave and one stays at the head: there is room for as many again, and again', () => {
+  test('many leave and one stays at the head: there is capacity for as many again, and again', () => {
     const queue = new FairQueue<Item>(10, 4);
     const head = item(0, 'one');
     queue.push(head);
@@ -173,7 +173,7 @@ describe('a queue from which anything may leave', () => {
     }
   });
 
-  test('leaving costs no turn: who comes again is where it was', () => {
+  test('leaving costs no turn: a returning account is where it was', () => {
     const queue = new FairQueue<Item>(100, 4);
     for (let number = 0; number < 4; number += 1) queue.push(item(number, 'one'));
     const moved = Array.from({ length: 20 }, (_, number) => item(100 + number, 'two'));

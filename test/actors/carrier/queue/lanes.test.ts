@@ -1,4 +1,4 @@
-// The lanes: which message goes next, and that no account can make another wait for more than a turn.
+// The lanes: which message is next, and that no account can make another wait for more than a turn.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Turned } from '../../../../actors/carrier/in-flight/queue-place.ts';
@@ -20,7 +20,7 @@ const anyItem = fc.tuple(
   fc.integer({ min: 1, max: 10 }),
 );
 
-/** Everything that comes out, peeked at twice before each. */
+/** Everything in order, peeked at twice before each. */
 function drain(lanes: Lanes<Item>): Item[] {
   const out: Item[] = [];
   while (!lanes.empty) {
@@ -35,7 +35,7 @@ function drain(lanes: Lanes<Item>): Item[] {
 }
 
 describe('between lanes', () => {
-  test('an OTP that came last goes first, then transactional, then promotional; nothing is lost or doubled', () => {
+  test('an OTP that came last is first, then transactional, then promotional; nothing is lost or doubled', () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 80 }), (order) => {
         const lanes = new Lanes<Item>(80);
@@ -48,7 +48,7 @@ describe('between lanes', () => {
       }),
     );
   });
-  test('a full lane says so, and only that lane', () => {
+  test('a full lane refuses, and only that lane', () => {
     const lanes = new Lanes<Item>(2);
     expect([1, 2, 3].map((number) => lanes.put(item('promotional', number)))).toEqual([true, true, false]);
     expect(lanes.put(item('otp', 4))).toBe(true);
@@ -97,7 +97,7 @@ describe('inside a lane', () => {
             const next = lanes.next()!;
             served[next.number]! += next.message.segments;
           }
-          // Nobody is further ahead of another than one message of each and a turn.
+          // No account is further ahead of another than one message of each and a turn.
           const spread = Math.max(...served) - Math.min(...served);
           expect(spread).toBeLessThanOrEqual(Math.max(...lengths) + 1);
         },
@@ -132,7 +132,7 @@ describe('weights inside a lane', () => {
   });
   const several = fc.array(account, { minLength: 2, maxLength: 6 });
 
-  /** Takes until `takes` segments are served, each account always having something waiting. */
+  /** Takes until `takes` segments are served, while each account always has something waiting. */
   function serve(accounts: readonly Wants[], segments: number): { served: number[]; order: number[] } {
     const lanes = new Lanes<Item>(10_000, 1_024, (accountId) => accounts[Number(accountId)]!.weight);
     const next = accounts.map(() => 0);
@@ -165,7 +165,7 @@ describe('weights inside a lane', () => {
       }),
     );
   });
-  test('nobody starves: between two messages of one the others send no more than their shares, and a message each', () => {
+  test('no account starves: between two messages of one the others send no more than their shares, and a message each', () => {
     fc.assert(
       fc.property(several, (accounts) => {
         const { order } = serve(accounts, 4_000);
@@ -183,17 +183,17 @@ describe('weights inside a lane', () => {
       { numRuns: 30 },
     );
   });
-  test('a heavy account does not send its share in one go', () => {
+  test('an account of high weight does not send its share in one burst', () => {
     const { order } = serve(
       [1, 50, 50].map((weight) => ({ weight, lengths: [1] })),
       303,
     );
     expect(order.filter((number) => number === 0)).toHaveLength(3);
     const heavy = order.filter((number) => number > 0).map((number) => number === 1);
-    // The two heavy ones alternate.
+    // The two of high weight alternate.
     expect(heavy.slice(2, -2).every((one, at, all) => at === 0 || one !== all[at - 1])).toBe(true);
   });
-  test('who empties the queue and comes again has no more turns than who waits all the time', () => {
+  test('an account that empties its queue and returns has no more turns than one that always waits', () => {
     const lanes = new Lanes<Item>(1_000, 1_024, (accountId) => (accountId === 'heavy' ? 10 : 1));
     for (let number = 0; number < 500; number += 1) lanes.put(item('otp', 1, 'heavy'));
     let light = 0;
@@ -242,7 +242,7 @@ describe('what one account may have waiting in a lane before the rest is moved t
       reservedOfOneMin,
     ]);
   });
-  test('leaves room in the prefetch of its shard for those that bring less', () => {
+  test('leaves capacity in the prefetch of its shard for those with less', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 20 }), (window, floods) => {
         const inFlight = messageConsumer('otp', 'alpha', 0, window).max_ack_pending!;
@@ -267,7 +267,7 @@ describe('what one account may have waiting in a lane before the rest is moved t
   });
 });
 
-describe('window slots kept from promotional messages', () => {
+describe('window slots reserved from promotional messages', () => {
   test('a tenth, at least two; half of a window that is narrow, and none of a window of one', () => {
     expect([1, 2, 3, 4, 10, 20, 21, 100, 1_000].map((window) => slotsReservedFor('promotional', window))).toEqual([
       0, 1, 1, 2, 2, 2, 3, 10, 100,
@@ -276,7 +276,7 @@ describe('window slots kept from promotional messages', () => {
   test('are open to everything else', () => {
     for (const category of ['otp', 'transactional'] as const) expect(slotsReservedFor(category, 100)).toBe(0);
   });
-  test('and of the segments of a second a fiftieth; what has a backlog of its account behind it leaves a hundredth', () => {
+  test('and of the segments of a second a fiftieth; a message of an account with a backlog leaves a hundredth', () => {
     const rates = [1, 49, 50, 99, 100, 990, 4_950];
     expect(rates.map((perS) => tokensReservedFor('promotional', perS, 1))).toEqual([0, 0, 1, 1, 2, 19, 99]);
     const { reservedOfOneMin } = limits.overflow;

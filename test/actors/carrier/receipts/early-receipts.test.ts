@@ -1,5 +1,5 @@
-// Receipts that come while the actor still learns what an earlier incarnation did: they wait for the replay, so that none is
-// taken for the receipt of an unknown submit to the same number. On a real bus, with time moved by hand.
+// Receipts that arrive while the actor still replays what an earlier incarnation did: they wait for the replay, so that
+// none is taken for the receipt of an unknown submit to the same number. On a real bus, with a manual clock.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
 import { Receipts } from '../../../../actors/carrier/receipts/receipts.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => bus?.stop());
 
-test('a receipt that comes during the replay is its own segment’s, not that of the unknown one beside it', async () => {
+test('a receipt that arrives during the replay settles its own segment, not the unknown one to the same number', async () => {
   const clock = new ManualClock();
   const publisher = new Publisher(bus.bus);
   const events = new EventWriter(publisher);

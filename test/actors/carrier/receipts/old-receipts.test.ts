@@ -1,6 +1,6 @@
-// Receipts for what the actor does not remember any more: the event store knows the submit, and while it is away they
-// are parked. And receipts while nothing can be made durable: the carrier keeps them. Counted at the simulator, in
-// LATER and in EVENTS; the analytics role is a real process of its own.
+// Receipts of submits that are no longer in the actor's memory: the event store knows the submit, and while it is down
+// they are parked. And receipts while nothing can be made durable: the carrier keeps them. Counted at the simulator, in
+// LATER and in EVENTS; the analytics role is a real process.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const messagesIn = async (stream: string) => (await harness.bus.manager.streams.
 const receipts = () => harness.simulator.stats().receipts;
 const all = (sent: readonly SentMessage[]) => sent.map(({ messageId }) => messageId).toSorted();
 
-/** Submits, records what became of it, and leaves nothing of it in EVENTS: as a carrier does whose receipts take hours. */
+/** Submits, records the outcome, and leaves nothing of it in EVENTS: as when receipts take hours. */
 async function submittedLongAgo(count: number): Promise<SentMessage[]> {
   harness = await openCarrierHarness({ ids: 'resp-hex-receipt-decimal', latency: 'fixed:4000' });
   role = await startRole(harness.nats.url, dataDir);
@@ -39,7 +39,7 @@ async function submittedLongAgo(count: number): Promise<SentMessage[]> {
     const asked = await Promise.all(sent.map(({ messageId }) => statusOf(messageId)));
     return asked.every((status) => status === 'submitted');
   });
-  // What it has taken it writes before it ends.
+  // The role writes what it has read before it ends.
   await role.end('SIGTERM');
   role = null;
   const [[recorded] = []] = await askStore(
@@ -59,7 +59,7 @@ async function statusOf(messageId: string): Promise<string | null> {
   return reply.result === 'found' ? reply.message.status : null;
 }
 
-test('receipts beyond memory find their submits in the event store, whatever the form of the id', async () => {
+test('receipts of forgotten submits find them in the event store, whatever the form of the id', async () => {
   const sent = await submittedLongAgo(30);
   role = await startRole(harness.nats.url, dataDir);
   await harness.actor(carrierWith(harness.simulator));
@@ -69,7 +69,7 @@ test('receipts beyond memory find their submits in the event store, whatever the
   expect(await messagesIn('LATER')).toBe(0);
 }, 60_000);
 
-test('with the event store down they are parked, answered once they are safe, and matched when it is back', async () => {
+test('with the event store down they are parked, answered once they are durable, and matched when it is back', async () => {
   const sent = await submittedLongAgo(30);
   await harness.actor(carrierWith(harness.simulator));
   await until('all parked', async () => (await messagesIn('LATER')) === 30, { limitMs: 20_000 });

@@ -70,7 +70,7 @@ describe('ids in other forms are found', () => {
   });
 });
 
-test('neighbours beyond 2^53 are told apart', () => {
+test('neighbours beyond 2^53 are distinguished', () => {
   expect(found('9007199254740993', '9007199254740992')).toBe(false);
 });
 
@@ -92,14 +92,14 @@ test('two messages whose ids collide in different readings are not mixed up', ()
   );
 });
 
-test('a receipt that names nobody is believed by its id alone', () => {
+test('a receipt without a number is matched by its id alone', () => {
   const outstanding = new Outstanding('auto', new ManualClock());
   const event = submitted('77');
   outstanding.add(event);
   expect(idOf(outstanding.find('77', null))).toBe(event.messageId);
 });
 
-test('auto learns the reading that worked, tries it first, and tells it once', () => {
+test('auto learns the reading that worked, tries it first, and reports it once', () => {
   const published: string[] = [];
   const outstanding = new Outstanding('auto', new ManualClock(), (reading) => published.push(reading));
   expect(outstanding.learnt).toBeNull();
@@ -123,7 +123,7 @@ describe('a reading that was never needed', () => {
   const raw = (id: number) => String(id);
   const hex = (id: number) => id.toString(16);
 
-  test('is dropped after twenty matches: a repeat that is long forgotten settles no newer message', () => {
+  test('is dropped after twenty matches: a repeat of a forgotten receipt settles no newer message', () => {
     const outstanding = new Outstanding('auto', clock);
     learn(outstanding, 1_000, raw);
     const first = submitted('10');
@@ -132,7 +132,7 @@ describe('a reading that was never needed', () => {
     outstanding.settle(first);
     const second = submitted('16');
     outstanding.add(second);
-    // What is settled meanwhile makes it forget the first.
+    // Later receipts make it forget the first.
     for (const id of ['777', '778']) {
       clock.advance(100_000);
       outstanding.settle(submitted(id));
@@ -144,7 +144,7 @@ describe('a reading that was never needed', () => {
     expect(idOf(outstanding.find('16', second.recipient))).toBe(second.messageId);
   });
 
-  test('is kept when the carrier ever needed it, and is asked for after the one that matched last', () => {
+  test('is kept when the carrier ever needed it, and comes after the one that matched last in a query', () => {
     const outstanding = new Outstanding('auto', clock);
     const event = submitted('5000');
     outstanding.add(event);
@@ -153,7 +153,7 @@ describe('a reading that was never needed', () => {
     expect(outstanding.candidates('99')).toEqual(['99', '153']);
   });
 
-  test('is tried again when three messages in a row fit in no other, and one alone proves nothing', () => {
+  test('is tried again when three consecutive messages match in no other, and one alone proves nothing', () => {
     const outstanding = new Outstanding('auto', clock);
     learn(outstanding, 1_000, raw);
     const events = [3_000, 3_001, 3_002].map((id) => submitted(String(id)));
@@ -171,7 +171,7 @@ describe('a reading that was never needed', () => {
   });
 });
 
-test('what the event store is asked for begins with the id as it is written', () => {
+test('the query of the event store begins with the id as it is written', () => {
   expect(new Outstanding('auto', new ManualClock()).candidates('0010')).toEqual(['10', 'a', '16']);
 });
 

@@ -1,5 +1,5 @@
-// Asking about late answered submits: when, how often, what an answer becomes; and the whole way of a real carrier
-// against the simulator, where the receipt can never come because nobody is bound to take it.
+// Querying late answered submits: when, how often, and what an answer becomes; then a real carrier against the
+// simulator, where the receipt can never arrive because no receiver is bound.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipts.ts';
 import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.ts';
@@ -36,7 +36,7 @@ describe('a late answered submit', () => {
     return { ok: true, carrierMessageId: '77', state, errorCode, finalDate: '' };
   };
 
-  test('is asked about at its time, with the address it went out with, and its state becomes a receipt', () => {
+  test('is queried at its time, with its source address, and its state becomes a receipt', () => {
     const { clock, asked, receipts, queries, answer } = setUp();
     queries.watch('77', pduWith('x'), '+8801712345678');
     clock.advance(firstMs - 1);
@@ -55,7 +55,7 @@ describe('a late answered submit', () => {
     expect([queries.size, clock.timers]).toEqual([0, 0]);
   });
 
-  test('on its way is asked about again, and then left alone', () => {
+  test('in transit is queried again, and then no more', () => {
     const { clock, asked, queries, answer } = setUp();
     queries.watch('77', pduWith('x'), '+8801712345678');
     for (const [index, waitMs] of [firstMs, secondMs, thirdMs].entries()) {
@@ -66,7 +66,7 @@ describe('a late answered submit', () => {
     expect([queries.size, clock.timers]).toEqual([0, 0]);
   });
 
-  test('is asked about later when no bind is there, and a question cut off does not count', () => {
+  test('is queried later when no bind is available, and an interrupted query does not count', () => {
     const { clock, asked, state, queries, answer } = setUp();
     state.canAsk = false;
     queries.watch('77', pduWith('x'), '+8801712345678');
@@ -79,7 +79,7 @@ describe('a late answered submit', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('whose receipt could not be made safe is asked about once more', () => {
+  test('whose receipt could not be made durable is queried once more', () => {
     const { clock, asked, receipts, queries, answer } = setUp();
     queries.watch('77', pduWith('x'), '+8801712345678');
     clock.advance(firstMs);
@@ -118,13 +118,13 @@ describe('on a real carrier', () => {
   let harness: CarrierHarness;
   afterEach(() => harness.stop());
 
-  /** Minutes pass in milliseconds: only waits of the questions are that long. */
+  /** Minutes pass in milliseconds: only waits of the queries are that long. */
   const hurried: Clock = {
     ...systemClock,
     after: (delayMs, run) => systemClock.after(delayMs >= 60_000 ? 20 : delayMs, run),
   };
 
-  test('a submit answered after its timer, whose receipt nobody can take, is settled by a question', async () => {
+  test('a submit answered after its timer, whose receipt cannot arrive, is settled by a query', async () => {
     harness = await openCarrierHarness({ latency: 'fixed:1', response: 'fixed:300' });
     const { simulator, bus } = harness;
     const destination = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;

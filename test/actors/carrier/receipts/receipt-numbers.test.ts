@@ -1,6 +1,6 @@
-// Receipts whose id is right and whose number the carrier writes its own way: each finds its message, and one that does
-// not is told with what was compared. A real host process with the country's number plan, a real nats-server, the
-// simulator as the carrier; counted in EVENTS, in LATER and in the log.
+// Receipts whose id is right and whose number the carrier writes in its own way: each finds its message, and one that
+// does not is logged with what was compared. A real host process with the country's number plan, a real nats-server,
+// the simulator as the carrier; counted in EVENTS, in LATER and in the log.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundSubject } from '../../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../../platform/clock.ts';
@@ -20,7 +20,7 @@ afterEach(() => harness.stop());
 const waiting = { limitMs: 20_000 };
 const messagesIn = async (stream: string) => (await harness.bus.manager.streams.info(stream)).state.messages;
 
-/** A carrier that reports nothing by itself: the receipts are the test's. */
+/** A carrier that sends no receipts by itself: the test sends them. */
 async function submittedTo(recipient: string): Promise<{ host: HostChild; sent: SentMessage; taken: RecordedMessage }> {
   harness = await openCarrierHarness();
   harness.simulator.setFault('no-receipt');
@@ -58,7 +58,7 @@ describe('with the id of the response', () => {
     ['the number behind two zeros', '008801812345671', 0],
   ] as const;
 
-  test('every form of the recipient as its source, and the two the other way round: found', async () => {
+  test('every form of the recipient as its source, and source and destination exchanged: found', async () => {
     const { sent, taken } = await submittedTo('+8801812345671');
     const deliver = async (of: SentMessage, one: ShortMessage, form: string) => {
       harness.simulator.deliver(one);
@@ -78,7 +78,7 @@ describe('with the id of the response', () => {
     expect(await messagesIn('LATER')).toBe(0);
   }, 60_000);
 
-  test('another number: parked, and the first time told with both numbers, masked', async () => {
+  test('another number: parked, and logged the first time with both numbers, masked', async () => {
     const { host, sent, taken } = await submittedTo('+8801812345671');
     harness.simulator.deliver(receipt(taken.id, '01899999999', taken.source, 2));
     await until('parked', async () => (await messagesIn('LATER')) === 1, waiting);
@@ -118,7 +118,7 @@ test('a receipt with the id of a message to another number is counted, as often 
   expect((await counted()) - before).toBe(2);
 });
 
-test('a receipt that finds its message at the last look is not told as lost; one that does not is', async () => {
+test('a receipt that finds its message at the last try is not logged as lost; one that does not is', async () => {
   const { host, sent, taken } = await submittedTo('+8801812345671');
   const parked = (carrierMessageId: string) => ({
     kind: 'receipt',
@@ -138,7 +138,7 @@ test('a receipt that finds its message at the last look is not told as lost; one
   expect(lost()).toMatchObject([{ carrierMessageId: 'ffff', recipient: '+88018******71' }]);
 });
 
-test('a receipt without an id is refused for good, and told with its bind and its numbers', async () => {
+test('a receipt without an id is refused permanently, and logged with its bind and its numbers', async () => {
   const { host, sent } = await submittedTo('+8801812345671');
   harness.simulator.deliver(receipt('', '8801812345671', 'HELIOGRAPH'));
   await until('refused', () => harness.simulator.stats().receipts.refused === 1, waiting);

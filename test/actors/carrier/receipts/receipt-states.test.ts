@@ -1,5 +1,6 @@
-// Receipts that are not the last (fault 51): UNKNOWN, ENROUTE or a word of the carrier's own, and three seconds later
-// the real one. Against the simulator, counted in EVENTS; also over a restart, for parts, and where memory is short.
+// Receipts that are not the last (fault 51): UNKNOWN, ENROUTE or a state of the carrier's own, and three seconds later
+// the real one. Against the simulator, counted in EVENTS; also over a restart, for long messages, and with little
+// memory.
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../../platform/deadline.ts';
 import { systemClock } from '../../../../platform/clock.ts';
@@ -47,7 +48,7 @@ describe.concurrent('a receipt that is not the last', () => {
     },
   );
 
-  test('UNKNOWN for the parts of a long message, each once: it is delivered when all of them are', async ({
+  test('UNKNOWN for the segments of a long message, each once: it is delivered when all of them are', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -60,7 +61,7 @@ describe.concurrent('a receipt that is not the last', () => {
     for (const history of await histories(harness, sent)) expect(history.at(-1)).toBe('delivered');
   });
 
-  test('UNKNOWN, then a restart, then the last receipt: it is delivered, and nothing goes out again', async ({
+  test('UNKNOWN, then a restart, then the last receipt: it is delivered, and nothing is sent again', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -78,7 +79,7 @@ describe.concurrent('a receipt that is not the last', () => {
     expect(await kindsOf(harness, 'resent')).toEqual([]);
   });
 
-  test('UNKNOWN, and the submit is found in the event store alone: so is the last receipt', async ({
+  test('UNKNOWN, and the submit is found only in the event store: so is the last receipt', async ({
     onTestFinished,
   }) => {
     const harness = await carrierHarnessOf(onTestFinished, { latency: 'fixed:1500' });

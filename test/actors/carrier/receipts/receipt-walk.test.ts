@@ -36,7 +36,7 @@ it('every frame from the socket to the event has a name, in the files of the wal
   const { drain } = await harness.actor(carrierWith(harness.simulator), undefined, undefined, undefined, undefined, {
     publisher,
   });
-  // The events of an OTP are published at once: on the stack of what they tell of.
+  // The events of an OTP are published at once, on the stack of their cause.
   await harness.settled(await harness.send(1, { category: 'otp' }));
   const isOfReceipt = (stack: string) => stack.includes('Receipts.take');
   await until('the receipt has its event', () => publisher.stacks.some(isOfReceipt));

@@ -1,5 +1,5 @@
-// Receipts find their message: early, late, twice, out of order, on another bind, after a restart, in every form of
-// id, and for submits whose outcome nobody knew. What fits nothing is parked, never lost and never guessed.
+// Receipts find their message: early, late, twice, out of order, on another bind, after a restart, in every form of id,
+// and for submits with an unknown outcome. A receipt without a match is parked, never lost and never guessed.
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -73,7 +73,7 @@ test('receipts that come after a restart are matched through the replay', async 
   expect((await harness.bus.manager.streams.info('LATER')).state.messages).toBe(0);
 });
 
-test('a submit that was never answered frees its place at the response timer and is unknown', async () => {
+test('a submit that was never answered frees its window slot at the response timer and is unknown', async () => {
   harness = await openCarrierHarness();
   harness.simulator.setFault('no-resp');
   harness.simulator.setFault('no-receipt');
@@ -81,7 +81,7 @@ test('a submit that was never answered frees its place at the response timer and
   const sent = await harness.send(6);
   const settled = await harness.settled(sent);
   expect(settled).toMatchObject({ twice: [], statuses: { unknown: 6 } });
-  // After three in a row the bind is taken for dead and reopened.
+  // After three in a row the bind is considered dead and reopened.
   await until('the bind is reopened', () => harness.simulator.stats().binds.total > 1);
   harness.simulator.setFault(null);
   const more = await harness.send(10);
@@ -89,7 +89,7 @@ test('a submit that was never answered frees its place at the response timer and
   expect((await harness.settled(sent)).twice).toEqual([]);
 });
 
-test('an unknown submit is settled by the receipt that comes all the same', async () => {
+test('an unknown submit is settled by a receipt that arrives', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:500' });
   await harness.eventStore();
   harness.simulator.setFault('no-resp', { limit: 3 });
@@ -105,7 +105,7 @@ test('an unknown submit is settled by the receipt that comes all the same', asyn
   }
 });
 
-test('an answer after its timer tells the id, and the receipt settles the message', async () => {
+test('an answer after its timer contains the id, and the receipt settles the message', async () => {
   harness = await openCarrierHarness({ response: 'fixed:700', latency: 'fixed:300' });
   await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 400, bind: { window: 50, count: 1 } }));
   const sent = await harness.send(1);
@@ -118,7 +118,7 @@ test('an answer after its timer tells the id, and the receipt settles the messag
   ]);
 });
 
-test('a receipt for a message of somebody else is parked and answered, and settles nothing', async () => {
+test('a receipt for another client’s message is parked and answered, and settles nothing', async () => {
   harness = await openCarrierHarness({ latency: 'fixed:50' });
   await harness.actor(carrierWith(harness.simulator, { bind: { count: 1 } }));
   const sent = await harness.send(5);

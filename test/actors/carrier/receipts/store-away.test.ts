@@ -1,5 +1,5 @@
-// The event store is away while receipts come that only it could match (fault 50): nothing else is settled by them, they
-// wait as long as it takes, and each finds its own message in the end.
+// The event store is down while receipts arrive that only it could match (fault 50): nothing else is settled by them,
+// they wait as long as it takes, and each finds its own message in the end.
 import { afterEach, describe, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
 import { parkReceipt } from '../../../../actors/carrier/receipts/parked-receipts.ts';
@@ -81,7 +81,7 @@ describe('a receipt that waits', () => {
   const unavailable: FindSubmittedReply = { result: 'unavailable', why: 'behind', detail: '' };
   const none: FindSubmittedReply = { result: 'none', recordedTo: 1 };
 
-  /** One look after the other, each with what the store says to it; the waits it asked for, and how it was answered. */
+  /** One try after the other, each with the store's answer; the waits it asked for, and how it was answered. */
   async function open(bus: TestBus) {
     const clock = new ManualClock(systemClock.nowMs());
     const publisher = new Publisher(bus.bus);
@@ -128,7 +128,7 @@ describe('a receipt that waits', () => {
     };
   }
 
-  test('for a store that cannot say uses up none of its waits, up to an age', async () => {
+  test('for a store that does not answer uses up none of its waits, up to an age', async () => {
     const bus = await startBus();
     closers.push(() => bus.stop());
     const waiting = await open(bus);
@@ -143,7 +143,7 @@ describe('a receipt that waits', () => {
     expect(waiting.unknown.find(message.recipient, message.sender, null)).not.toBeNull();
   });
 
-  test('and is not known then has all its waits before it', async () => {
+  test('and is not known then has all its waits left', async () => {
     const bus = await startBus();
     closers.push(() => bus.stop());
     const waiting = await open(bus);

@@ -1,4 +1,5 @@
-// What waits for its receipt, packed: it comes back as it went in, in whatever order it is let go of, in bounded memory.
+// Packed submits that wait for their receipts: each decodes to what was stored, in whatever order they are dropped, in
+// bounded memory.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Submitted } from '../../../../actors/carrier/in-flight/facts.ts';
@@ -38,7 +39,7 @@ const unmoved = () => expect.unreachable('nothing had to be moved');
 
 const numbered = (id: number) => submittedOf(messageWith(), { carrierMessageId: String(id) });
 
-test('anything comes back as it went in, while others come and go', () => {
+test('any entry decodes to what was stored, while others come and go', () => {
   fc.assert(
     fc.property(fc.array(anySubmitted, { minLength: 1, maxLength: 60 }), fc.array(fc.nat()), (all, drops) => {
       const lost = new Set<number>();
@@ -61,7 +62,7 @@ test('anything comes back as it went in, while others come and go', () => {
   );
 });
 
-test('memory is given back when what it held is let go of, in any order', () => {
+test('memory is freed when its entries are dropped, in any order', () => {
   const store = new SubmitStore(() => {}, unmoved, { chunkBytes: 4_096, chunksMax: 64 });
   const places = Array.from({ length: 600 }, (_, id) => store.put(numbered(id)));
   expect(store.bytes).toBeGreaterThan(20 * 4_096);
@@ -80,7 +81,7 @@ test('one that waits long does not keep the memory of its neighbours beyond its 
   expect(store.bytes).toBeLessThanOrEqual(3 * 4_096);
 });
 
-test('without room the oldest go, each is told with its place, and memory stays as it is', () => {
+test('without free memory the oldest are dropped, each is reported with its position, and memory does not grow', () => {
   const lost: string[] = [];
   const store = new SubmitStore((submitted) => lost.push(submitted.carrierMessageId ?? ''), unmoved, {
     chunkBytes: 4_096,
@@ -96,14 +97,14 @@ test('without room the oldest go, each is told with its place, and memory stays 
   }
 });
 
-test('what was let go of twice is a bug', () => {
+test('dropping an entry twice is a bug', () => {
   const store = new SubmitStore(() => {}, unmoved);
   const place = store.put(numbered(1));
   store.drop(place);
   expect(() => store.drop(place)).toThrow('dropped twice');
 });
 
-test('as a simple map: what is wanted is where it was moved to, and is lost only from memory that is full of it', () => {
+test('like a simple map: an entry is where it was moved to, and is lost only from memory full of live entries', () => {
   const sizes = { chunkBytes: 4_096, chunksMax: 4 };
   const room = sizes.chunkBytes * sizes.chunksMax;
   const step = fc.record({ submitted: anySubmitted, drops: fc.array(fc.nat(), { maxLength: 3 }) });
@@ -112,7 +113,7 @@ test('as a simple map: what is wanted is where it was moved to, and is lost only
     const bytes = () => [...wanted.values()].reduce((sum, each) => sum + each.bytes, 0);
     const store = new SubmitStore(
       (submitted, place) => {
-        // What came last is not in yet.
+        // The last entry is not stored yet.
         if (losing === 0) expect(bytes()).toBeGreaterThanOrEqual(room * (7 / 8) - sizes.chunksMax * largest);
         losing += 1;
         expect(submitted).toMatchObject(wanted.get(place)!.submitted);
@@ -154,7 +155,7 @@ function packedBytes(submitted: Submitted): number {
   return store.put(submitted) - first;
 }
 
-test('stragglers keep only their own memory: none is lost while many times the room goes by', () => {
+test('stragglers keep only their own memory: none is lost while many times the capacity passes', () => {
   const places = new Map<string, number>();
   const idOf = ({ carrierMessageId }: Submitted) => carrierMessageId ?? '';
   const store = new SubmitStore(

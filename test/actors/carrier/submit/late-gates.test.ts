@@ -1,4 +1,4 @@
-// Messages whose turn comes at the wrong time or for the wrong person: held in LATER, or blocked, and never written.
+// Messages whose turn comes at the wrong time or for the wrong recipient: deferred, or blocked, and never written.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
@@ -13,7 +13,7 @@ const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
 const inLater = async () => (await harness.bus.manager.streams.info('LATER')).state.messages;
 const inQueue = async () => (await harness.bus.manager.streams.info('MT_PROMO')).state.messages;
 
-test('what is quiet now waits in LATER, holds nothing up, and goes out once when the hour comes', async () => {
+test('a message in quiet hours waits in LATER, delays no other, and is sent once when they end', async () => {
   harness = await openCarrierHarness();
   let opensAtMs = 0;
   const quiet: LateGates = (message, nowMs) =>
@@ -35,7 +35,7 @@ test('what is quiet now waits in LATER, holds nothing up, and goes out once when
   expect(systemClock.nowMs()).toBeGreaterThanOrEqual(opensAtMs);
 });
 
-test('who was listed since the ingress let it pass gets nothing: blocked, with the reason, and the queue is empty', async () => {
+test('a number listed since admission gets nothing: blocked, with the reason, and the queue is empty', async () => {
   harness = await openCarrierHarness();
   const listed: LateGates = (message, nowMs) =>
     message.category === 'promotional'

@@ -1,5 +1,5 @@
-// National tables from the ingress to the wire: what was counted when the carrier was not yet known is what each carrier
-// of the plan sends, in whatever form it wants it, and what a handset behind it reads.
+// National tables from the ingress to the wire: the segments counted before the carrier was known are what each carrier
+// of the plan sends, in whatever form it wants, and what a handset reads.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { segmentsOf, type SubmitRules, submitPdu } from '../../../../actors/carrier/submit/submit-pdu.ts';
@@ -25,7 +25,7 @@ const letters: Partial<Record<NationalLanguage, string>> = {
 };
 const languages = Object.keys(letters) as NationalLanguage[];
 
-/** A text mostly of one language, now and then with something no table has; its language is often, not always, had. */
+/** A text mostly of one language, now and then with something no table has; often, not always, of a supported one. */
 const anyCase = fc.constantFrom(...languages).chain((language) => {
   const strange = fc.constantFrom('', '', '', '“', '😀', 'ж');
   const own = fc.constantFrom(...(letters[language] ?? ''));
@@ -56,7 +56,7 @@ function rulesWith(tables: Record<string, readonly NationalLanguage[]>): Routing
 const sender = { account: { accountId: 'acc_1' }, id: 'key_1', livemode: true } as unknown as Principal;
 const cipher = bodyCipher(Buffer.alloc(32, 7));
 
-/** The text as a handset shows it, behind a carrier that was told all PDUs of a message. */
+/** The text as a handset shows it, for a carrier that got all PDUs of a message. */
 function readBack(pdus: readonly Partial<ShortMessagePdu>[], { wire }: SubmitRules): string {
   return pdus
     .map((each) => {
@@ -67,7 +67,7 @@ function readBack(pdus: readonly Partial<ShortMessagePdu>[], { wire }: SubmitRul
     .join('');
 }
 
-test('segments counted at the ingress are the PDUs of every carrier of the plan, and the text is read as it was written', () => {
+test('segments counted at the ingress are the PDUs of every carrier of the plan, and the text reads as it was written', () => {
   let national = 0;
   fc.assert(
     fc.property(
@@ -139,7 +139,7 @@ test('the tables of a route are those that all of its carriers have', () => {
   }
 });
 
-test('a carrier that cannot take the message has no say', () => {
+test('a carrier that cannot take the message does not count', () => {
   const given = rulesWith({ alpha: ['turkish'], beta: [] });
   const onlyOtp = { ...given, carriers: given.carriers.map((each) => ({ ...each })) };
   onlyOtp.carriers[1] = offer('beta', ['otp']);

@@ -1,4 +1,4 @@
-// The submit_sm a carrier gets: its rules for addresses, times, optional fields and texts, each alone.
+// The submit_sm a carrier gets: its rules for addresses, times, optional parameters and texts, each alone.
 import { describe, expect, test } from 'vitest';
 import {
   segmentsOf,
@@ -23,7 +23,7 @@ describe('the PDU of a segment', () => {
     expect(segmentsOf(long, plain)).toHaveLength(3);
   });
 
-  test('its header is made once and says the same for each segment; what cannot stand in it is refused there', () => {
+  test('its header is made once and is the same for each segment; an address that a PDU cannot hold is refused there', () => {
     const long = messageWith({ body: { text: 'x'.repeat(400) }, segments: 3 });
     const header = submitHeader(long, plain);
     for (const part of segmentsOf(long, plain)) {
@@ -124,7 +124,7 @@ describe('the PDU of a segment', () => {
     expect(pduOf(messageWith(), plain).tlvs).toBeUndefined();
   });
 
-  test('SAR and vendor TLVs stand side by side', () => {
+  test('SAR and vendor TLVs are independent', () => {
     const text = { ...plainWire.text, concatenation: 'sar' as const };
     const rules = rulesWith({ text, tlvs: [{ tag: 0x1400, type: 'int8', value: '1' }] });
     const long = messageWith({ body: { text: 'x'.repeat(200) }, segments: 2 });
@@ -146,7 +146,7 @@ describe('the PDU of a segment', () => {
     expect(reportedSegmentOf(short, segmentsOf(short, rules), 1)).toBe(1);
   });
 
-  test('a sender or a recipient that cannot stand in a PDU is refused with its code', () => {
+  test('a sender or a recipient that a PDU cannot hold is refused with its code', () => {
     expect(() => pduOf(messageWith({ sender: 'টাকা' }), plain)).toThrow(/sender/);
     expect(() => pduOf(messageWith({ recipient: '+1' }), plain)).toThrow(/recipient/);
   });

@@ -1,4 +1,4 @@
-// A repeat with the same Idempotency-Key makes one message, whatever dies in between (faults 1, 2, 7, 10, 41).
+// A repeat with the same Idempotency-Key makes one message, whatever is killed in between (faults 1, 2, 7, 10, 41).
 // Messages are counted in the queue, ingress processes are killed with SIGKILL at a chosen point of the protocol.
 import { hash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ afterEach(async () => {
 const send = (key: string, body: unknown = goodBody, to = ingress, token = tenant.live) =>
   post(to, token, body, { 'idempotency-key': key });
 
-/** Retries as a good client would: until it is told something final. */
+/** Retries as a good client would: until the answer is final. */
 const sendUntilAccepted = (key: string, body: unknown, to: Ingress) =>
   until(
     'an answer that is final',
@@ -88,7 +88,7 @@ test('a repeat is answered although the gates would now refuse it', async () => 
   expect(second.headers.get('idempotent-replayed')).toBe('true');
 });
 
-test('the key is looked up before the gates: another body that they refuse too is told that the key was used', async () => {
+test('the key is looked up before the gates: another body that they refuse too is answered that the key was used', async () => {
   const refused = { ...goodBody, to: '+88017' };
   expect((await send('used before', goodBody)).status).toBe(202);
   expect((await send('used before', refused)).body).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
@@ -210,7 +210,7 @@ describe('kill -9 of the ingress', () => {
     await until('the cut', proxy.isCut, { everyMs: 1 });
     await doomed.kill9();
     expect(await answer).toBe('no answer');
-    // Or the next test finds it.
+    // Otherwise the next test finds it.
     await until('what was published', async () => (await harness.count()) === 1);
     proxy.close();
   });
@@ -228,7 +228,7 @@ test('killed after the publish, the message consumed, NATS restarted: the retry 
   await doomed.kill9();
   await lost;
   proxy.close();
-  // What the carrier actor does with a record: an intent, which also tells that it was accepted, and the ack.
+  // What the carrier actor does with a record: an intent, which also says that it was accepted, and the ack.
   const intent = eventOfMessage(message as Message, {
     kind: 'intent',
     atMs: 1_700_000_000_000,

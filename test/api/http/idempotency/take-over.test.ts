@@ -1,6 +1,6 @@
-// The ingress dies with a keyed request in its hands, and the client comes back when the stream has forgotten what it
-// may have published: the record that is published then says that it may be the second (republished.ts), over every
-// route that publishes, and one within the stream's memory does not. What is read here is the record in its stream.
+// The ingress dies during a keyed request, and the client returns when the stream has forgotten what may have been
+// published: the record published then says that it may be the second (republished.ts), over every route that
+// publishes, and one within the duplicate window does not. Read from the record in its stream.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAgain } from '../../../../cluster/bus/republished.ts';
 import { subjectInBucket } from '../../../../cluster/bus/streams.ts';
@@ -41,7 +41,7 @@ const routes: [string, { path: string; body: object; stream: string; records: nu
   ],
 ];
 
-/** As if the time since then were that much longer. */
+/** As if that much more time had passed since then. */
 async function age(byMs: number): Promise<void> {
   const { manager, jetstream } = harness.bus;
   const stream = 'KV_idempotency';

@@ -1,10 +1,10 @@
-// A thread of the rate table's test: asks a thousand times for one name and tells how often it was allowed.
+// A thread of the rate table's test: makes a thousand requests under one name and reports how many were allowed.
 import { parentPort, workerData } from 'node:worker_threads';
 import { paceOf } from '../../../../platform/gcra.ts';
 import { RateTable } from '../../../../api/http/rate-limits.ts';
 
 const table = new RateTable(workerData as SharedArrayBuffer);
-// An hour's quota of 500: whatever comes back while the test runs is less than one.
+// An hour's quota of 500: the rate restores less than one while the test runs.
 const pace = paceOf(500, 3_600_000_000_000, 500);
 let allowed = 0;
 for (let turn = 0; turn < 1_000; turn += 1) {

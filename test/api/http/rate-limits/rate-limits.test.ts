@@ -1,4 +1,4 @@
-// Rates: never more than agreed in any stretch of time, never less than agreed from rest, counted over threads.
+// Rates: never more than configured in any interval, never less than configured from rest, counted over threads.
 import { Worker } from 'node:worker_threads';
 import { once } from 'node:events';
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ describe('one rate', () => {
     expect(ask(1_000 + 10 * secondUs).remaining).toBe(4);
   });
 
-  test('in any stretch of time at most the burst and what the rate gives in it', () => {
+  test('in any interval at most the burst and what the rate gives in it', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000 }),
@@ -56,7 +56,7 @@ describe('one rate', () => {
     );
   });
 
-  test('a time far ahead, left by a slower rate, locks nobody out for longer than a burst', () => {
+  test('a time far ahead, left by a slower rate, blocks for no longer than a burst', () => {
     const pace = paceOf(10, secondUs, 1);
     expect(takeTurn(pace, 10_000 * secondUs, secondUs).retryUs).toBeLessThanOrEqual(200_000);
   });
@@ -72,11 +72,11 @@ describe('the table', () => {
     expect(verdicts.filter((verdict) => verdict?.ok).length).toBe(16 + overflowPerSecond);
     expect(verdicts.slice(0, 16).every((verdict) => verdict?.ok)).toBe(true);
     expect(verdicts.slice(16 + overflowPerSecond).every((verdict) => verdict?.ok === false)).toBe(true);
-    // Those that have a place are limited by their own rate, as ever.
+    // Those that have a place are still limited by their own rate.
     expect(table.take('name 0', pace, secondUs)?.ok).toBe(false);
   });
 
-  test('a place is free again when its rate has rested: names of revoked keys do not fill it', () => {
+  test('a place is free again when its rate has recovered: names of revoked keys do not fill it', () => {
     const memory = newRateMemory(17);
     const [table, other] = [new RateTable(memory), new RateTable(memory)];
     const pace = paceOf(1, secondUs, 1);
@@ -89,7 +89,7 @@ describe('the table', () => {
       }
       nowUs += secondUs;
     }
-    // Whoever lost its place meanwhile finds another one, with nothing owing.
+    // A name that lost its place meanwhile gets another one with a full burst.
     expect(table.take('key 0 0', pace, nowUs)?.ok).toBe(true);
     expect(other.take('key 0 0', pace, nowUs)?.ok).toBe(false);
   });
@@ -105,7 +105,7 @@ describe('the table', () => {
   });
 });
 
-describe('what a request is told', () => {
+describe('the headers of a request', () => {
   let nowMs = 1_000;
   const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
   const principal = (rate: Rate | null, ofAccount: Rate | null) => ({
@@ -121,7 +121,7 @@ describe('what a request is told', () => {
     });
   });
 
-  test('the tighter of two rates, in the fields of the draft and in the older ones, and Retry-After when it is over', () => {
+  test('the tighter of two rates, in the fields of the draft and in the older ones, and Retry-After when it is exceeded', () => {
     const rates = new RateLimits(newRateMemory(64), clock);
     const mine = principal({ perSecond: 1, burst: 2 }, { perSecond: 100, burst: 100 });
     const first = rates.ofRequest(mine);

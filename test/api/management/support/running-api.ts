@@ -42,14 +42,14 @@ export type RunningApi = DirectoryHarness & {
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
 };
 
-/** Tests of other things ask as much at once as they like. */
+/** Other tests may make as many requests at once as they like. */
 const lowPriority: Shares = {
   ...defaultShares,
   management_requests: { total: 64, perAccount: 64, reserve: 0 },
   management_writes: { total: 1_000_000, perAccount: 1_000_000, reserve: 0 },
 };
 
-/** `carriers`: what is configured; nobody serves them. */
+/** `carriers`: what is configured; no node serves them. */
 export async function runApi(
   carriers: readonly CarrierConfig[] = [],
   shares: Shares = lowPriority,
@@ -123,7 +123,7 @@ export async function runApi(
   };
 }
 
-/** An answer holds what its schema in the document says, and nothing else. */
+/** An answer contains what its schema in the document says, and nothing else. */
 function expectAsDocumented(method: string, path: string, reply: Reply): void {
   const [route = ''] = path.split('?');
   const endpoint = endpoints.find(
@@ -135,7 +135,7 @@ function expectAsDocumented(method: string, path: string, reply: Reply): void {
   expect(endpoint.answer.schema.parse(reply.body)).toEqual(reply.body);
 }
 
-/** Checks the shape every refusal has, and gives what differs. */
+/** Checks the shape every refusal has, and returns what differs. */
 export function refusal(reply: Reply): { status: number; code: string; fields: string[] } {
   expect(reply.headers.get('content-type')).toBe('application/problem+json');
   const { body } = reply;
