@@ -25,7 +25,7 @@ function publishNew(before: CarrierCommands, commands: CarrierCommands, decided:
   for (const command of [commands.carrier, ...commands.binds.values()]) {
     if (command === null || known.has(command.id)) continue;
     const { id, carrier, bind, verb, actor, from, reason } = command;
-    log.info({ command: id, carrier, bind, verb, actor, from, reason }, 'an order is followed');
+    log.info({ command: id, carrier, bind, verb, actor, from, reason }, 'an operator command is applied');
     const what = bind === null ? verb : `${verb} of bind ${bind}`;
     decided.command(`${what}, by ${actor}${reason === '' ? '' : `: ${reason}`}`);
   }

@@ -74,7 +74,7 @@ export class CarrierFlight implements FlightSource {
       limits.flight.answerMs,
       this.#dumps.idle(),
       this.#parts.clock,
-    ).catch((error: unknown) => ignoring(error, 'a disk that hangs must not hold up a drain'));
+    ).catch((error: unknown) => ignoring(error, 'a disk that hangs must not delay a drain'));
   }
 
   listing(): ReturnType<FlightSource['listing']> {

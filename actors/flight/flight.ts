@@ -154,7 +154,7 @@ function readJson<T>(octets: Uint8Array): T | null {
     const read: unknown = JSON.parse(Buffer.from(octets).toString());
     return typeof read === 'object' && read !== null ? (read as T) : null;
   } catch (error) {
-    ignoring(error, 'a question or an answer about flight recorders cannot be read');
+    ignoring(error, 'a query or an answer about flight recorders cannot be read');
     return null;
   }
 }

@@ -99,7 +99,7 @@ export class DeliverSmHandler {
       this.#unanswered -= 1;
       delivered.durable = result.ok;
       const ended = result.ok ? (result.duplicate ? 'repeat' : 'durable') : 'not_durable';
-      if (!result.ok) log.warn({ carrier, failure: result.failure }, 'a message from a subscriber was not taken');
+      if (!result.ok) log.warn({ carrier, failure: result.failure }, 'a message from a subscriber was not stored');
       for (const { respond, giveUp } of delivered.waiting) {
         giveUp();
         this.#answer(respond, ended);

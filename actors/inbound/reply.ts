@@ -45,7 +45,7 @@ export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: num
     throw new RetryLater(`the answer found no room (${failure})`, limits.bus.nakDelayMsMax);
   }
   metrics.keywordReplies.inc({ keyword, ended: 'given_up' });
-  log.warn({ keyword, carrier, failure }, 'a keyword is not answered: no room');
+  log.warn({ keyword, carrier, failure }, 'a keyword is not answered: no capacity');
 }
 
 /** Null when it is accepted, else why not. */

@@ -257,7 +257,7 @@ export class LeaseKeeper implements BindLeases {
       if (!carrier.ready) await this.#bucket.remove(key, written.revision);
       else this.#granted(carrier, key, written.revision, quietSinceMs);
     } catch (error) {
-      ignoring(error, 'a lease could not be claimed; the next look tries again');
+      ignoring(error, 'a lease could not be claimed; the next check retries');
     } finally {
       carrier.claiming.delete(key);
     }
@@ -278,12 +278,12 @@ export class LeaseKeeper implements BindLeases {
     if (held === undefined || held.leaving) return;
     held.leaving = true;
     const name = carrier.binds.find((each) => each.key === key)?.name;
-    log.info({ bind: name, node: this.#identity.node }, 'the bind is given up for a node that has fewer');
+    log.info({ bind: name, node: this.#identity.node }, 'the bind is released for a node that has fewer');
     try {
       await carrier.on.onHandOver(key);
       await this.#free(carrier, key, held);
     } catch (error) {
-      log.warn({ bind: name, error: messageOf(error) }, 'a bind could not be given up');
+      log.warn({ bind: name, error: messageOf(error) }, 'a bind could not be released');
     }
   }
 

@@ -50,7 +50,7 @@ export class LeaseWatch {
     const { revision, ackedAtMs } = holder.lastHeartbeat;
     const isStalled = cache.revisionOf(holder.key) < revision && cache.seenAtMs(holder.key) < ackedAtMs - stalledMs;
     if (!isStalled && nowMs - ackedAtMs < stalledMs) return;
-    log.warn({ holder: holder.key }, 'the watch of the leases is deaf and reopened');
+    log.warn({ holder: holder.key }, 'the watch of the leases delivers nothing and is reopened');
     this.open().catch((error: unknown) => ignoring(error, 'the watch of the leases is opened again soon'));
   }
 }

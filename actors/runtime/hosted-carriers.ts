@@ -119,7 +119,7 @@ export class HostedCarriers {
     const isLate = await Promise.race([started.then(() => false), waiting]).finally(() => late.abort());
     if (!isLate) return;
     // The other carriers have work: the thread is ready without it.
-    log.warn({ carrier: carrier.name }, 'the carrier still reads its events: it takes work when it has read them');
+    log.warn({ carrier: carrier.name }, 'the carrier still reads its events: it accepts work when it has read them');
     started.catch((error: unknown) => {
       if (!this.#draining && this.#hosted.get(carrier.name) === hosted) this.#failed.reject(error);
     });

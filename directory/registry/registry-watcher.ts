@@ -73,7 +73,7 @@ export async function watchRegistries(
         failing.add(name);
         log.error(
           { alarm: 'registry_not_loaded', registry: name, error: messageOf(error) },
-          'a registry version cannot be loaded: what was in effect stays in effect',
+          'a registry version cannot be loaded: the previous one stays in effect',
         );
       }
     }

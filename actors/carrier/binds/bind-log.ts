@@ -55,7 +55,7 @@ export class BindLog {
   stopped(reason: string): void {
     log.error(
       { alarm: 'bind_stopped', bind: this.#bind, reason },
-      'the bind stays down until somebody changes something',
+      'the bind stays down until an operator changes something',
     );
   }
 }

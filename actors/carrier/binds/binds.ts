@@ -174,7 +174,10 @@ export class CarrierBinds {
     };
     const labels = { carrier: carrier.name };
     if (bind.tls && !bind.tls.verify) {
-      log.warn({ bind: bind.name }, 'tls.verify is off: whoever is in the way can read and change everything');
+      log.warn(
+        { bind: bind.name },
+        'tls.verify is off: an attacker on the network path can read and change everything',
+      );
     }
     const { destination } = carrier.wire;
     let source = { isOpen: true, bind: bind.name };

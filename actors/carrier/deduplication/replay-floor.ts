@@ -74,7 +74,7 @@ export class ReplayFloor {
     try {
       await this.#advance();
     } catch (error) {
-      ignoring(error, 'the replay floor stays where it is until the next look');
+      ignoring(error, 'the replay floor is unchanged until the next check');
     } finally {
       this.#looking = false;
     }

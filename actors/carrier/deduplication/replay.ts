@@ -69,7 +69,7 @@ export async function readCarrierEvents(
   const stopLooks = clock.every(limits.carrier.replaySilentMs, () => {
     const { seq: lastSeq } = opened.position;
     if (lastSeq !== seenSeq) return void (seenSeq = lastSeq);
-    log.warn({ alarm: 'replay_waiting', carrier, lastSeq }, 'the carrier takes no work until it has read its events');
+    log.warn({ alarm: 'replay_waiting', carrier, lastSeq }, 'the carrier accepts no work until it has read its events');
     // What the server counted as still to come may have been purged since.
     opened.reopen();
   });

@@ -121,7 +121,7 @@ export class CarrierHealth {
       const isPlayed = this.#parts.carrier === sandboxCarrierName;
       // Logged at the level of the fault's beginning: the log must also show the end of an outage.
       if (state === 'good') log[isPlayed ? 'info' : 'warn'](facts, 'the carrier is good again');
-      else if (isPlayed) log.info(facts, 'the sandbox plays a carrier in trouble');
+      else if (isPlayed) log.info(facts, 'the sandbox simulates a faulty carrier');
       else log.warn({ alarm: `carrier_${state}`, ...facts }, 'the carrier is avoided');
     }
     if (changed || why !== before.why || nowMs - this.#publishedAtMs >= limits.heartbeats.publishEveryMs) {

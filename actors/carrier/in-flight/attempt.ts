@@ -6,7 +6,7 @@ const triesPerDelay = 16;
 export const triesMax = triesPerDelay - 1;
 
 export function attemptNumber(delays: number, tries: number): number {
-  assert(tries <= triesMax, 'a further try would look like the first after another delay');
+  assert(tries <= triesMax, 'a further try would have the number of the first after another delay');
   return delays * triesPerDelay + tries;
 }
 

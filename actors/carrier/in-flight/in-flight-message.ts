@@ -155,7 +155,7 @@ export class InFlightMessage {
     this.record = record;
     this.ackDeadlineMs = ackDeadlineMs;
     if (this.#state !== 'lapsed') return false;
-    this.#become('received', 'its record was delivered again');
+    this.#become('received', 'its record was redelivered');
     return true;
   }
 
@@ -255,7 +255,7 @@ export class InFlightMessage {
 
   /** Its record was redelivered, and it was to be sent once more. */
   goOnResending(): void {
-    this.#become('resending', 'its record came again');
+    this.#become('resending', 'its record was redelivered');
     this.#resendsAfterLapse = false;
   }
 

@@ -152,7 +152,7 @@ export class OverflowWriter {
   /** How many records wait in its account's overflow shard; null when the server does not answer. */
   #overflowDepth({ category, message }: InFlightMessage): Promise<number | null> {
     return this.#parts.shards.waitingOf(laneOf[category], message.accountId).catch((error: unknown) => {
-      ignoring(error, 'the record comes again, and is looked for again');
+      ignoring(error, 'the record is redelivered, and looked up again');
       return null;
     });
   }
@@ -227,7 +227,7 @@ export class OverflowWriter {
       this.#moved.set(inFlight.key, true);
       inFlight.record.ack();
     } catch (error) {
-      ignoring(error, 'the record comes again, and is looked for again');
+      ignoring(error, 'the record is redelivered, and looked up again');
       if (this.#moving.get(inFlight.key) !== inFlight) return;
       this.#moving.delete(inFlight.key);
       inFlight.record.nak(limits.bus.nakDelayMsMax);

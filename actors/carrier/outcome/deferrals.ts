@@ -37,7 +37,7 @@ export class Deferrals {
 
   /** `refused`: the segment that the carrier refused; null when the message was not submitted. */
   begin(inFlight: InFlightMessage, why: string, afterMs: number, refused: number | null): void {
-    assert(inFlight.isUntouched, 'the carrier may have a part of what is put off');
+    assert(inFlight.isUntouched, 'the carrier may have a part of a deferred message');
     const { clock, completion } = this.#parts;
     const { attempt } = inFlight;
     const dueAtMs = Math.min(clock.nowMs() + afterMs, inFlight.message.validUntilMs);

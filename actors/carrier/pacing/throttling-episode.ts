@@ -21,13 +21,13 @@ export class ThrottlingEpisode {
       if (slowedBy === '' || perS >= slowedShare * ofPerS) return null;
       this.#wholeSinceMs = nowMs;
       const facts = { carrier, status: slowedBy, perS: Math.round(perS), ofPerS };
-      log.warn({ alarm: 'carrier_throttles', ...facts }, 'the carrier takes less than its contract says');
+      log.warn({ alarm: 'carrier_throttles', ...facts }, 'the carrier accepts less than its contract');
       return 'began';
     }
     if (slowedBy !== '') this.#wholeSinceMs = nowMs;
     if (nowMs - this.#wholeSinceMs < slowedEndMs) return null;
     this.#wholeSinceMs = null;
-    log.warn({ carrier, ofPerS }, 'the carrier takes its whole contract again');
+    log.warn({ carrier, ofPerS }, 'the carrier accepts its whole contract again');
     return 'ended';
   }
 }

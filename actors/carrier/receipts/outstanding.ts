@@ -191,7 +191,7 @@ export class Outstanding {
 
   #move({ carrierMessageId }: Submitted, from: number, to: number): void {
     const key = canonical(carrierMessageId ?? '');
-    assert(this.#waiting.get(key) === from, 'a submitted segment that nobody waits for was kept');
+    assert(this.#waiting.get(key) === from, 'a submitted segment was kept that is in no index');
     this.#waiting.set(key, to);
   }
 

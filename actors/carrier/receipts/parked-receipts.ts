@@ -69,7 +69,7 @@ export function takeParked(
           if (typeof each !== 'string') throw new Error('a parked receipt without its id or its numbers');
         }
         for (const each of [parked.waits, parked.unsaid, parked.sinceMs]) {
-          if (!Number.isFinite(each)) throw new Error('a parked receipt that does not say how long it has waited');
+          if (!Number.isFinite(each)) throw new Error('a parked receipt without its waiting time');
         }
       } catch (error) {
         return moveToDead(publisher, record, streamNames.inbound, messageOf(error));

@@ -83,7 +83,7 @@ export class QueryUnknown {
     const nextMs = this.#afterMs[watched.asked];
     if (nextMs !== undefined) return this.#askIn(watched, nextMs);
     this.#forget(watched.carrierMessageId);
-    ignoring(undefined, 'the carrier does not tell what became of a message; it stays unknown');
+    ignoring(undefined, 'the carrier does not report the state of a message; it stays unknown');
   }
 
   #receiptOf({ pdu, recipient, carrierMessageId }: Watched, state: ReceiptState, errorCode: number): KnownReceipt {
