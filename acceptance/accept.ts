@@ -1,7 +1,7 @@
-// Makes a message durable, and with that accepted: builds its record, publishes it to its queue, or counts it and publishes
-// it for its time. The Nats-Msg-Id is the message id and its hop, so a repeated publish stores nothing new. The `accepted`
-// event follows without being waited for: if the process dies before it, readers derive it from the carrier actor's
-// intent, under the same id (model/delivery-event.ts).
+// Accepts a message: builds its record and makes it durable. A message for now is published to its queue; a scheduled
+// one is counted first and waits in SCHEDULED. Nats-Msg-Id is the message id with its hop, so a repeated publish stores
+// nothing. The `accepted` event is written without waiting: if the process dies first, readers derive the same event
+// from the carrier actor's intent (model/delivery-event.ts).
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';
 import type { AccountQueues } from '../cluster/bus/overflow-heartbeat.ts';
@@ -35,13 +35,13 @@ export type AcceptParts = PublishParts & {
   readonly clock: Clock;
 };
 
-/** Null when the message is durable; `isRepeat`: it had been before. Called once, perhaps before the call returns. */
+/** `refused` is null once the message is durable; `isRepeat`: it already was. May run before the call returns. */
 export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) => void;
 
 /**
- * Takes one of the account's publish slots until the answer. `use`: a single message is 'otp' whatever its category, bulk
- * work is 'ordinary' and leaves slots for single messages. `again`: an earlier request under the same idempotency key may
- * have published it, so long ago that the stream would not know.
+ * Holds one of the account's publish slots until `done`. `use`: 'otp' for every single message, whatever its category;
+ * 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier request under the same
+ * idempotency key may have published it so long ago that the stream's duplicate window has passed.
  */
 export function acceptMessage(parts: AcceptParts, message: Message, use: Use, done: AcceptDone, again = false): void {
   const { capacity } = parts;
@@ -57,7 +57,7 @@ export function acceptMessage(parts: AcceptParts, message: Message, use: Use, do
   publishNow(parts, place.subject, message, answer, again);
 }
 
-/** Without a slot, to the given queue: for the system's own messages, which no account's share limits. */
+/** Publishes to `subject` without taking a slot: for the system's own messages, which no account's share limits. */
 export function publishNow(
   parts: PublishParts,
   subject: string,
@@ -72,14 +72,14 @@ export function publishNow(
     done(null, result.duplicate);
   };
   parts.publisher.publish(subject, record, messageRecordId(message), onAnswer, again ? asRepublished : undefined);
-  // An OTP is written at once, together with what was gathered before it.
+  // Publishes an OTP at once, together with whatever is buffered.
   if (message.category === 'otp') parts.publisher.flush();
 }
 
 /**
- * Counted first (scheduled-shares.ts). It waits in SCHEDULED under a fixed name, and its release has a fixed id: a
- * repeat is dropped here or there. The answer waits for the `scheduled` event, because nobody publishes that again before
- * its time, and who cancels asks for it.
+ * Counts the message against its account (scheduled-shares.ts), then publishes it to SCHEDULED under a fixed name; the
+ * release has a fixed id too, so a repeat is dropped at one of the two. Answers only after the `scheduled` event is
+ * durable: nothing writes that event again before the message is due, and a cancel reads it.
  */
 function acceptScheduled(
   parts: AcceptParts,
@@ -109,7 +109,7 @@ function acceptScheduled(
         if (result.failure !== 'unavailable') scheduled.giveBack(message.accountId, dueAtMs, units);
         return answer(refusalOfFailure(result.failure));
       }
-      // The first try has counted it.
+      // The first try has already counted it.
       isRepeat = result.duplicate;
       if (isRepeat) scheduled.giveBack(message.accountId, dueAtMs, units);
       parts.events.write(scheduledEvent(message), (durable) =>
@@ -119,19 +119,19 @@ function acceptScheduled(
   });
 }
 
-/** Capacity is free again when the first hour with something due is over; a smaller message may fit before. */
+/** Waits for the end of the first hour with something due; a smaller message may fit earlier. */
 function scheduleFull(full: FullShare | undefined, nowMs: number): AcceptanceRefusal {
   const counted = full === undefined ? '' : `: ${full.units} of ${full.perAccount}`;
   const detail =
-    `this account has as much waiting for its time, or for the end of quiet hours, as it may${counted} (each KiB of a ` +
-    'message counts as one; canceled ones count until their hour is over)';
+    `the scheduled messages of this account, with those held for quiet hours, are at its limit${counted} (each KiB of a ` +
+    'message counts as one unit; a canceled message counts until the hour in which it was due has passed)';
   const waitS = full === undefined ? 60 : Math.ceil((full.availableAtMs - nowMs) / 1_000);
   return refusal('account_schedule_full', detail, Math.min(Math.max(1, waitS), daySeconds));
 }
 
 const daySeconds = 86_400;
 
-/** The writer of events keeps trying while the bus is away: its answer may come too late for a client, and twice. */
+/** Answers once, within `limitMs`: the event writer retries while NATS is away, longer than a client waits. */
 export function onceWithin(
   clock: Clock,
   limitMs: number,
@@ -148,7 +148,7 @@ export function onceWithin(
   return answer;
 }
 
-// Nobody waits for the `accepted` event: see the head of this file.
+// Nothing waits for the `accepted` event: see the head of this file.
 const settled = () => {};
 
 export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
@@ -160,21 +160,21 @@ export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
     case 'busy':
       return publisherBusy;
     default:
-      return refusal('overloaded', 'the message queue did not answer: nothing was accepted for certain', 1);
+      return refusal('overloaded', 'the message queue did not answer: the message may or may not have been accepted', 1);
   }
 }
 
-/** The part of a Principal that a message keeps. */
+/** The fields of a Principal that a message keeps. */
 type Owner = Pick<Principal, 'id' | 'livemode'> & { readonly account: { readonly accountId: AccountId } };
 
 type Identity = { readonly messageId: MessageId; readonly acceptedAtMs: number };
 
-/** What of a request becomes part of its message as it is. */
+/** The fields of a request that a message takes over unchanged. */
 type Request = Pick<SmsRequest, 'to' | 'from' | 'category' | 'clientReference' | 'validitySeconds'>;
 
 /**
- * The one place where a Message is made, from who sends it, what was asked for and what admission decided. What a field
- * means for later stages is in model/message.ts.
+ * Builds the record of a message from its owner, the request and the decision of admission: the only place that does.
+ * model/message.ts documents the fields.
  */
 export function buildMessage(
   owner: Owner,
@@ -206,7 +206,7 @@ export function buildMessage(
     segments: admitted.segments,
     registeredDelivery: 1,
     acceptedAtMs,
-    // The validity counts from the time at which the message may go out.
+    // Validity counts from the earliest time at which the message may be sent.
     validUntilMs: (admitted.notBeforeMs ?? acceptedAtMs) + validityMs,
     scheduledAtMs: admitted.notBeforeMs,
     clientReference: request.clientReference,

@@ -1,5 +1,5 @@
-// The one check of whether a message can be taken now: the clock, how full EVENTS is, the events that wait for the bus, the
-// stream it goes to and its account's publish slots. It reads counters in memory; who is refused decides whether to wait.
+// Decides from counters in memory whether a message can be accepted now: the clock, the fill of EVENTS, events not yet
+// written, publishes in flight to its stream, its account's publish slots. The caller decides whether to wait.
 import type { ClusterClock } from '../cluster/bus/cluster-clock.ts';
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import type { Publisher } from '../cluster/bus/publisher.ts';
@@ -19,7 +19,7 @@ export type CapacityParts = {
   readonly eventSpace: Pick<EventSpace, 'isFull'>;
   readonly events: Pick<EventWriter, 'hasCapacity'>;
   readonly publisher: Pick<Publisher, 'hasCapacity'>;
-  /** `publish_slots` of this thread. */
+  /** The `publish_slots` of this thread. */
   readonly slots: SharedBound;
 };
 
@@ -32,18 +32,18 @@ export class Capacity {
     this.#parts = parts;
   }
 
-  /** For seconds at least: not even what could wait a moment is taken. Asked before a request is read. */
+  /** Conditions that last for seconds: not even bulk work is accepted. Checked before a request is read. */
   refuseAll(): AcceptanceRefusal | null {
     if (!this.#parts.clock.agrees) return clockWrong;
     return this.#parts.eventSpace.isFull ? eventsFull : null;
   }
 
-  /** For anything that must not wait. */
+  /** For requests that cannot wait. */
   refuseNow(): AcceptanceRefusal | null {
     return this.refuseAll() ?? (this.#parts.events.hasCapacity ? null : eventsWait);
   }
 
-  /** For this message: its stream may have one more publish in flight, each stream by a bound of its own. */
+  /** For one message: also checks the publishes in flight to its stream, which has its own bound. */
   refuseMessage({ category, scheduledAtMs }: Bound): AcceptanceRefusal | null {
     const full = this.refuseNow();
     if (full !== null) return full;
@@ -51,12 +51,12 @@ export class Capacity {
     return this.#parts.publisher.hasCapacity(subject) ? null : publisherBusy;
   }
 
-  /** Whether a message of bulk work would be refused now, its account's slots included. Counts nothing. */
+  /** Whether a bulk message would be refused now, by its account's slots too. Takes no slot. */
   mustWait(message: Pick<Message, 'category' | 'scheduledAtMs' | 'accountId'>): boolean {
     return this.#parts.slots.look(message.accountId, 'ordinary') !== 'taken' || this.refuseMessage(message) !== null;
   }
 
-  /** A publish slot of the account, until `giveBack`. */
+  /** Takes a publish slot of the account; `giveBack` returns it. */
   take(accountId: string, use: Use): AcceptanceRefusal | null {
     return refusalOfTaken(this.#parts.slots, this.#parts.slots.take(accountId, use));
   }
@@ -66,16 +66,16 @@ export class Capacity {
   }
 }
 
-const clockWrong = refusal('clock_wrong', 'the clock of this machine is not that of the others', 5);
+const clockWrong = refusal('clock_wrong', 'the clock of this machine differs from the clocks of the other machines', 5);
 const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
-const eventsWait = refusal('overloaded', 'the events of accepted messages wait for the bus', 1);
+const eventsWait = refusal('overloaded', 'too many events of accepted messages wait to be written', 1);
 export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);
 
 export type EventSpace = { readonly isFull: boolean; stop(): void };
 
 /**
- * Every accepted message will need space for its events, so entry points refuse before EVENTS is full and accept again by
- * themselves. While the bus does not answer, the last known state counts; the publish itself then succeeds or fails.
+ * Watches how full EVENTS is. Every accepted message needs space for its events, so entry points refuse before the
+ * stream is full, and accept again when it has space. While NATS does not answer, the last known state applies.
  */
 export async function watchEventSpace(bus: Bus, clock: Clock = systemClock): Promise<EventSpace> {
   let isFull = false;
@@ -92,7 +92,7 @@ export async function watchEventSpace(bus: Bus, clock: Clock = systemClock): Pro
       metrics.eventsFillShare.set(share);
       isFull = share >= limits.http.eventsFullShare;
     } catch (error) {
-      ignoring(error, 'the fill of EVENTS could not be read, the last known one holds');
+      ignoring(error, 'the fill of EVENTS could not be read; the last known value stays');
     }
     looking = false;
   };

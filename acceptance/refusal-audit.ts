@@ -1,6 +1,6 @@
 // Records refused requests: an event of kind `refused` with the gate's code and the masked number, listed by `GET
-// /v1/sms?status=blocked`. It is no message and is counted as none. To keep a flood of refusals from filling EVENTS,
-// only so many batches a second are recorded per account and thread; the rest is only counted.
+// /v1/sms?status=blocked`. It is not a message and is not counted as one. Per account and thread only so many batches a
+// second are recorded, so that a flood of refusals cannot fill EVENTS; the rest is only counted.
 import type { Principal } from './principal.ts';
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import { deliveryEvent } from '../model/delivery-event.ts';
@@ -26,7 +26,7 @@ export class RefusalAudit {
     this.#clock = clock;
   }
 
-  /** Not waited for: the refusal is answered whatever becomes of its record. */
+  /** Not awaited: the client gets the refusal even if recording it fails. */
   record(principal: Principal, request: SmsRequest, refusal: Refusal): void {
     const { accountId } = principal.account;
     if (!this.#events.hasCapacity) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
@@ -37,12 +37,12 @@ export class RefusalAudit {
       messageId: newMessageId(nowMs),
       accountId,
       keyId: principal.id,
-      // It was given to nobody.
+      // No carrier was chosen.
       carrier: '',
       hop: 0,
       segments: 0,
       category: request.category,
-      // A sender of any length was asked for; what is kept is enough to recognise it.
+      // A sender of any length may have been asked for; enough is kept to recognise it.
       sender: request.from.slice(0, senderCharsMax).toWellFormed(),
       recipient: maskNumber(request.to.slice(0, recipientCharsMax).toWellFormed()),
       encoding: 'gsm7',
@@ -59,7 +59,7 @@ export class RefusalAudit {
   }
 }
 
-/** The code, and what makes it of use later: the version of the registry that was asked, the field that was wrong. */
+/** The code with what explains it later: the version of the registry, or the field that was wrong. */
 function errorOf({ code, field, registry }: Refusal): string {
   if (registry !== undefined) return `${code}:${registry}`;
   return field !== null && (code === 'invalid_field' || code === 'template_mismatch') ? `${code}:${field}` : code;

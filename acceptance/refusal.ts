@@ -1,5 +1,5 @@
-// Why acceptance does not take a message that the gates passed, as a value without a protocol: an entry point turns the
-// code into its own (an HTTP problem, a command_status). What gates refuse is policy's Refusal.
+// Why acceptance refuses a message that passed the gates, as a value without a protocol: each entry point turns the
+// code into its own form (an HTTP problem, an SMPP command_status). What gates refuse is a Refusal of policy/.
 import type { Taken } from '../platform/shared-bound.ts';
 import { type BoundName, sharedBounds } from '../platform/limits-shares.ts';
 
@@ -17,9 +17,9 @@ export type AcceptanceCode =
 
 export type AcceptanceRefusal = {
   readonly code: AcceptanceCode;
-  /** What to do, for a developer. */
+  /** What to do about it, for a developer. */
   readonly detail: string;
-  /** Whole seconds after which it may be tried again; null where the request itself must change. */
+  /** Seconds to wait before another try; null when the request itself must change. */
   readonly retryAfterS: number | null;
 };
 
@@ -32,12 +32,12 @@ export function refusal(code: AcceptanceCode, detail: string, retryAfterS: numbe
   return { code, detail, retryAfterS };
 }
 
-/** Null when a slot was taken; 'account_full' is the account's own doing, 'full' everybody's. */
+/** Null when a slot was taken; 'account_full': the account uses its whole share; 'full': every slot is in use. */
 export function refusalOfTaken({ name }: { readonly name: BoundName }, taken: Taken): AcceptanceRefusal | null {
   if (taken === 'taken') return null;
   const { unit, code } = sharedBounds[name];
   const what = unit.split(/[;,]/)[0];
   if (taken === 'full') return refusal('overloaded', `too many ${what}`, 1);
-  // A test holds the codes of the bounds to the catalogue.
+  // A test checks the codes of the bounds against the catalogue.
   return refusal(code as AcceptanceCode, `too many ${what}: as many as one account may have`, 1);
 }

@@ -1,5 +1,5 @@
-// Asks the event store whether a first try has published a message. The duplicate detection of the stream forgets ids
-// of consumed messages when the server restarts, and all ids after its window; within the window it is trusted when
+// Asks the event store whether an earlier try has published a message. JetStream's duplicate detection forgets the ids
+// of consumed messages when the server restarts, and every id after its window; within the window it is relied on when
 // the event store does not answer.
 import type { MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
@@ -7,16 +7,16 @@ import { limits } from '../../platform/limits.ts';
 import { refusal } from '../refusal.ts';
 import type { Claim } from './requests.ts';
 
-/** What the event store knows of one message; `none` only when it has every event up to now. */
+/** What the event store knows of one message. `none` is certain: the store has every event up to now. */
 export type KnownMessage =
   | { readonly result: 'found'; readonly message: { readonly scheduledAtMs: number | null } }
   | { readonly result: 'none' }
-  /** `young`: its first event may still be on its way. */
+  /** `young`: the message is so new that its first event may not have arrived yet. */
   | { readonly result: 'unavailable'; readonly why: 'away' | 'behind' | 'busy' | 'young' };
 
 export type AskKnown = {
   readonly queries: {
-    /** In the name of any account: the system itself must know. */
+    /** Allowed for every account: the caller is the system itself. */
     ofSystem(query: {
       readonly accountId: string;
       readonly messageId: string;
@@ -25,7 +25,7 @@ export type AskKnown = {
   };
 };
 
-/** `unclear`: that is not known now; publishing again could send it twice. */
+/** `unclear`: unknown at the moment; publishing again could send the message twice. */
 export async function isKnown(
   { queries }: AskKnown,
   accountId: string,
@@ -47,21 +47,21 @@ export async function isKnown(
 
 export const firstTryUnclear = refusal(
   'overloaded',
-  'whether the first try was accepted cannot be determined right now',
+  'it cannot be determined now whether the first try was accepted',
   2,
 );
 
-/** Whether the stream itself still drops a second publish of something this old. */
+/** Whether JetStream's duplicate window still covers a publish of this age. */
 export function duplicatesAreDropped(ageMs: number): boolean {
   return ageMs >= 0 && ageMs < limits.bus.duplicateWindowMs;
 }
 
-/** A first try may have published it, and the stream would take a second publish for a new record. */
+/** Whether a first try may have published it so long ago that the stream would store it a second time. */
 export function maybeForgotten({ mayBePublished, createdAtMs }: Claim, nowMs: number): boolean {
   return mayBePublished && !duplicatesAreDropped(nowMs - createdAtMs);
 }
 
-/** A repeat soon after the first try says the same time; one much later is accepted when it is accepted. */
+/** The first try's time while the duplicate window covers it, so that a repeat says the same; otherwise now. */
 export function acceptanceTime({ createdAtMs }: Claim, nowMs: number): number {
   return duplicatesAreDropped(nowMs - createdAtMs) ? createdAtMs : nowMs;
 }

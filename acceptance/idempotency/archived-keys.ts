@@ -1,32 +1,32 @@
-// Knows which idempotency keys are in no archive: three octets in memory for each key of a day. An archive that a
-// page names takes no new keys, so this never becomes wrong; most keys are new and need no read.
+// Tells without a read that an idempotency key is in no archive, from three octets in memory for each key of a day. An
+// archive that a page lists takes no new keys, so what is known of it stays right; most keys are new and need no read.
 import { limits } from '../../platform/limits.ts';
 import { type Page, printOfKey, printsOfKeys } from './entry.ts';
 
 export class ArchivedKeys {
-  /** By period and page: printsOfKeys. */
+  /** period → page → printsOfKeys of the archive. */
   readonly #prints = new Map<number, Map<string, string>>();
 
-  /** `archived`: as it is since a page names this period, or later. */
+  /** `archived`: the archive's page, read after its live page began to list this period. */
   learn(period: number, page: string, archived: Page): void {
     const known = this.#prints.get(period) ?? new Map<string, string>();
     this.#prints.set(period, known);
     known.set(page, printsOfKeys(archived));
   }
 
-  /** `perhaps`: it is to be read. */
+  /** `perhaps`: the archive must be read. */
   has(period: number, page: string, own: number): 'no' | 'perhaps' {
     const prints = this.#prints.get(period)?.get(page);
     return prints === undefined || prints.includes(printOfKey(own)) ? 'perhaps' : 'no';
   }
 
-  /** Periods whose keys are over. */
+  /** Drops the periods whose keys have expired. */
   forgetBefore(period: number): void {
     for (const each of this.#prints.keys()) if (each < period) this.#prints.delete(each);
   }
 }
 
-/** Learns from all records of the bucket in the order they were written; of an archive only when its page names it. */
+/** Learns from all records of the bucket in stream order; an archive counts once its page lists it. */
 export class ArchiveReader {
   readonly #known: ArchivedKeys;
   readonly #periods = new Map<string, number>();

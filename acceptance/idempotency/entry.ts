@@ -1,34 +1,34 @@
-// The entry of a request with an idempotency key, and the page that holds it. JetStream keeps some 250 octets in
-// memory for each subject, so keys have no subjects of their own: the hash of a key names one of 2^14 pages, and a
-// page is one record with the keys of two hours, at 300 keys a second some 130 entries of some 20 octets. What a
-// period leaves is archived in a record of its own, and the page lists those periods. The layout is binary and
-// searched in place, because a page is read and written for every key. A page that cannot be read is not guessed at.
+// The entry of a request with an idempotency key, and the page that holds it. JetStream keeps about 250 octets in
+// memory per subject, so keys have no subjects of their own: the hash of a key selects one of 2^14 pages, and a page is
+// one record with the keys of two hours (about 130 entries of 20 octets at 300 keys a second). When a period ends, its
+// keys move to an archive record, and the page lists those periods. The layout is binary and searched in place, because
+// every key reads and writes a page. A page that cannot be parsed is an error.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 
 export type IdempotencyEntry = {
-  /** Fingerprint of the request's body (key-place.ts): a repeat is the same request only when it says the same. */
+  /** Fingerprint of the request's body (key-place.ts): the same key with another body is refused. */
   readonly bodyPrint: Buffer;
-  /** When the key was first used, in whole milliseconds; message ids follow from it. */
+  /** When the key was first used, in whole milliseconds. Message ids are derived from it. */
   readonly createdAtMs: number;
 } & (
   | { readonly state: 'running'; readonly leaseUntilMs: number }
-  /** `answer`: what the answer is made from again; `apart` when it lies in a record of its own. */
+  /** `answer`: what the answer is rebuilt from; `apart`: it has a record of its own. */
   | { readonly state: 'done'; readonly answer: Buffer | 'apart' }
 );
 
 /**
- * An entry as it is on its page. `stamp` is what compare-and-set compares: another one after each write of an entry
- * that is running, and the same for all that are done, because those change no more.
+ * An entry on its page. Compare-and-set compares `stamp`: every write of a running entry changes it; all entries that
+ * are done share one value, because they never change again.
  */
 export type StampedEntry = { readonly entry: IdempotencyEntry; readonly stamp: number };
 
-/** The octets of a page whose form was looked at. */
+/** The octets of a page whose layout was validated. */
 export type Page = Buffer & { readonly page: true };
 
 export const printOctets = 5;
 export const doneStamp = 2 ** 32 - 1;
-/** Times are stored from here on, in 40 bits: up to October 2054. */
+/** Epoch of the stored times, which have 40 bits: up to October 2054. */
 export const timesBeginMs = Date.UTC(2020, 0);
 
 // version (1) period (4) archived periods (4: bit n for the one n + 1 before this one), then for each entry: own (6)
@@ -53,12 +53,12 @@ const stampOctets = 4;
 
 export const emptyPage: Page = Buffer.of(version, 0, 0, 0, 0, 0, 0, 0, 0) as Page;
 
-/** Throws when the octets are no page that this version can read. */
+/** Throws when this version cannot read the octets as a page. */
 export function readPage(octets: Uint8Array): Page {
   const page = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   if (page[0] !== version) {
     throw new Error(
-      `a page of idempotency keys of version ${String(page[0])}, which this one (${version}) cannot read`,
+      `a page of idempotency keys has version ${String(page[0])}; this Heliograph reads version ${version}`,
     );
   }
   let at = pageHeadOctets;
@@ -67,7 +67,7 @@ export function readPage(octets: Uint8Array): Page {
   return page as Page;
 }
 
-/** `own`: KeyPlace.own. Of an entry that is there twice, which never happens, the first counts. */
+/** `own`: KeyPlace.own. If an entry were there twice, which never happens, the first would count. */
 export function findEntry(page: Page, own: number): StampedEntry | null {
   for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
     if (isOwn(page, at, own)) return entryAt(page, at);
@@ -75,7 +75,7 @@ export function findEntry(page: Page, own: number): StampedEntry | null {
 }
 
 /**
- * The page with this entry (null: without any of this key), and without those of other keys that were created before
+ * The page with `next` in place of this key's entry (null: without it), without other keys' entries created before
  * `sinceMs`.
  */
 export function changedPage(page: Page, own: number, next: StampedEntry | null, sinceMs: number): Page {
@@ -94,7 +94,7 @@ export function changedPage(page: Page, own: number, next: StampedEntry | null, 
 export const periodOfPage = (page: Page): number => page.readUInt32BE(periodAt);
 export const hasEntries = (page: Page): boolean => page.length > pageHeadOctets;
 
-/** Periods before the one of this page that left keys, the latest first. */
+/** The earlier periods that this page lists as archived, the latest first. */
 export function archivedPeriods(page: Page): number[] {
   const bits = page.readUInt32BE(archivedAt);
   const periods: number[] = [];
@@ -104,7 +104,7 @@ export function archivedPeriods(page: Page): number[] {
   return periods;
 }
 
-/** The empty page of a later period. `isArchived`: what is on this one was archived. */
+/** The empty page of a later period. `isArchived`: the entries of this page were archived. */
 export function turnedPage(page: Page, period: number, isArchived: boolean): Page {
   const by = period - periodOfPage(page);
   assert(by > 0, 'periods only go on');
@@ -117,7 +117,7 @@ export function turnedPage(page: Page, period: number, isArchived: boolean): Pag
   return turned as Page;
 }
 
-/** Three octets of each key of a page, one after the other, to tell without the page that a key is not on it. */
+/** Three octets of each key of a page, concatenated: they show that a key is not on the page without reading it. */
 export function printsOfKeys(page: Page): string {
   const prints: Buffer[] = [];
   for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
@@ -125,7 +125,7 @@ export function printsOfKeys(page: Page): string {
   return Buffer.concat(prints).toString('latin1');
 }
 
-/** Found among printsOfKeys of every page the key is on, and of some 1 in 40,000 others with 130 keys. */
+/** The part of printsOfKeys that this key has. Another page of 130 keys contains it by chance about once in 40,000. */
 export function printOfKey(own: number): string {
   const octets = Buffer.allocUnsafe(ownOctets);
   octets.writeUIntBE(own, 0, ownOctets);

@@ -1,7 +1,7 @@
-// Where an idempotency key is stored (its page and its hash), and the fingerprint by which a repeat's body is compared. The
-// hash is keyed with a secret of the installation, made by the first process that needs it and never shown, so that no
-// client can search for keys that share a page or a hash. The fingerprint is keyed with the body key: a body holds a
-// one-time password, and with a plain hash whoever reads the bucket could find it in a million tries.
+// Where an idempotency key is stored (page and hash), and the fingerprint that compares the bodies of repeats. The hash
+// is keyed with a secret of the installation, created by the first process that needs it and never shown, so that no
+// client can construct keys that share a page or a hash. The fingerprint is keyed with the body key: a body may hold a
+// one-time password, which a plain hash would reveal within a million tries.
 import { createHmac, hkdfSync } from 'node:crypto';
 import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -12,13 +12,12 @@ import { assert } from '../../platform/assert.ts';
 import { printOctets } from './entry.ts';
 
 export type KeyPlace = {
-  /** Which of the pages. */
   readonly page: string;
-  /** 48 bits of the key's hash: distinguishes it from the other keys of its page. */
+  /** 48 bits of the key's hash: distinguishes the keys of one page. */
   readonly own: number;
-  /** 128 bits of the key's hash, as latin1: distinguishes it from every other key. */
+  /** 128 bits of the key's hash, as latin1: distinguishes all keys. */
   readonly hash: string;
-  /** The name of a record of its own, for an answer that is too long for the page. */
+  /** The name of the separate record for an answer that is too long for the page. */
   readonly answer: string;
 };
 
@@ -29,7 +28,7 @@ const ownOctets = 6;
 const entryName = 'idempotency-secret';
 const secretOctets = 32;
 
-/** Clients put anything into their keys, also people's numbers: only a hash is kept. */
+/** Stores only a hash: clients put anything into their keys, phone numbers too. */
 export function keyPlaces(secret: Uint8Array): KeyPlaces {
   return (accountId, livemode, operation, idempotencyKey) => {
     const text = `${accountId}\n${livemode ? 'live' : 'test'}\n${operation}\n${idempotencyKey}`;
@@ -46,8 +45,8 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
 }
 
 /**
- * The secret of this installation. It is as old as the bucket of the pages: with another one no key would be found
- * again.
+ * Reads or creates the secret of this installation. It lives as long as the bucket of the pages: with another secret no
+ * stored key would be found.
  */
 export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array> {
   const bucket = await openBucket(bus, 'installation', replicas);
@@ -59,16 +58,15 @@ export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array>
 }
 
 /**
- * 40 bits of HMAC-SHA-256 over a body's octets: with the key in use, then with those it replaced. Nobody without the
- * key can look for two bodies with the same one, so of a million million keys that are used again with another body one
- * is not noticed.
+ * 40 bits of HMAC-SHA-256 over a body, with the key in use and with those it replaced. Without the key nobody can
+ * construct a collision, and by chance one reused key in 10^12 with another body goes unnoticed.
  */
 export type BodyPrints = readonly [own: Buffer, ...former: Buffer[]];
 export type BodyPrinter = (body: Uint8Array) => BodyPrints;
 
 const label = 'heliograph idempotency body print';
 
-/** `bodyKeys`: the one in use first, then those it replaced, whose entries are still there for a day. */
+/** `bodyKeys`: the one in use first, then those it replaced: entries made with them remain for a day. */
 export function bodyPrinter(bodyKeys: readonly Uint8Array[]): BodyPrinter {
   const [first, ...former] = bodyKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', label, 32)));
   assert(first !== undefined, 'there is a body key');

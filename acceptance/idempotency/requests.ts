@@ -1,8 +1,8 @@
-// Makes repeated requests safe: one message per key, whatever process dies. The first request writes an entry with a
-// lease and the time from which its message id follows, does the work, and stores what its answer is made of; repeats
-// find the entry. In the same thread repeats wait for the first; in other threads they are refused until it is done.
-// When the owner of an entry is gone, the entry is taken over with the same message id. The key is looked up before the
-// gates are asked, and claimed after them: a request that a gate refuses stores nothing.
+// Makes repeated requests safe: one message per key, whichever process dies. The first request writes an entry with a
+// lease and the time that its message id is derived from, does the work, and stores what its answer is rebuilt from;
+// repeats find the entry. Repeats in the same thread wait for the first; in other threads they are refused until it is
+// done. When the lease has ended, a repeat takes the entry over with the same message id. The key is looked up before
+// the gates run and claimed after them: a request that a gate refuses stores nothing.
 import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -13,11 +13,11 @@ import type { BodyPrints, KeyPlace } from './key-place.ts';
 import type { IdempotencyEntry } from './entry.ts';
 import type { FoundEntry, IdempotencyStore, Spot } from './store.ts';
 
-/** The right to work under a key, until the lease ends. */
+/** The right to work under a key, until its lease ends. */
 export type Claim = {
   readonly messageId: MessageId;
   readonly createdAtMs: number;
-  /** Another process worked on it before and may have come as far as the publish. */
+  /** An earlier owner may have published the message. */
   readonly mayBePublished: boolean;
 };
 
@@ -25,17 +25,17 @@ export type Outcome<R = never> =
   | { readonly ok: true; readonly body: string; readonly replayed: boolean }
   | { readonly ok: false; readonly refusal: R | AcceptanceRefusal };
 
-/** What is stored under the key: the answer this request gets, or what its claim goes on from (null: nothing). */
+/** What is stored under the key: the answer for this request, or the entry that its claim replaces (null: none). */
 export type LookUp = { readonly outcome: Outcome } | { readonly found: FoundEntry | null };
 
 /**
- * What the work came to: the body of the 2xx and what it is kept as, or a refusal. `isPublished` 'no' gives the key
- * free at once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
+ * The result of the work: the body of the 2xx and what to store of it, or a refusal. `isPublished` 'no' frees the key
+ * at once; after 'unknown' the lease must end first, so that the next try asks whether the message exists.
  */
 export type WorkResult<R> =
   | { readonly body: string; readonly kept: Buffer }
   | { readonly refusal: R; readonly isPublished: 'no' | 'unknown' }
-  /** Done in part: answered and not stored, so that a repeat with the same key does the rest. */
+  /** Done in part: answered but not stored, so that a repeat with the same key does the rest. */
   | { readonly partial: string };
 export type Work<R> = (claim: Claim) => Promise<WorkResult<R>>;
 
@@ -45,13 +45,13 @@ export type KeyedRequest = {
   readonly accountId: AccountId;
   readonly livemode: boolean;
   readonly idempotencyKey: string;
-  /** The body of the answer, made again from what was kept of it. */
+  /** Rebuilds the body of the answer from what was kept of it. */
   readonly answerOf: (kept: Buffer, createdAtMs: number, messageId: MessageId) => string | Promise<string>;
-  /** What the account may still store. */
+  /** How much the account may still store. */
   readonly quota: KeyQuota;
 };
 
-/** What an account may still store under idempotency keys, in units of one key with a short answer. */
+/** How much an account may still store under idempotency keys, in units of one key with a short answer. */
 export type KeyQuota = { refuse(): AcceptanceRefusal | null; use(units: number): void };
 
 type Running<R> = { readonly bodyPrint: Buffer; readonly outcome: Promise<Outcome<R>> };
@@ -60,7 +60,7 @@ type Claimed = { readonly held: Held } | { readonly outcome: Outcome };
 
 const claimTriesMax = 4;
 
-/** `R`: what its work may refuse with, beside what acceptance does. */
+/** `R`: the refusals of its work, beside those of acceptance. */
 export class IdempotentRequests<R extends { readonly code: string } = AcceptanceRefusal> {
   readonly #store: IdempotencyStore;
   readonly #clock: Clock;
@@ -73,11 +73,11 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
   }
 
   /**
-   * What is stored for this request, before anything of it is decided. It writes nothing: `run` gets what was found, and
-   * goes on only when that is still so.
+   * Reads what is stored for this request before anything is decided. Writes nothing; `run` takes what was found and
+   * goes on only if it has not changed.
    */
   async lookUp(request: KeyedRequest): Promise<LookUp> {
-    // The first one is at work here: its answer is waited for in `run`.
+    // The first request is running in this thread: `run` waits for it.
     if (this.#running.has(request.place.hash)) return { found: null };
     try {
       const found = await this.#store.read(request.place);
@@ -89,7 +89,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
     }
   }
 
-  /** `found`: what a look-up of a moment ago found; without it the key is looked up here. */
+  /** `found`: the result of a recent look-up; without it the key is looked up here. */
   async run(request: KeyedRequest, work: Work<R>, found?: FoundEntry | null): Promise<Outcome<R>> {
     const name = request.place.hash;
     const running = this.#running.get(name);
@@ -120,7 +120,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
     if ('outcome' in claimed) return claimed.outcome;
     const { held } = claimed;
     const result = await work(held);
-    // Free at once, and yet not as if nothing had been published: the next try keeps the id.
+    // The lease ends now, but the entry stays, so that the next try keeps the message id.
     const free = () => ({ ...this.#runningEntry(request, held), leaseUntilMs: this.#clock.nowMs() });
     if ('partial' in result) {
       await this.#giveUp(request, held, free);
@@ -164,7 +164,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
     return { outcome: inProgress };
   }
 
-  /** What a request is answered that finds this entry; null when it goes on in its owner's place. */
+  /** The answer to a request that finds this entry; null: the request takes the entry over. */
   async #outcomeOf(request: KeyedRequest, entry: IdempotencyEntry): Promise<Outcome | null> {
     const asking = {
       isSameBody: isSameBody(request, entry),
@@ -192,8 +192,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
     return kept === null ? null : request.answerOf(kept, createdAtMs, claimFrom(request, createdAtMs, true).messageId);
   }
 
-  /** Stores the answer and waits for it. When that fails the message is accepted all the same, and a repeat
-   * finds it by its id (accepted-before.ts is asked before it is published again). */
+  /** Stores the answer and waits. If that fails, a repeat finds the message by its id (accepted-before.ts). */
   async #complete(request: KeyedRequest, held: Held, kept: Buffer): Promise<void> {
     try {
       const isApart = kept.length > limits.idempotency.answerOctetsOnPage;
@@ -210,13 +209,13 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
     }
   }
 
-  /** Gives the key free for the next try, before this one is answered. */
+  /** Frees the key for the next try, before this one is answered. */
   async #giveUp(request: KeyedRequest, held: Held, next: () => IdempotencyEntry | null): Promise<void> {
     try {
       const written = await this.#store.change(request.place, held.at, next);
       if (!written.ok) throw new Error(written.failure);
     } catch (error) {
-      ignoring(error, 'a lease on an idempotency key was left to end by itself');
+      ignoring(error, 'an idempotency key was not freed: its lease ends by itself');
     }
   }
 
@@ -229,7 +228,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
 const isSameBody = ({ bodyPrints }: KeyedRequest, { bodyPrint }: IdempotencyEntry) =>
   bodyPrints.some((print) => print.equals(bodyPrint));
 
-/** Live and test share no key space, so they must not share a message id either. */
+/** Derives the message id from the mode too: live and test keys are separate, so their ids must differ. */
 function claimFrom(request: KeyedRequest, createdAtMs: number, mayBePublished: boolean): Claim {
   const seed = `${request.livemode ? 'live' : 'test'}:${request.idempotencyKey}`;
   return { messageId: derivedMessageId(request.accountId, seed, createdAtMs), createdAtMs, mayBePublished };
@@ -254,18 +253,18 @@ const unreachableBus: Outcome = {
 };
 
 type Decision =
-  /** The first request ended well: answer the same. */
+  /** The first request succeeded: give the same answer. */
   | 'replay'
-  /** Another request has this key. */
+  /** The key was used for another body. */
   | 'reused'
-  /** The first request is being worked on by a live owner. */
+  /** The first request is running and its lease has not ended. */
   | 'in_progress'
-  /** The owner is gone: go on in its place, with the same message id. */
+  /** The lease has ended: continue under the same message id. */
   | 'takeover';
 
 /**
- * What a request does that finds an entry under its key. A proposal: a takeover counts only when the bucket accepted it
- * over the entry that was read.
+ * Decides what a request does when it finds an entry under its key. A takeover is a proposal: it holds only once the
+ * bucket accepts it over the entry that was read.
  */
 export function decideIdempotent(
   entry: IdempotencyEntry,
@@ -274,7 +273,7 @@ export function decideIdempotent(
   if (!asking.isSameBody) return 'reused';
   if (entry.state === 'done') return 'replay';
   const leftMs = entry.leaseUntilMs - asking.nowMs;
-  // More time left than a lease has: the clock was set back. Waiting would lock the key for hours, while taking
-  // over is safe at any time, because the message id stays the same.
+  // More time left than a lease lasts: the clock was set back. Waiting would block the key for hours; taking over is
+  // always safe, because the message id stays the same.
   return leftMs > 0 && leftMs <= asking.leaseMs ? 'in_progress' : 'takeover';
 }

@@ -1,9 +1,9 @@
-// The bucket `idempotency`: entries on pages, under compare-and-set. A write reads the page, changes one entry and
-// publishes the page with the revision it read; only the acknowledgement decides. Losing to another key of the page
-// means reading again; losing to another write of the same key returns that entry. The first new key of a period
-// archives the page in a record of its own and lists it on the page, so the page alone decides who adds a key,
-// whatever any clock says. Records expire a day after their last write. A server that has just started loads its
-// store with the first reads, and reads wait for that.
+// The bucket `idempotency`: entries on pages, written with compare-and-set. A write reads the page, changes one entry
+// and publishes the page, expecting the revision it read. After a conflict over another key of the page it reads and
+// tries again; after one over the same key it returns the entry that was written. The first new key of a period moves
+// the page's entries to an archive record and lists that on the page, so that only the page decides who adds a key,
+// whatever the clocks say. Records expire a day after their last write. A server that has just started loads its store
+// with the first reads; reads wait for that.
 import { isDeepStrictEqual } from 'node:util';
 import { expectSequence } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -31,44 +31,44 @@ import {
 } from './entry.ts';
 import type { KeyPlace } from './key-place.ts';
 
-/** On the page of which period an entry was added, and its stamp: what the next write of it expects. */
+/** Where an entry was written: the period of its page, and the stamp that the next write of it expects. */
 export type Spot = { readonly period: number; readonly stamp: number };
 export type FoundEntry = Spot & { readonly entry: IdempotencyEntry };
 
 export type WriteResult =
   | { readonly ok: true; readonly at: Spot }
-  /** Another write came before; `found` is what is there now. */
+  /** Another write came first; `found` is the entry that is stored now. */
   | { readonly ok: false; readonly failure: 'conflict'; readonly found: FoundEntry | null }
   | { readonly ok: false; readonly failure: Exclude<PublishFailure, 'conflict'> };
 
-/** Everything rejects when the bus does not answer within limits.idempotency.readMs. */
+/** Every method rejects when NATS does not answer within limits.idempotency.readMs. */
 export type IdempotencyStore = {
   /** Null when there is none. */
   read(place: KeyPlace): Promise<FoundEntry | null>;
-  /** Only when there is none. `next` is asked right before each publish, so that a lease begins there. */
+  /** Adds the entry if the key has none. Calls `next` right before each publish, so that a lease begins there. */
   add(place: KeyPlace, next: () => IdempotencyEntry): Promise<WriteResult>;
-  /** Only when it is the one with the stamp of `at`; null: it goes. */
+  /** Replaces the entry (null: deletes it) if its stamp is still that of `at`. */
   change(place: KeyPlace, at: Spot, next: () => IdempotencyEntry | null): Promise<WriteResult>;
-  /** Reads once what is archived, so that no new key needs it later. */
+  /** Reads the archives once, so that new keys need no read of them. */
   readAhead(): Promise<void>;
-  /** An answer that is too long for a page; before the entry that points to it. */
+  /** Stores an answer that is too long for a page; done before the entry that points to it is written. */
   keepAnswer(place: KeyPlace, answer: Buffer): Promise<boolean>;
-  /** Null when it is gone. */
+  /** Null when it has expired. */
   readAnswer(place: KeyPlace): Promise<Buffer | null>;
 };
 
-/** `memory`: what this thread read or wrote last, else `any` copy of the stream; `leader`: what the next write meets. */
+/** `memory`: what this thread last read or wrote, else as `any`: a copy of the stream · `leader`: the latest page. */
 type Source = 'memory' | 'any' | 'leader';
 type Stored = { readonly octets: Uint8Array; readonly revision: number };
 type Read = { readonly page: Page; readonly revision: number };
 
-/** Other keys of the page that come first: with so many pages one is rare. */
+/** Conflicts with other keys of the same page; with 2^14 pages even one is rare. */
 const triesMax = 10;
 const notFoundCode = 404;
 
 /**
- * `reading`: where pages are read, because the server loads a block of its store before it looks at the connection
- * again.
+ * `reading`: the connection for reads of pages. The server loads a block of its store for a read before it serves the
+ * connection again.
  */
 export function idempotencyStore(
   bus: Bus,
@@ -87,7 +87,7 @@ export function idempotencyStore(
    */
   const remembered = new Map<string, Read>();
 
-  /** Any copy of the stream answers, in a cluster perhaps an older page: good enough to propose a write. */
+  /** Any replica answers, perhaps with an older page: good enough to propose a write. */
   async function askAny(name: string, timeout: number): Promise<Stored | null> {
     const answer = await reading.connection.request(`$JS.API.DIRECT.GET.${stream}.${subjectOf(name)}`, undefined, {
       timeout,
@@ -98,13 +98,13 @@ export function idempotencyStore(
     return { octets: answer.data, revision };
   }
 
-  /** The leader answers: what it says is what the next write meets. */
+  /** The leader answers with the page that the next write is compared with. */
   async function askLeader(name: string): Promise<Stored | null> {
     const stored = await reading.manager.streams.getMessage(stream, { last_by_subj: subjectOf(name) });
     return stored === null ? null : { octets: stored.data, revision: stored.seq };
   }
 
-  /** Asks again while the server starts, or loads its store. */
+  /** Retries while the server starts or loads its store. */
   async function persistently(ask: (timeoutMs: number) => Promise<Stored | null>): Promise<Stored | null> {
     const endAtMs = clock.monotonicMs() + readMs;
     for (;;) {
@@ -112,7 +112,7 @@ export function idempotencyStore(
         return await ask(Math.max(1, Math.min(readTryMs, endAtMs - clock.monotonicMs())));
       } catch (error) {
         if (clock.monotonicMs() + readAgainMs >= endAtMs) throw error;
-        ignoring(error, 'a page of idempotency keys was not read, it is asked for again');
+        ignoring(error, 'a page of idempotency keys could not be read; it is read again');
         await clock.sleep(readAgainMs);
       }
     }
@@ -144,7 +144,7 @@ export function idempotencyStore(
     }
   }
 
-  /** On the page or in one of the archives it names: an entry, or none. */
+  /** Looks on the page and in the archives that it lists. */
   async function find(page: Page, place: KeyPlace): Promise<FoundEntry | null> {
     const onPage = living(page, place);
     if (onPage !== null) return onPage;
@@ -156,9 +156,9 @@ export function idempotencyStore(
       );
     let perhaps = inQuestion();
     if (perhaps.length > 0 && readingAhead !== null) {
-      // Archives one by one would slow down reading all of them.
+      // Reading single archives now would slow down the read of all of them.
       await withDeadline('reading ahead', readMs, readingAhead, clock).catch((error: unknown) =>
-        ignoring(error, 'the archives of this page are read now'),
+        ignoring(error, 'reading ahead failed or is late: this reads the archives of its page itself'),
       );
       perhaps = inQuestion();
     }
@@ -166,7 +166,7 @@ export function idempotencyStore(
     return found.find((each) => each !== null) ?? null;
   }
 
-  /** The leader's: another copy may be from before the last key of the period. */
+  /** From the leader: another replica may lack the last keys of the period. */
   async function findArchived(period: number, place: KeyPlace): Promise<FoundEntry | null> {
     const { page } = await readPage(archiveOf(place, period), 'leader');
     archived.learn(period, place.page, page);
@@ -174,8 +174,8 @@ export function idempotencyStore(
   }
 
   /**
-   * Archives what is on the page. Written each time and never only found: who turned the page by another revision must
-   * notice.
+   * Archives the entries of the page. Always writes, even if the archive exists: a process that archived another
+   * revision of the page must see a conflict.
    */
   async function archive(place: KeyPlace, { page, revision }: Read): Promise<'archived' | PublishFailure> {
     const name = archiveOf(place, periodOfPage(page));
@@ -185,13 +185,13 @@ export function idempotencyStore(
       if (result.ok) return 'archived';
       if (result.failure !== 'conflict') return result.failure;
       before = (await readPage(name, 'leader')).revision;
-      // In this order: whoever archives a later revision of the page after this look makes the next try fail.
+      // In this order: a process that archives a later revision after this check makes the next try fail.
       if ((await readPage(pageName(place), 'leader')).revision !== revision) return 'conflict';
     }
     return 'conflict';
   }
 
-  /** The page as it takes a new key now. */
+  /** The page to which a new key can be added now; archives an earlier period first. */
   async function pageOfNow(place: KeyPlace, read: Read): Promise<Page | PublishFailure> {
     const period = periodOf(clock.nowMs());
     if (period <= periodOfPage(read.page)) return read.page;
@@ -200,7 +200,7 @@ export function idempotencyStore(
     return result === 'archived' ? turnedPage(read.page, period, true) : result;
   }
 
-  /** The page while it is of this period, and its archive afterwards. */
+  /** The page while it is of this period, else the archive of the period. */
   async function readPeriod(place: KeyPlace, period: number, from: Source) {
     const read = await readPage(pageName(place), from);
     if (periodOfPage(read.page) === period) return { name: pageName(place), read };
@@ -242,7 +242,7 @@ export function idempotencyStore(
       for (let tries = 0; tries < triesMax; tries += 1) {
         const read: Read = await readPage(name, from);
         const found = await find(read.page, place);
-        // An own earlier try that went unanswered and landed all the same.
+        // An earlier try of this call was stored although its answer was lost.
         if (found?.stamp === stamp) return { ok: true, at: found };
         if (found !== null && from === 'leader') return { ok: false, failure: 'conflict', found };
         from = 'leader';
@@ -265,7 +265,7 @@ export function idempotencyStore(
         const entry = next();
         const wanted = entry === null ? null : stamped(entry, runningStamp);
         const found = living(read.page, place);
-        // Again an own earlier try.
+        // As in `add`: an earlier try of this call was stored.
         if (tries > 0 && isSame(found, wanted)) return { ok: true, at: { period, stamp: wanted?.stamp ?? 0 } };
         if (found?.stamp !== stamp) {
           if (from === 'leader') return { ok: false, failure: 'conflict', found };
@@ -282,7 +282,7 @@ export function idempotencyStore(
       const ended = withDeadline('reading ahead', limits.idempotency.readAheadEndMs, readArchives(), clock);
       readingAhead = ended
         .finally(() => (readingAhead = null))
-        .catch((error: unknown) => ignoring(error, 'archives that are not known are read when a key needs them'));
+        .catch((error: unknown) => ignoring(error, 'reading ahead failed: an archive is read when a key needs it'));
       await ended;
     },
     async keepAnswer(place, answer) {
@@ -304,14 +304,14 @@ const stamped = (entry: IdempotencyEntry, runningStamp: number): StampedEntry =>
   stamp: entry.state === 'done' ? doneStamp : runningStamp,
 });
 
-/** The stamp of a running entry distinguishes it from all others; of one that is done what it says must be the same. */
+/** A running entry is identified by its stamp; entries that are done must be equal. */
 function isSame(found: StampedEntry | null, wanted: StampedEntry | null): boolean {
   if (found === null || wanted === null) return found === wanted;
   if (found.stamp !== wanted.stamp) return false;
   return found.entry.state === 'running' || isDeepStrictEqual(found.entry, wanted.entry);
 }
 
-/** Neither 0, which means no entry, nor the one of entries that are done. */
+/** Neither 0 (no entry) nor doneStamp. */
 function newStamp(): number {
   return (secretBytes(4).readUInt32BE(0) % (doneStamp - 1)) + 1;
 }
