@@ -160,7 +160,11 @@ export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
     case 'busy':
       return publisherBusy;
     default:
-      return refusal('overloaded', 'the message queue did not answer: the message may or may not have been accepted', 1);
+      return refusal(
+        'overloaded',
+        'the message queue did not answer: the message may or may not have been accepted',
+        1,
+      );
   }
 }
 

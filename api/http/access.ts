@@ -1,6 +1,6 @@
-// Who asks, and whether it may ask now and from there: the API key of the Authorization header, looked up in the directory
-// in memory; the networks it may ask from; the rate limits of key and account. All of it runs before the body is read, so
-// that no memory is spent on the body of an unauthenticated request. Hot routes and forwarded routes use the same checks.
+// Authenticates and admits a request: the API key of the Authorization header, looked up in the directory in memory,
+// its allowed networks, and the rate limits of key and account. All of it runs before the body is read, so that an
+// unauthenticated body costs no memory. Hot and forwarded routes use the same checks.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import type { Directory } from '../../directory/contract.ts';
@@ -24,7 +24,7 @@ export type AccessParts = {
   readonly used: Pick<KeysUsed, 'note'>;
 };
 
-/** Who asks, if they may ask now and from there. The rate's headers go out with whatever is answered. */
+/** Authenticates the request and checks networks and rates. Adds the rate-limit headers to any answer. */
 export function admitCaller(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const admitted = admit(parts, exchange, req);
   if (admitted.ok) parts.used.note(admitted.principal.id);
@@ -42,12 +42,12 @@ function admit(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authen
 
 const refusedKeys = new RefusedKeys();
 
-/** One that asks too fast has shown who it is. */
+/** A rate-limited request has a valid key: it is not noted as refused. */
 function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpRequest, { code }: Problem): void {
   if (code !== 'rate_limited') refusedKeys.note(code, req.getHeader('authorization'), () => addressOf(res, req));
 }
 
-/** A request without a body: the same checks, a slot among the requests at work, and the scope. */
+/** The same checks for a request without a body, and a request slot and the scope. */
 export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest, scope: Scope): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) return authenticated;
@@ -65,7 +65,7 @@ export function holdAtWork(
   return exchange.hold(places.requests, account.accountId, use);
 }
 
-/** For forwarded routes. The control role authenticates again; an unauthenticated request does not reach it. */
+/** For forwarded routes. The control role authenticates again; an unauthenticated request never reaches it. */
 export function admitForwarded(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) metrics.refused.inc({ code: authenticated.problem.code });
@@ -91,7 +91,7 @@ export function authenticate(directory: Pick<Directory, 'authenticate'>, authori
   if (authorization !== '' && !isBearer) {
     return refused('invalid_api_key', 'the Authorization header must be: Bearer <API key>');
   }
-  // Two headers that a server joined; no key has a comma.
+  // Two headers that a proxy joined: no key contains a comma.
   if (authorization.includes(',')) return twoAuthorizations;
   const result = directory.authenticate(authorization.slice(scheme.length).trim());
   if (result.ok) return { ok: true, principal: principalOfKey(result) };
@@ -113,5 +113,5 @@ function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string) {
   return { ok: false, problem: problem(401, code, detail) } as const;
 }
 
-/** Whichever of the two was taken, it might be the wrong account's. */
+/** Either of the two keys might belong to the wrong account. */
 export const twoAuthorizations = refused('invalid_api_key', 'the Authorization header must be given only once');

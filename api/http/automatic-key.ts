@@ -1,18 +1,18 @@
-// Automatic idempotency keys, `auto_<ms>_<random>`, which a client library sends with every message so that its own
-// retries are safe. The message id is derived from account and key, and JetStream drops a second publish of the same
-// id within its window. Nothing is stored, so such a key promises less than a caller's own: docs/idempotency.md.
+// Automatic idempotency keys, `auto_<ms>_<random>`: a client library sends one with every message so that its own
+// retries are safe. The message id is derived from account and key, and JetStream drops a second publish of the id
+// within its window. Nothing is stored, so such a key promises less than a caller's own: docs/idempotency.md.
 import { type AccountId, type MessageId, derivedMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, wrongField } from '../problem.ts';
 
-/** When the client first sent the request, by its own clock. */
+/** When the client first sent the request, by the client's clock. */
 export type AutomaticKey = { readonly sentAtMs: number };
 
 const form = /^auto_(\d{13})_[A-Za-z0-9-]{16,64}$/;
 const prefix = 'auto_';
 const { automaticKeyMs, automaticKeyAheadMs } = limits.idempotency;
 
-/** Null: a key of the caller's own. A problem: begins as an automatic one and is none, or its time is over. */
+/** Null: not an automatic key. A problem: starts with auto_ but is malformed, or outside its time window. */
 export function readAutomaticKey(
   idempotencyKey: string,
   nowMs: number,
@@ -29,7 +29,7 @@ export function readAutomaticKey(
   return wrong(`an automatic key must be ${bounds}; it says ${sentAtMs}, the server's time is ${Math.floor(nowMs)}`);
 }
 
-/** The id of the message, or of each of a batch's: the same for every try. */
+/** Derives the message id, or the seed of a batch's ids: the same for every retry. */
 export function idOfAutomaticKey(
   accountId: AccountId,
   livemode: boolean,

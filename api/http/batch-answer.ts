@@ -1,6 +1,6 @@
-// The answer to a batch, and the short form in which it is stored under an idempotency key. Ids follow from the key,
-// so one letter per message is enough: a thousand messages take one kilobyte instead of seventy. A refusal that
-// several messages share is stored once; what would make the record too large is stored shortened.
+// The answer to a batch, and the short form stored under an idempotency key. Ids are derived from the key, so one
+// letter per message is enough: a thousand messages take one kilobyte instead of seventy. A refusal that several
+// messages share is stored once, and shortened when the record would get too large.
 import type { MessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FieldProblem, Problem } from '../problem.ts';
@@ -8,18 +8,18 @@ import type { ItemResult, RefusedItem } from './batch-items.ts';
 import type { Slices } from './slice-turns.ts';
 
 type ShownError = { readonly code: string; readonly detail: string; readonly errors: readonly KeptField[] };
-/** Without `detail` where it was shortened. */
+/** Without `detail` in a shortened refusal. */
 type KeptField = Omit<FieldProblem, 'detail'> & Partial<FieldProblem>;
 /** `a` accepted, `s` scheduled, `e` refused. */
 type Kept = {
   readonly createdAtMs: number;
   readonly letters: string;
-  /** Different refusals, and which of them each `e` in turn is. */
+  /** The different refusals, and for each `e` in turn the index of its refusal. */
   readonly errors: readonly ShownError[];
   readonly errorOf: readonly number[];
 };
 
-/** In slices: with a text for each of a thousand refusals it is a megabyte. */
+/** Built in slices: with a text for each of a thousand refusals it is a megabyte. */
 export async function batchAnswer(results: readonly ItemResult[], slices: Slices): Promise<string> {
   let accepted = 0;
   const texts: string[] = [];
@@ -48,8 +48,7 @@ export async function keptAnswer(results: readonly ItemResult[], createdAtMs: nu
 }
 
 /**
- * The same text as batchAnswer's, but for refusals that were shortened. `idOf` makes the id again from when the key was
- * first used.
+ * Rebuilds the text of batchAnswer, with shortened refusals where they were stored so. `idOf` derives the ids again.
  */
 export async function answerOfKept(
   text: string,
@@ -70,18 +69,18 @@ export async function answerOfKept(
   return answerText(letters.length - failed, texts);
 }
 
-/** The different refusals of one batch, each in the longest form there is room for. */
+/** The different refusals of one batch, each in the longest form that fits. */
 class KeptRefusals {
   readonly errors: ShownError[] = [];
   readonly #places = new Map<string, number>();
   #bytesLeft: number = limits.http.batch.keptRefusalBytesMax;
 
-  /** The place of this refusal among the errors. */
+  /** Stores the refusal once and returns its index among the errors. */
   keep({ problem, error }: RefusedItem): number {
     const known = this.#places.get(error);
     if (known !== undefined) return known;
     const place = this.#add(error, this.#bytesLeft) ?? this.#add(withoutDetails(problem), this.#bytesLeft);
-    // There are as many bare ones as codes, each small: they have room of their own.
+    // Bare refusals are as few as the codes, and small: they always fit.
     return place ?? (this.#add(bare(problem), Number.POSITIVE_INFINITY) as number);
   }
 

@@ -1,7 +1,6 @@
-// The items of one batch, from fields to results: validated and admitted in slices of the event loop, published with
-// a bounded number in flight. Each item is accepted by the same code as a single request. When the publisher is full
-// the batch waits; items not begun after `beginMs` are refused as overloaded, so that the work ends within the lease
-// of the idempotency key.
+// Turns the items of a batch into results: validates and admits them in slices of the event loop and publishes with a
+// bounded number in flight, by the same code as a single request. When the publisher is full the batch waits; items not
+// begun after `beginMs` are refused as overloaded, so that the work ends within the lease of the idempotency key.
 import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
 import {
   acceptanceTime,
@@ -25,12 +24,12 @@ import type { Slices } from './slice-turns.ts';
 import { acceptedStatus } from './sms-answer.ts';
 import { kindOf, smsRequestOf } from './sms-request.ts';
 
-/** What accepting one item needs. */
+/** The dependencies of accepting one item. */
 export type ItemParts = AcceptParts & AskKnown & { readonly admit: Admit; readonly audit: RefusalAudit };
 
 export type ItemResult = { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' } | RefusedItem;
 
-/** `problem.retryAfterS` null: it is refused for good. `error`: what the answer shows of it, as JSON. */
+/** `problem.retryAfterS` null: refused for good. `error`: the refusal as JSON, as the answer shows it. */
 export type RefusedItem = { readonly problem: Problem; readonly error: string };
 
 export function refusedItem(refusal: Problem): RefusedItem {
@@ -38,13 +37,13 @@ export function refusedItem(refusal: Problem): RefusedItem {
   return { problem: refusal, error: JSON.stringify({ code, detail, errors }) };
 }
 
-/** How the ids are made, and under which claim; null without an idempotency key. */
+/** Derives the ids, under a claim if there is an idempotency key. */
 export type BatchIdentity = { idOf(index: number): MessageId; readonly claim: Claim | null };
 
 const { inFlightMax, beginMs, askedMax } = limits.http.batch;
 const roomAgainMs = 2;
 
-/** The results in the order of the items. Never rejects for what one item is. */
+/** Returns the results in the order of the items. Never rejects because of an item. */
 export async function sendItems(
   parts: ItemParts,
   principal: Principal,
@@ -63,7 +62,7 @@ export async function sendItems(
   const acceptedAtMs = claim === null ? clock.nowMs() : acceptanceTime(claim, clock.nowMs());
   const results = new Array<ItemResult>(items.length);
   const flight = new Flight();
-  /** An OTP is as urgent as the single messages that other items pause for. */
+  /** After an OTP, the next slice is not paused: it is as urgent as a single message. */
   let isOtp = false;
   for (let index = 0; index < items.length; index += 1) {
     if (slices.isOver) await slices.next(isOtp);
@@ -102,7 +101,7 @@ export async function sendItems(
   return results;
 }
 
-/** The publishes of one batch that have no answer yet. */
+/** The publishes of one batch that are not answered yet. */
 class Flight {
   count = 0;
   #wake: (() => void) | null = null;
@@ -113,7 +112,7 @@ class Flight {
     this.#wake = null;
   }
 
-  /** Resolves when the next one has landed. One waiter. */
+  /** Resolves when the next publish is answered. One waiter at a time. */
   landing(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -145,7 +144,7 @@ function judge(
   return { message: buildMessage(principal, parsed.request, admitted, identify()) };
 }
 
-/** What a first try under the same key has published, item by item; null where it has not. */
+/** The messages that an earlier try under the same key has published; null for items it did not. */
 async function knownBefore(
   parts: ItemParts,
   principal: Principal,
@@ -158,7 +157,7 @@ async function knownBefore(
   const { accountId } = principal.account;
   const unpublished = duplicatesAreDropped(clock.nowMs() - claim.createdAtMs) ? null : unclear;
   const found = new Array<ItemResult | null>(items.length).fill(unpublished);
-  // Not waited for what may just be arriving: the stream itself still drops a second publish of something so young.
+  // Does not wait for events of very young messages: the duplicate window still drops a second publish of them.
   let next = 0;
   let isAway = false;
   const ask = async () => {
@@ -174,7 +173,7 @@ async function knownBefore(
           found[index] = null;
           break;
         case 'unavailable':
-          // Of one that is too young to be sure others may well be known.
+          // `young` concerns one message only; the store may well know the others.
           if (reply.why !== 'young') isAway = true;
           break;
         default:

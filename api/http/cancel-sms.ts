@@ -1,6 +1,6 @@
-// DELETE /v1/sms/{id}: cancels a message that waits for its time. Whether the cancel came before the release is
-// decided on the bus (cluster/bus/cancellations.ts), never by the status that was read; the status only says when the
-// message is due. The answer waits until the `canceled` event is durable, so that the next read shows it.
+// DELETE /v1/sms/{id}: cancels a scheduled message. Whether the cancel came before the release is decided on the bus
+// (cluster/bus/cancellations.ts), never by the status that was read; the status only tells when the message is due. The
+// answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
 import { onceWithin, refusalOfFailure } from '../../acceptance/accept.ts';
 import type { Principal } from '../../acceptance/principal.ts';
@@ -43,7 +43,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
     if (!isMessageId(id)) return refuse(messageNotFound);
     const automatic = readAutomaticKey(key, parts.clock.nowMs());
     if (automatic !== null && 'problem' in automatic) return refuse(automatic.problem);
-    // To cancel twice is to cancel once: a retry needs nothing stored.
+    // Canceling is idempotent: a retry needs no stored answer.
     if (key === '' || automatic !== null) {
       const result = await cancel(parts, principal, id);
       return typeof result === 'string' ? exchange.json(200, result) : refuse(result);
@@ -54,7 +54,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
     );
     const outcome = await parts.idempotent.run(keyed, async () => {
       const result = await cancel(parts, principal, id);
-      // To cancel once more does no harm, whatever became of the first try.
+      // Canceling again is harmless, so the key is freed at once, whatever the first try did.
       if (typeof result !== 'string') return { refusal: result, isPublished: 'no' };
       return { body: result, kept: parts.cipher.seal(Buffer.from(result), keyed.place.hash) };
     });
@@ -63,7 +63,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
   });
 }
 
-/** The body of the 200, or why not. */
+/** The body of the 200, or the problem. */
 async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId): Promise<string | Problem> {
   const { accountId } = principal.account;
   const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'otp');
@@ -81,7 +81,7 @@ async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId
     case 'full':
       return problem(503, 'queue_full', 'too many messages that are due in the same second were canceled', [], 5);
     case 'unavailable':
-      return problem(503, 'overloaded', 'it is not known whether the cancel was stored: repeat the request', [], 1);
+      return problem(503, 'overloaded', 'the cancel may or may not have been stored: repeat the request', [], 1);
     default:
       return unreachable(result);
   }
@@ -93,7 +93,7 @@ function ownMessage(
 ): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
   switch (reply.result) {
     case 'unavailable':
-      return problem(503, 'status_unavailable', 'when the message is due cannot be read now', [], 2);
+      return problem(503, 'status_unavailable', 'the time at which the message is due cannot be read now', [], 2);
     case 'none':
       return messageNotFound;
     case 'no_place':
@@ -115,7 +115,13 @@ function publishCanceled(parts: CancelSmsParts, message: MessageView, event: Del
     const answer = onceWithin(parts.clock, limits.http.scheduledMs, (late) => {
       if (late === null) return resolve(JSON.stringify(messageShape(shown)));
       resolve(
-        problem(503, 'overloaded', 'it is canceled, and its event is not durable yet: repeat the request', [], 1),
+        problem(
+          503,
+          'overloaded',
+          'the message is canceled, but its event is not durable yet: repeat the request',
+          [],
+          1,
+        ),
       );
     });
     parts.events.write(canceledEvent(event, atMs), (durable) =>
@@ -125,7 +131,7 @@ function publishCanceled(parts: CancelSmsParts, message: MessageView, event: Del
 }
 
 function onItsWay(status: string): Problem {
-  return problem(409, 'not_cancelable', `the message is ${status} already: only one that waits can be canceled`);
+  return problem(409, 'not_cancelable', `the message is already ${status}: only a scheduled message can be canceled`);
 }
 
 const noBody = Buffer.alloc(0);

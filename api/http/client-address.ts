@@ -1,6 +1,6 @@
-// The client's address. It is the peer of the socket, unless the peer is a trusted proxy: then it is read from the
-// one configured header, from its end back to the first address that is no trusted proxy. From any other peer such
-// headers are ignored, because anybody can send them.
+// The client's address: the peer of the socket, unless that is a trusted proxy. Then it is read from the one configured
+// header, from right to left up to the first address that is not a trusted proxy. From any other peer the header is
+// ignored, because anybody can send it.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import {
   type IpAddress,
@@ -12,13 +12,13 @@ import {
 } from '../../platform/ip-address.ts';
 import { limits } from '../../platform/limits.ts';
 
-/** heliograph.yaml, `ingress`. */
+/** The section `ingress` of heliograph.yaml. */
 export type ProxyRules = {
   readonly trustedProxies: readonly string[];
   readonly proxyHeader: 'x-forwarded-for' | 'forwarded';
 };
 
-/** Null: it cannot be determined. Reads `req`, so it is called before anything is waited for. */
+/** Null: unknown. Reads `req`, so it must run before the first await. */
 export type ClientAddress = (res: HttpResponse, req: HttpRequest) => IpAddress | null;
 
 export function clientAddress(rules: ProxyRules): ClientAddress {
@@ -30,7 +30,7 @@ export function clientAddress(rules: ProxyRules): ClientAddress {
   };
 }
 
-/** Every line of a header as one (RFC 9110 section 5.3): some proxies add a line of their own behind the client's. */
+/** All lines of a header as one list (RFC 9110 section 5.3): some proxies append a line of their own. */
 function allOf(req: HttpRequest, header: string): string {
   const lines: string[] = [];
   req.forEach((name, value) => {
@@ -39,14 +39,14 @@ function allOf(req: HttpRequest, header: string): string {
   return lines.join(',');
 }
 
-/** The last address in the header that no trusted proxy has. Exported for tests: it decides who is let in. */
+/** The last address in the header that is not a trusted proxy. Exported for tests: access depends on it. */
 export function forwardedFor(
   header: string,
   kind: ProxyRules['proxyHeader'],
   peer: IpAddress,
   trusted: readonly Network[],
 ): IpAddress | null {
-  // A trusted proxy without its header asks for itself: a health check, say.
+  // No header: the proxy itself is the client, for example with a health check.
   if (header.trim() === '') return peer;
   const hops = header.split(',');
   for (let at = hops.length - 1; at >= 0; at -= 1) {
@@ -58,14 +58,14 @@ export function forwardedFor(
   return null;
 }
 
-/** RFC 7239: `for=192.0.2.60;proto=http` or `for="[2001:db8::1]:4711"`. '' when there is none. */
+/** The `for` of one element, RFC 7239: `for=192.0.2.60;proto=http` or `for="[2001:db8::1]:4711"`; '' without one. */
 function forOf(element: string): string {
   const pair = element.split(';').find((each) => /^\s*for\s*=/i.test(each));
   const value = pair?.slice(pair.indexOf('=') + 1).trim() ?? '';
   return value.startsWith('"') && value.endsWith('"') && value.length >= 2 ? value.slice(1, -1) : value;
 }
 
-/** An address, IPv6 perhaps in brackets, perhaps with a port. */
+/** An address; IPv6 may be in brackets, and a port may follow. */
 function parseHop(text: string): IpAddress | null {
   const [, bracketed, withPort] = /^(?:\[(.*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
   return parseIp(bracketed ?? withPort ?? text);

@@ -1,5 +1,5 @@
-// Counts the answers of the ingress. The label sets are few and fixed, so the counters are looked up once: the
-// metrics library would otherwise build a key from the labels for every request.
+// Counts the answers of the ingress. The label sets are few and fixed, so each counter is looked up once: the metrics
+// library would build a key from the labels for every request.
 import { metrics } from '../../platform/telemetry.ts';
 
 type Counter = { inc(): void };
@@ -9,7 +9,7 @@ const requests = new Map<string, Map<number, Counter>>();
 const durations = new Map<string, Histogram>();
 const acceptances = new Map<string, { readonly count: Counter; readonly duration: Histogram }>();
 
-/** `route` is one of the ingress's own names, never a path. */
+/** `route`: one of the ingress's route names, never a path. */
 export function countAnswered(route: string, status: number, elapsedMs: number): void {
   let byStatus = requests.get(route);
   if (byStatus === undefined) {

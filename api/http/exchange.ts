@@ -1,7 +1,6 @@
-// One request and its one answer. It keeps four rules of uWebSockets.js: onAborted is registered before anything
-// else, `req` must not be used after the handler returned, an answer after an await is corked, and a response that
-// was aborted or answered must never be touched again (that would kill the process). Everything that runs for a request
-// runs in the guard.
+// One request and its answer, by four rules of uWebSockets.js: onAborted is registered first; `req` is not used after
+// the handler returned; an answer after an await is corked; a response that was aborted or answered is never touched
+// again (that would end the process). All code of a request runs in the guard.
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
@@ -15,15 +14,15 @@ import { log } from '../../platform/log.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** What the exchanges of one thread share. */
+/** State that the exchanges of one thread share. */
 export type HttpServer = {
-  /** Requests that have no answer yet; swept for those whose body never comes. */
+  /** Requests without an answer; swept for bodies that come too slowly. */
   readonly open: Set<Exchange>;
   /** While it drains, every answer closes its connection and new requests get 503. */
   draining: boolean;
 };
 
-/** As uWebSockets.js takes it: `202 Accepted`. */
+/** The status line as uWebSockets.js takes it: `202 Accepted`. */
 const statusTexts: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(STATUS_CODES).map(([status, text]) => [status, `${status} ${text}`]),
 );
@@ -36,11 +35,11 @@ export class Exchange {
   readonly requestId: string;
   readonly startedMs: number;
   readonly headerCounts: ReturnType<typeof headerCountsOf>;
-  /** The body is still coming: such a request may be given up. */
+  /** True while the body is arriving: a slow request may be given up. */
   receiving = false;
   /** Octets of the body so far. */
   received = 0;
-  /** The connection ends with the answer, unless that is streamed: what comes after this request is no other one. */
+  /** Close the connection with the answer, unless streamed: what follows cannot be trusted as a request. */
   closes = false;
   #state: 'open' | 'deferred' | 'streaming' | 'answered' | 'aborted' = 'open';
   readonly #httpServer: HttpServer;
@@ -71,7 +70,7 @@ export class Exchange {
     return this.#clock.monotonicMs() - this.startedMs;
   }
 
-  /** Headers that are sent with any answer; a later value replaces an earlier one. */
+  /** Headers for any answer; a later value replaces an earlier one. */
   addHeaders(headers: Headers): void {
     if (headers.length === 0) return;
     const others = this.#addedHeaders.filter(([name]) => !headers.some(([again]) => again === name));
@@ -82,7 +81,7 @@ export class Exchange {
     return this.#addedHeaders;
   }
 
-  /** Takes a slot of the account until the exchange ends. Returns the problem when none is free. */
+  /** Takes a slot of the account until the exchange ends, or returns why there is none. */
   hold(bound: SharedBound, account: string, use: Use = 'ordinary'): Problem | null {
     const refusal = refuseTaken(bound, bound.take(account, use));
     if (refusal === null) this.#held = [...this.#held, { bound, account, use }];
@@ -95,7 +94,7 @@ export class Exchange {
     this.#held = this.#held.filter((held) => held.bound !== bound);
   }
 
-  /** For work that should end with the request, such as a forwarded one. */
+  /** Runs when the client disconnects, to end work such as a forwarded request. */
   whenAborted(run: () => void): void {
     this.#onAborted = run;
   }
@@ -104,15 +103,15 @@ export class Exchange {
     this.#answer(status, 'application/json', body, headers, false);
   }
 
-  /** `close`: the rest of the request is not wanted, so the connection cannot be used again. */
+  /** `close`: the rest of the request stays unread, so the connection cannot be reused. */
   refuse(problem: Problem, headers: Headers = [], close = false): void {
     const extra: Headers = [...headers, ...problemHeaders(problem)];
-    // The body of an unauthenticated request is not waited for, and neither is it read as the next request.
+    // Without authentication the body is not read; it must not be parsed as the next request either.
     const isUnread = problem.status === 401 && this.headerCounts.hasBody;
     this.#answer(problem.status, problemContentType, problemBody(problem, this.requestId), extra, close || isUnread);
   }
 
-  /** Begins an answer that is written piece by piece with `write`. False when the client has gone away. */
+  /** Begins an answer written in pieces with `write`. False when the client has disconnected. */
   stream(status: number): boolean {
     if (this.#state !== 'open') return false;
     this.#state = 'streaming';
@@ -120,14 +119,14 @@ export class Exchange {
     return true;
   }
 
-  /** One piece of a streamed answer, corked; nothing when the client went away. `last` ends the exchange. */
+  /** Writes one piece of a streamed answer, corked; nothing after a disconnect. `last` ends the exchange. */
   write(piece: () => void, last = false): void {
     if (this.#state !== 'streaming') return;
     if (last) this.#leave('answered');
     this.res.cork(piece);
   }
 
-  /** Closes the connection without an answer and reads nothing more of it. */
+  /** Closes the connection without an answer and without reading more. */
   abort(): void {
     if (this.#state !== 'open') return;
     countAborted(this.route);
@@ -135,7 +134,7 @@ export class Exchange {
     this.res.close();
   }
 
-  /** Closes the connection: a streamed answer cannot be completed. */
+  /** Closes the connection of a streamed answer that cannot be completed. */
   destroy(): void {
     if (this.#state !== 'streaming') return;
     this.#leave('answered');
@@ -145,8 +144,8 @@ export class Exchange {
   #answer(status: number, contentType: string, body: string, headers: Headers, close: boolean): void {
     if (this.#state !== 'open' && this.#state !== 'deferred') return;
     if (this.closes && this.#state === 'open') {
-      // What has come behind this request would be answered before the connection is closed. While this one waits for its
-      // answer, uWebSockets.js cuts the connection instead.
+      // Pipelined data behind this request would be answered before the connection closes. While this request is
+      // unanswered, uWebSockets.js closes the connection instead.
       this.#state = 'deferred';
       return void nextTurn().then(() => this.#answer(status, contentType, body, headers, close));
     }
@@ -156,13 +155,13 @@ export class Exchange {
       res.writeStatus(statusTexts[status] ?? String(status));
       res.writeHeader('content-type', contentType);
       res.writeHeader('x-request-id', this.requestId);
-      // What one key may read is kept by no cache, and is nothing but what its type says.
+      // No cache may keep what one key can read, and no browser may guess another type.
       res.writeHeader('cache-control', 'no-store');
       res.writeHeader('x-content-type-options', 'nosniff');
       for (const [name, value] of this.#addedHeaders) res.writeHeader(name, value);
       for (const [name, value] of headers) res.writeHeader(name, value);
       if (this.#isHead) return endHead(res, String(Buffer.byteLength(body)));
-      // With `true` uWebSockets.js writes `Connection: close` itself.
+      // With `true`, uWebSockets.js writes `Connection: close`.
       res.end(body, close || this.closes || this.#httpServer.draining);
     });
     countAnswered(this.route, status, this.elapsedMs);
@@ -185,8 +184,8 @@ export class Exchange {
 }
 
 /**
- * The end of an answer to HEAD, which has no body (RFC 9110 section 9.3.2): its octets would be read as the next answer.
- * uWebSockets.js closes the connection at the next request when it is given the length itself (20.51, measured).
+ * Ends an answer to HEAD, which has no body (RFC 9110 section 9.3.2). The length is a plain header: given as a number,
+ * uWebSockets.js 20.51 closes the connection at the next request (measured).
  */
 export function endHead(res: HttpResponse, length: string | undefined): void {
   if (length !== undefined) res.writeHeader('content-length', length);
@@ -194,12 +193,12 @@ export function endHead(res: HttpResponse, length: string | undefined): void {
 }
 
 /**
- * Headers that a request must not repeat. uWebSockets.js uses the first of two; a proxy in front, or the client, may mean
- * the last. Two Content-Lengths allow request smuggling (RFC 9112 section 6.3), and of two API keys each may belong to
- * another account. One walk over the headers for all of them: it is paid for every request.
+ * Counts headers that must not repeat. Of two, uWebSockets.js uses the first, while a proxy or the client may mean the
+ * last: two Content-Lengths allow request smuggling (RFC 9112 section 6.3), two API keys may belong to two accounts.
+ * One pass over the headers, because every request pays for it.
  */
 function headerCountsOf(req: HttpRequest) {
-  // An Idempotency-Key beyond ASCII is read as empty and still counted. A body is announced by its length or in chunks.
+  // A non-ASCII Idempotency-Key reads as empty but counts. A body has a Content-Length or is chunked.
   const headerCounts = { contentLength: 0, authorization: 0, idempotencyKey: 0, hasBody: false };
   req.forEach((name, value) => {
     if (name === 'content-length') {
@@ -215,8 +214,8 @@ function headerCountsOf(req: HttpRequest) {
 export type Guard = (exchange: Exchange, run: () => void | Promise<void>) => void;
 
 /**
- * The catch-all: a throw that nobody catches would end the whole process in a thread that listens with uWebSockets.js.
- * Here the request gets 500 and the log gets the cause.
+ * Catches what a handler throws: answers 500 and logs the cause. Uncaught, it would end the process, because the thread
+ * listens with uWebSockets.js.
  */
 export const guard: Guard = (exchange, run) => {
   try {
@@ -239,7 +238,7 @@ function answerFailed(exchange: Exchange, error: unknown): void {
     'a request failed',
   );
   try {
-    exchange.refuse(problem(500, 'internal_error', 'something broke on our side; the log has the cause'));
+    exchange.refuse(problem(500, 'internal_error', 'an error inside Heliograph; its log has the cause'));
   } catch (again) {
     log.error({ requestId: exchange.requestId, error: messageOf(again) }, 'a failed request could not be answered');
   }

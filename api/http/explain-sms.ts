@@ -1,6 +1,6 @@
-// `dry_run: "explain"`: shows what would become of a message. It sends nothing, stores nothing, uses up no
-// idempotency key and records no refusal. It reads do-not-disturb and ported-number registries, so it is rate limited
-// per account and logged; versions of registries and health of carriers are shown to operators only.
+// `dry_run: "explain"`: shows what would become of a message. It sends and stores nothing, uses no idempotency key and
+// records no refusal. It reads do-not-disturb and ported-number registries, so it is rate limited per account and
+// logged; registry versions and carrier health are for operators only.
 import type { Principal } from '../../acceptance/principal.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
@@ -17,7 +17,7 @@ import { ucs2Shape } from './sms-answer.ts';
 
 const pace = paceOf(limits.access.dryRunsPerSecond, 1_000_000, limits.access.dryRunsBurst);
 
-/** Dry runs of this thread: each account has its rate of them, beside those of its key and its own. */
+/** The rate of dry runs of each account on this thread, beside its request rates. */
 export class DryRuns {
   readonly #clock: Clock;
   readonly #rates = new AccountRates(pace, limits.audit.accountsMax);
@@ -31,7 +31,7 @@ export class DryRuns {
     if (refused === null) return null;
     const retryS = Math.ceil(refused.retryUs / 1_000_000);
     if (refused.reason === 'full') return problem(503, 'overloaded', 'too many accounts ask for dry runs', [], retryS);
-    const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second with this account`;
+    const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second for this account`;
     return problem(429, 'rate_limited', detail, [], retryS);
   }
 }
@@ -42,7 +42,7 @@ export function explainSms(
   principal: Principal,
   request: SmsRequest,
 ): Problem | 'answered' {
-  // First of all: whoever may not send learns nothing about numbers, senders or routes either.
+  // The scope comes first: a key that may not send learns nothing about numbers, senders or routes.
   const refusal = missingScope(principal, 'sms:send') ?? parts.dryRuns.refuse(principal.account.accountId);
   if (refusal !== null) return refusal;
   const explained = parts.explain(principal, request, newMessageId(parts.clock.nowMs()));
@@ -50,7 +50,7 @@ export function explainSms(
   const refused = explained.gates.flatMap(({ verdict, code }) =>
     verdict === 'refused' && code !== null ? [code] : [],
   );
-  // It reads the registries and sends nothing: this line is what is left of it.
+  // The only record of a dry run, which reads the registries.
   log.info(
     { event: 'dry_run', accountId, keyId: principal.id, to: maskNumber(request.to.slice(0, 20)), refused },
     'a dry run',
@@ -76,11 +76,11 @@ export function explainSms(
   return 'answered';
 }
 
-/** Which version of a registry was asked is the operator's business. */
+/** Registry versions are not shown to clients. */
 const withoutRegistry = (each: GateVerdict): GateVerdict =>
   each.gate === 'do_not_disturb' ? { ...each, detail: null } : each;
 
-/** A carrier's condition too: `route 017, avoided: weak (…)` is shown as `route 017`. */
+/** Nor is carrier health: `route 017, avoided: weak (…)` becomes `route 017`. */
 const withoutHealth = ({ carrier, why }: RouteCandidate): RouteCandidate => ({
   carrier,
   why: why.replace(/, (avoided|no better way): .*$/s, ''),

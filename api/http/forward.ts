@@ -1,7 +1,7 @@
 // Forwards every route that is not hot to the control role on loopback, over kept-alive connections, and streams the
-// answer back with backpressure, a large one in slices of bulk work (slice-turns.ts). It knows of those routes only
-// which are public; for all others it authenticates by the headers. Bodies are bounded by the cap, requests by a count
-// with a share per account, time by a deadline, so that a control role that hangs takes nothing from the hot routes.
+// answer back with backpressure, a large one in slices of bulk work (slice-turns.ts). It knows only which routes are
+// public; for all others it authenticates. Body size, requests at a time (with a share per account) and time are
+// bounded, so that a control role that hangs does not slow the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
 import { formatIp } from '../../platform/ip-address.ts';
@@ -15,12 +15,12 @@ import { readBody } from './read-body.ts';
 import type { SliceTurns } from './slice-turns.ts';
 import { readKey } from './write-request.ts';
 
-/** Says that the gates of the ingress have been asked: networks, rates, the client's address. */
+/** Proves that the ingress has checked networks, rates and the client's address. */
 export const ingressSecretHeader = 'x-heliograph-ingress';
 
 export type Forwarder = { forward(exchange: Exchange, req: HttpRequest): void; close(): void };
 
-/** RFC 9110 section 7.6.1, and what each side makes for itself. */
+/** Hop-by-hop headers (RFC 9110 section 7.6.1), and those that each side sets itself. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -37,7 +37,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** Where the control role listens, and what distinguishes our requests from those of others on this machine. */
+/** Where the control role listens, and the secret that tells our requests from others on this machine. */
 export type ControlPlace = { readonly controlPort: number; readonly controlSecret: string };
 
 export function forwarder(
@@ -47,7 +47,7 @@ export function forwarder(
   turns: Pick<SliceTurns, 'next'>,
   clock: Clock = systemClock,
 ): Forwarder {
-  // How many there are is bounded by the places of those that ask.
+  // The request slots bound the connections.
   const agent = new Agent({ keepAlive: true, timeout: 60_000 });
 
   function send(exchange: Exchange, method: string, path: string, headers: Record<string, string>, body: Buffer): void {
@@ -67,16 +67,16 @@ export function forwarder(
 
   return {
     forward(exchange, req) {
-      // The control role cannot see where a request comes from: networks and rates are asked for here.
+      // The control role cannot see the client's address: networks and rates are checked here.
       const method = req.getCaseSensitiveMethod().toUpperCase();
-      // Some of them no server of Node.js takes, and a known path answers PUT and OPTIONS with the methods it has.
+      // Node.js servers reject some methods; a known path answers PUT and OPTIONS with its own methods.
       if (!passedOn.has(method)) return exchange.refuse(unknownMethod, allowed);
       const isPage = (method === 'GET' || method === 'HEAD') && isPagePath(req.getUrl());
       const address = access.addressOf(exchange.res, req);
       const shown = address === null ? 'unknown' : formatIp(address);
       const authenticated = isPage ? null : admitForwarded(access, exchange, req);
       if (authenticated?.ok === false) return exchange.refuse(authenticated.problem);
-      // Only one of them would be passed on.
+      // Only one of two would be forwarded.
       if (exchange.headerCounts.idempotencyKey > 1) {
         const key = readKey(exchange, req);
         if (typeof key !== 'string') return exchange.refuse(key);
@@ -88,10 +88,10 @@ export function forwarder(
       const query = req.getQuery() ?? '';
       const path = escaped(query === '' ? req.getUrl() : `${req.getUrl()}?${query}`);
       const headers = headersOf(req, exchange.requestId);
-      // A client's own word about it was left out above.
+      // A client's own value was dropped above.
       headers[ingressSecretHeader] = controlSecret;
       headers['x-forwarded-for'] = shown;
-      // Of a page there is nothing to say: a body is not read.
+      // A page takes no body: it is not read.
       if (isPage) return send(exchange, method, path, headers, noBody);
       readBody(exchange, req.getHeader('content-length'), access.places.bodies, { account }, (body) => {
         guard(exchange, () => send(exchange, method, path, headers, Buffer.from(body)));
@@ -101,7 +101,7 @@ export function forwarder(
   };
 }
 
-/** What anybody may read: the API's description, its reader and the list of errors. */
+/** Public pages: the OpenAPI document, its reader and the list of errors. */
 function isPagePath(path: string): boolean {
   return path === '/openapi.json' || path === '/docs' || path === '/docs/errors' || path.startsWith('/docs/assets/');
 }
@@ -121,18 +121,18 @@ function headersOf(req: HttpRequest, requestId: string): Record<string, string> 
   if (host !== '') headers['x-forwarded-host'] = octetsOf(host);
   req.forEach((name, value) => {
     if (hopByHop.has(name) || name.startsWith('x-forwarded-')) return;
-    // Of a header that comes twice the first was read here: the control role must not read another key than the gates.
+    // The first value of a repeated header, as the gates here read it.
     headers[name] ??= octetsOf(value);
   });
   return headers;
 }
 
-/** What is in a URL unescaped and must not, as clients' libraries would have escaped it. */
+/** Escapes the octets that a URL must not contain, as client libraries would. */
 function escaped(path: string): string {
   return path.replaceAll(/[^\x21-\x7e]+/g, (odd) => encodeURIComponent(odd.toWellFormed()));
 }
 
-/** uWebSockets.js reads octets as UTF-8, node:http writes them as latin1 and throws at what no header may have. */
+/** Header octets: uWebSockets.js decodes them as UTF-8, node:http writes latin1 and throws at illegal characters. */
 function octetsOf(value: string): string {
   if (plainHeader.test(value)) return value;
   return Buffer.from(value, 'utf8')
@@ -151,7 +151,7 @@ function answerWith(
   const { res } = exchange;
   const status = incoming.statusCode ?? 502;
   incoming.on('error', (error) => {
-    ignoring(error, 'the control role broke off an answer');
+    ignoring(error, 'the control role closed the connection before the end of an answer');
     exchange.destroy();
   });
   if (!exchange.stream(status)) return void incoming.resume();
@@ -170,7 +170,7 @@ function answerWith(
     return exchange.write(() => endHead(res, length), true);
   }
   let octets = 0;
-  // A chunk that waits for its turn: nothing may pass it. The end of a stream comes although it is paused.
+  // A chunk waits for its slice: `end` must not overtake it, and fires although the stream is paused.
   let isWaiting = false;
   let hasEnded = false;
   const end = () => exchange.write(() => void res.end(), true);
@@ -209,6 +209,6 @@ const allowed = [['allow', 'GET, HEAD, POST, PATCH, DELETE']] as const;
 
 function refuseAway(exchange: Exchange): void {
   exchange.refuse(
-    problem(503, 'control_plane_unavailable', 'messages still go out, but the management API is away', [], 2),
+    problem(503, 'control_plane_unavailable', 'the management API does not answer; messages are still sent', [], 2),
   );
 }

@@ -1,6 +1,6 @@
-// /health/live and /health/ready of the public port, for load balancers: without a key, so they answer yes or no
-// only. Live: this thread's event loop runs. Ready: a message sent now could be accepted. Answered from memory;
-// reasons and numbers are on the operator's port.
+// /health/live and /health/ready of the public port, for load balancers. They need no key, so they answer yes or no
+// only. Live: this thread's event loop runs. Ready: a message sent now could be accepted. Answered from memory; reasons
+// and numbers are on the operator's port.
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
@@ -20,9 +20,10 @@ export type HealthParts = {
 export function readiness(parts: HealthParts): Readiness {
   if (parts.httpServer.draining) return { ok: false, detail: 'draining' };
   if (!parts.bus.connected()) return { ok: false, detail: 'NATS is not connected' };
-  if (!parts.clock.agrees) return { ok: false, detail: 'the clock of this machine is not that of the others' };
+  if (!parts.clock.agrees)
+    return { ok: false, detail: 'the clock of this machine differs from the clocks of the other machines' };
   if (parts.eventSpace.isFull) return { ok: false, detail: 'the event stream is nearly full' };
-  // A directory whose watch is broken still answers with what it knows: sending goes on.
+  // With a broken watch the directory keeps its last state, so sending goes on.
   const { keys, accounts, watching } = parts.directory.state();
   return { ok: true, detail: `${keys} keys of ${accounts} accounts${watching ? '' : ', directory watch is broken'}` };
 }

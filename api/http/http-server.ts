@@ -1,6 +1,6 @@
-// The HTTP server of one ingress thread: which path goes to which route. Hot routes are answered here, all others are
-// forwarded to the control role. It listens, counts open requests, and stops in an order that loses none. The routes
-// get their dependencies from outside.
+// The HTTP server of one ingress thread: maps paths to routes. Hot routes are answered here, all others are forwarded
+// to the control role. It listens, tracks open requests, and stops in an order that loses none. Routes get their
+// dependencies from outside.
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
@@ -10,7 +10,7 @@ import { type HttpServer, Exchange, type Guard } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import { refuseSlowBodies } from './read-body.ts';
 
-/** A route answers its exchange; it reads `req` before it returns. */
+/** Answers its exchange. Reads `req` before it returns. */
 export type Route = (exchange: Exchange, req: HttpRequest) => void;
 
 export type HttpRoutes = {
@@ -26,9 +26,9 @@ export type HttpRoutes = {
 
 export type ListeningHttpServer = {
   readonly port: number;
-  /** No new connections; requests on old ones get 503. Resolves when nothing is open, or after `limitMs`. */
+  /** Refuses connections, and requests on old ones with 503. Resolves when none is open, or after `limitMs`. */
   stopTaking(limitMs: number): Promise<void>;
-  /** Closes what is left. The thread may end after this, and never before. */
+  /** Closes the remaining connections. The thread must not end before this. */
   close(): void;
 };
 
@@ -38,7 +38,7 @@ export function newHttpServer(): HttpServer {
   return { open: new Set(), draining: false };
 }
 
-/** Throws SetupError when the port cannot be had. Port 0 lets the system choose. */
+/** Throws SetupError when the port cannot be opened. Port 0: the system chooses one. */
 export async function openHttpServer(
   httpServer: HttpServer,
   routes: HttpRoutes,
@@ -52,14 +52,14 @@ export async function openHttpServer(
   const on = (name: string, route: Route) => (res: HttpResponse, req: HttpRequest) => {
     const exchange = new Exchange(httpServer, name, res, req, clock);
     if (httpServer.draining) return exchange.refuse(stopping, [], true);
-    // Its length may be hidden from this parser: behind a header without a name uWebSockets.js reads none.
+    // The parser may have missed the length: uWebSockets.js reads no headers behind one without a name.
     exchange.closes = !exchange.headerCounts.hasBody && writes.has(req.getMethod());
-    // With an answer, what comes after it would still be read.
+    // Not even an answer: after one, uWebSockets.js would parse what follows as a request.
     if (exchange.headerCounts.contentLength > 1) return exchange.abort();
     guard(exchange, () => route(exchange, req));
   };
 
-  // Whatever answers GET answers HEAD (RFC 9110 section 9.3.2); the exchange leaves the body out.
+  // Every GET route answers HEAD too (RFC 9110 section 9.3.2); the exchange leaves out the body.
   const read = (path: string, handler: (res: HttpResponse, req: HttpRequest) => void) =>
     app.get(path, handler).head(path, handler);
   app.post('/v1/sms', on('POST /v1/sms', withoutQuery(routes.sendSms)));
@@ -102,7 +102,7 @@ export async function openHttpServer(
   };
 }
 
-/** A query parameter is refused by its name: if `?dry_run=explain` were silently ignored, the message would be sent. */
+/** Refuses query parameters by name: if `?dry_run=explain` were ignored, the message would be sent. */
 function withoutQuery(route: Route): Route {
   return (exchange, req) => {
     const query = req.getQuery() ?? '';
@@ -118,16 +118,16 @@ const unknown = (field: string) =>
   ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
 const namesShownMax = 10;
 
-/** Drops the header that names the server and its version; the switch is missing from the type declarations. */
+/** Drops the response header that names the server and its version; the type declarations lack the switch. */
 function withoutAdvertisement(): void {
   (uWS as unknown as { _cfg?: (option: string) => void })._cfg?.('silent');
 }
 
-/** uWebSockets.js takes host and options together; its type declarations forget this form. */
+/** uWebSockets.js takes host and options together; its type declarations lack this form. */
 type HostListener = {
   listen(host: string, port: number, options: number, cb: (socket: us_listen_socket | false) => void): void;
 };
-/** LIBUS_LISTEN_EXCLUSIVE_PORT */
+/** LIBUS_LISTEN_EXCLUSIVE_PORT of uSockets. */
 const exclusivePort = 1;
 
 function listen(
@@ -141,13 +141,13 @@ function listen(
         new SetupError(`port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`),
       );
     };
-    // Threads share one port (SO_REUSEPORT); a lone thread takes it for itself.
+    // Several threads share the port with SO_REUSEPORT; a single thread takes it exclusively.
     if (shared) app.listen(host, port, onListen);
     else (app as unknown as HostListener).listen(host, port, exclusivePort, onListen);
   });
 }
 
-/** Methods whose requests have a body, or a length of 0. */
+/** Methods whose requests have a body or a Content-Length of 0. */
 const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
 
-const stopping = problem(503, 'overloaded', 'this server is stopping: connect again', [], 1);
+const stopping = problem(503, 'overloaded', 'this server is stopping: open a new connection', [], 1);

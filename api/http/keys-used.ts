@@ -1,6 +1,6 @@
-// Notes on which days API keys are used, so that unused keys can be revoked. A thread reports each key to the control
-// role once a day, at most a minute after its first use, and repeats that until the database has it. A request pays
-// for one look into a set.
+// Records on which days API keys are used, so that unused keys can be revoked. A thread reports each key to the control
+// role once a day, within a minute of its first use, and repeats that until the database has it. It costs a request one
+// look-up in a set.
 import type { ApiKeyId } from '../../model/ids.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -16,7 +16,7 @@ export class KeysUsed {
   readonly #clock: Clock;
   readonly #waitMs: number;
   readonly #cancel: Cancel;
-  /** Days since 1970 in UTC: that of the keys in both sets. */
+  /** The day of both sets, in days since 1970 (UTC). */
   #day: number;
   #seen = new Set<ApiKeyId>();
   #unpublished = new Set<ApiKeyId>();
@@ -51,13 +51,13 @@ export class KeysUsed {
         for (const each of keys) this.#unpublished.delete(each);
       }
     } catch (error) {
-      ignoring(error, 'the days on which keys were used are reported again in a minute');
+      ignoring(error, 'the use of API keys could not be reported; it is reported again in a minute');
     } finally {
       this.#isPublishing = false;
     }
     const today = Math.floor(this.#clock.nowMs() / dayMs);
     if (today === this.#day) return;
-    // What could not be reported all day long is reported for the new one when it is used again.
+    // A key whose report failed all day is reported again at its next use.
     this.#day = today;
     this.#seen = new Set();
     this.#unpublished = new Set();

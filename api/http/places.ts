@@ -1,5 +1,5 @@
-// The slots of one listening thread that accounts share (platform/limits-shares.ts), and the refusal where none is
-// free: 429 for an account at its own share, 503 where all are in use.
+// The slots of one listening thread that accounts share (platform/limits-shares.ts), and the refusal when none is free:
+// 429 for an account that uses its whole share, 503 when all slots are in use.
 import { refusalOfTaken } from '../../acceptance/refusal.ts';
 import type { BoundName, Shares } from '../../platform/limits-shares.ts';
 import { SharedBound, type Taken } from '../../platform/shared-bound.ts';
@@ -20,7 +20,7 @@ export function placesOf(shares: Shares) {
   } as const;
 }
 
-/** Null when a place was taken. */
+/** Null when a slot was taken. */
 export function refuseTaken(bound: SharedBound, taken: Taken): Problem | null {
   const refused = refusalOfTaken(bound, taken);
   return refused === null ? null : problemOf(refused);

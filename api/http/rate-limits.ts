@@ -1,8 +1,7 @@
-// The rate limits of a key and its account, checked for every request, and an account's idempotency keys per hour.
-// Answers carry what is left, in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones that
-// most clients read; without a limit they carry nothing. The rates of one ingress process are in memory shared by its
-// threads: a limit counts over all of them, whichever thread got the connection. Nodes do not share it: behind a load
-// balancer each node grants the whole rate, as docs/operations says.
+// The rate limits of a key and its account, checked for every request, and an account's quota of idempotency keys per
+// hour. Answers carry what is left in the fields of draft-ietf-httpapi-ratelimit-headers and in the three older ones
+// that most clients read; without a limit they carry neither. The threads of an ingress process count together in
+// shared memory. Nodes do not: behind a load balancer each node grants the whole rate (docs/operations).
 import { refusal } from '../../acceptance/refusal.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Rate } from '../../directory/contract.ts';
@@ -35,8 +34,8 @@ export class RateLimits {
   }
 
   /**
-   * One request, or the further messages of a batch: each costs a turn, and none is taken when there are not enough. What
-   * an account's rate refuses has used its key's turns all the same.
+   * Takes one turn per message: for a request one, for a batch its further messages, all or none. Turns of the key are
+   * spent even when the account's rate then refuses.
    */
   ofRequest(
     {
@@ -63,7 +62,7 @@ export class RateLimits {
     return tightest === null ? unlimited : { headers: headersOf(tightest), problem: null };
   }
 
-  /** What an account may still store under idempotency keys. Repeats of a key that is stored cost nothing. */
+  /** The account's quota of stored idempotency keys. Repeats of a stored key are free. */
   keyQuota(account: Pick<Account, 'accountId' | 'idempotencyKeysPerHour'>): KeyQuota {
     const perHour = account.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault;
     const name = `${account.accountId} keys`;
@@ -73,7 +72,7 @@ export class RateLimits {
         if (perHour === 0) return refusal('idempotency_quota_exceeded', 'this account has no idempotency keys', 3_600);
         const verdict = this.#table.look(name, this.#quotaOf(perHour), nowUs());
         if (verdict.ok) return null;
-        const detail = `the account used its ${perHour} idempotency keys of this hour`;
+        const detail = `the account has used its ${perHour} idempotency keys of this hour`;
         return refusal('idempotency_quota_exceeded', detail, wholeSeconds(verdict.retryUs));
       },
       use: (units) => this.#table.spend(name, this.#quotaOf(perHour), nowUs(), units),
@@ -97,7 +96,7 @@ const paceOfRate = perObject((rate: Rate) => paceOf(rate.perSecond, secondUs, ra
 function headersOf({ policy, rate, verdict }: Asked): Headers {
   const resetS = String(Math.ceil(verdict.resetUs / secondUs));
   const remaining = String(verdict.remaining);
-  // The window after which a whole burst is there again, as the draft's `w` wants it.
+  // The draft's `w`: the time in which a whole burst is regained.
   const windowS = Math.max(1, Math.ceil(rate.burst / rate.perSecond));
   return [
     ['ratelimit-policy', `"${policy}";q=${rate.burst};w=${windowS}`],
@@ -109,7 +108,7 @@ function headersOf({ policy, rate, verdict }: Asked): Headers {
 }
 
 function tooFast({ policy, rate, verdict }: Asked, turns: number): Problem {
-  // Its first message came with the request's own turn.
+  // The first message of the batch used the request's own turn.
   if (turns >= rate.burst) {
     const tooMany = `a batch of ${turns + 1} messages is more than ${rate.burst} at once with this ${policy}: send smaller ones`;
     return problem(429, 'rate_limited', tooMany, [], wholeSeconds(verdict.resetUs));
@@ -121,29 +120,29 @@ function tooFast({ policy, rate, verdict }: Asked, turns: number): Problem {
 const wholeSeconds = (us: number) => Math.max(1, Math.ceil(us / secondUs));
 
 const slotsMax = limits.access.ratesMax;
-/** Looked at before a name counts as having no place. */
+/** Slots probed before a name gets no slot of its own. */
 const probesMax = 64;
 const triesMax = 16;
 
-/** Two words of 64 bits for each place. */
+/** Two 64-bit words per slot: fingerprint and time. */
 export function newRateMemory(slots: number = slotsMax): SharedArrayBuffer {
   return new SharedArrayBuffer(slots * 16);
 }
 
-/** Shared by all whose name finds no place: a table that is full must not switch rates off. */
+/** The pace shared by all names that get no slot: a full table must not switch rate limits off. */
 const overflow = paceOf(limits.access.overflowPerSecond, 1_000_000, limits.access.overflowPerSecond);
 
 type Place = { readonly slot: number; readonly print: bigint };
 
 /**
- * An entry is a fingerprint of its name and one time (gcra.ts), both changed by compare-and-exchange, so no thread waits
- * for another.
+ * Rates by name in shared memory. An entry is a fingerprint of its name and one time (gcra.ts), both changed by
+ * compare-and-exchange, so no thread waits for another.
  */
 export class RateTable {
   readonly #words: BigInt64Array;
-  /** The last place is that of the overflow. */
+  /** The last slot is the shared overflow slot. */
   readonly #slots: number;
-  /** Where a name lies: hashing it for every request would cost more than the rest. Bounded by the table. */
+  /** Name → slot: hashing the name for every request would cost more than the rest. Bounded by the table. */
   readonly #placeOf = new Map<string, Place>();
 
   constructor(memory: SharedArrayBuffer) {
@@ -151,7 +150,7 @@ export class RateTable {
     this.#slots = this.#words.length / 2 - 1;
   }
 
-  /** Takes turns under a name. Null: so many threads took some at the same moment that it is not known. */
+  /** Takes turns under a name. Null: unknown, because too many threads took turns at the same moment. */
   take(name: string, pace: Pace, nowUs: number, turns = 1): RateVerdict | null {
     const [at, of] = this.#arrivalOf(name, pace, nowUs);
     for (let tries = 0; tries < triesMax; tries += 1) {
@@ -161,17 +160,17 @@ export class RateTable {
       const next = BigInt(Math.ceil(verdict.arrivalUs));
       if (Atomics.compareExchange(this.#words, at, held, next) === held) return verdict;
     }
-    // As many threads as that took turns in between: this request is one of many, and refusing it would be a lie.
+    // `triesMax` conflicts with other threads: the rate is unknown, so the request is not refused.
     return null;
   }
 
-  /** What a turn would come to, without taking it. */
+  /** The verdict on one turn, without taking it. */
   look(name: string, pace: Pace, nowUs: number): RateVerdict {
     const [at, of] = this.#arrivalOf(name, pace, nowUs);
     return takeTurn(of, Number(Atomics.load(this.#words, at)), nowUs);
   }
 
-  /** Uses several turns at once for what has happened already: never refused, at most all that are left. */
+  /** Spends turns for something that has already happened: never refuses, and takes at most all that are left. */
   spend(name: string, pace: Pace, nowUs: number, turns: number): void {
     const [at, of] = this.#arrivalOf(name, pace, nowUs);
     for (let tries = 0; tries < triesMax; tries += 1) {
@@ -181,7 +180,7 @@ export class RateTable {
     }
   }
 
-  /** The word with its time, and the pace it goes by. */
+  /** The index of the name's time, and the pace that applies. */
   #arrivalOf(name: string, pace: Pace, nowUs: number): readonly [at: number, of: Pace] {
     const slot = this.#slotOf(name, nowUs);
     return slot === null ? [this.#slots * 2 + 1, overflow] : [slot * 2 + 1, pace];
@@ -189,7 +188,7 @@ export class RateTable {
 
   #slotOf(name: string, nowUs: number): number | null {
     const known = this.#placeOf.get(name);
-    // Another name may have it by now.
+    // The slot may have been given to another name.
     if (known !== undefined && Atomics.load(this.#words, known.slot * 2) === known.print) return known.slot;
     const print = fingerprintOf(name);
     const slot = this.#own(print) ?? this.#rested(print, nowUs);
@@ -199,7 +198,7 @@ export class RateTable {
     return slot;
   }
 
-  /** The place it has, or the first empty one. */
+  /** The name's slot, or the first empty one. */
   #own(print: bigint): number | null {
     for (const slot of this.#probes(print)) {
       const held = Atomics.compareExchange(this.#words, slot * 2, 0n, print);
@@ -208,7 +207,7 @@ export class RateTable {
     return null;
   }
 
-  /** A place whose whole burst is there again says nothing that an empty one does not: it is given to another name. */
+  /** A slot whose burst is fully regained equals an empty one: it is given to another name. */
   #rested(print: bigint, nowUs: number): number | null {
     for (const slot of this.#probes(print)) {
       const held = Atomics.load(this.#words, slot * 2);
@@ -224,7 +223,7 @@ export class RateTable {
   }
 }
 
-/** 64 bits of SHA-256, never 0: that is an empty place. */
+/** 64 bits of SHA-256, never 0, which marks an empty slot. */
 function fingerprintOf(name: string): bigint {
   const print = hash('sha256', name, 'buffer').readBigInt64LE(0);
   return print === 0n ? 1n : print;

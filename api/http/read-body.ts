@@ -1,7 +1,7 @@
-// Collects a request's body up to the cap. A body in one piece, as nearly all are, is handed over without a copy; the
-// callee must be done with it when `use` returns, because uWebSockets.js frees the memory. Larger bodies are copied
-// piece by piece. Bodies that are still arriving have slots of their own with a share per account, so that half-sent
-// requests take nothing from requests at work.
+// Collects a request's body up to the size limit. A body in one piece, as nearly all are, is passed on without a copy;
+// the callee must be done with it when `use` returns, because uWebSockets.js frees the memory. Larger bodies are copied
+// in pieces. Arriving bodies have slots of their own with a share per account, so that half-sent requests take none of
+// the request slots.
 import { limits } from '../../platform/limits.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { problem } from '../problem.ts';
@@ -11,7 +11,7 @@ const { bodyBytesMax, bodyMs, bodyGraceMs, bodyBytesPerS } = limits.http;
 
 export type Sender = { readonly account: string; readonly use?: Use };
 
-/** `use` runs once, with the whole body, or never: then the request was answered 413, 408, 429 or 503, or went away. */
+/** Calls `use` once with the whole body, or never: then the request was answered 413, 408, 429 or 503, or aborted. */
 export function readBody(
   exchange: Exchange,
   contentLength: string,
@@ -35,7 +35,7 @@ export function readBody(
     }
     if (!isLast) {
       pieces ??= [];
-      // The chunk's memory is taken back when this returns.
+      // The chunk's memory is freed when this returns.
       pieces.push(Buffer.from(new Uint8Array(chunk)));
       return;
     }
@@ -46,7 +46,7 @@ export function readBody(
   });
 }
 
-/** Gives up requests whose body never comes, or drips. Called a few times a second. */
+/** Refuses requests whose body stalls or trickles. Called a few times a second. */
 export function refuseSlowBodies(open: Iterable<Exchange>): void {
   for (const exchange of open) {
     if (!exchange.receiving || !isTooSlow(exchange.elapsedMs, exchange.received)) continue;
@@ -55,7 +55,7 @@ export function refuseSlowBodies(open: Iterable<Exchange>): void {
   }
 }
 
-/** Whether a body of which so much has come after so long is given up. */
+/** Whether `received` octets after `elapsedMs` are too few. */
 export function isTooSlow(elapsedMs: number, received: number): boolean {
   if (elapsedMs >= bodyMs) return true;
   return elapsedMs >= bodyGraceMs && received * 1_000 < elapsedMs * bodyBytesPerS;

@@ -1,5 +1,5 @@
-// GET /v1/sms/{id} and GET /v1/sms: passes the query to the event store and its answer to the client. A key sees the
-// messages of its own account and mode; everything else is "not found", so that ids reveal nothing.
+// GET /v1/sms/{id} and GET /v1/sms: passes the query to the event store and its answer to the client. A key sees only
+// messages of its account and mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { ListMessages, MessageView } from '../../analytics/contract.ts';
@@ -20,7 +20,7 @@ export type ReadSmsParts = {
   readonly access: AccessParts;
   readonly queries: StatusQueryClient;
   readonly guard: Guard;
-  /** For what subscribers wrote, where the account keeps it. */
+  /** Opens the texts of subscribers' messages, where the account keeps them. */
   readonly cipher: BodyCipher;
 };
 
@@ -81,7 +81,7 @@ function shapeOf({ cipher }: ReadSmsParts, view: MessageView): Record<string, un
   return view.inbound === null ? messageShape(view) : inboundShape(view, view.inbound, cipher);
 }
 
-/** Null when the request was refused. */
+/** Null when the request has been refused. */
 function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Principal | null {
   const authenticated = admitReader(parts.access, exchange, req, 'sms:read');
   if (authenticated.ok) return authenticated.principal;
@@ -94,7 +94,7 @@ const badCursor = wrongField('cursor', 'must be the next_cursor of the page befo
 const statusUnavailable = problem(
   503,
   'status_unavailable',
-  'messages still go out, but their status cannot be read now',
+  'the status of messages cannot be read now; messages are still sent',
   [],
   2,
 );

@@ -1,5 +1,5 @@
-// Counts requests with a refused API key by code, and now and then logs one with its address and the key's public id.
-// The secret is never logged, nor is a text that is no key of ours.
+// Counts requests with a refused API key by code, and logs some of them with address and the key's public id. Never
+// logs the secret, or a text that does not look like a key.
 import { splitApiKey } from '../../model/api-key.ts';
 import { type IpAddress, formatIp } from '../../platform/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -13,7 +13,7 @@ export type RefusedKey = {
   readonly code: ProblemCode;
   readonly publicId: string | null;
   readonly from: string;
-  /** How many were refused without a line since the last one. */
+  /** Refusals since the last line that were not logged. */
   readonly suppressed: number;
 };
 
@@ -28,7 +28,7 @@ export class RefusedKeys {
     this.#throttle = new LogThrottle(limits.access.refusedLogEveryMs, clock);
   }
 
-  /** `address`: asked only when the line is written. */
+  /** `address` is called only when a line is written. */
   note(code: ProblemCode, authorization: string, address: () => IpAddress | null): void {
     metrics.authRefused.inc({ code });
     const suppressed = this.#throttle.allow();
@@ -39,7 +39,7 @@ export class RefusedKeys {
   }
 }
 
-/** Null when it has not the form of a key. */
+/** Null when the text does not have the form of a key. */
 export function publicIdIn(authorization: string): string | null {
   const token = /^bearer +(\S+)$/i.exec(authorization.trim())?.[1];
   return token === undefined ? null : (splitApiKey(token)?.publicId ?? null);

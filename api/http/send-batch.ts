@@ -1,7 +1,7 @@
-// POST /v1/sms/batch: up to a thousand messages in one request, each validated and accepted like a single one. It
-// works in slices so that other requests of the thread do not wait long, keeps a bounded number of publishes in
-// flight, and waits where POST /v1/sms would refuse. Under an idempotency key each item's id follows from the key and
-// its index: a retry after a crash publishes what is missing and nothing twice.
+// POST /v1/sms/batch: up to a thousand messages in one request, each validated and accepted like a single one. It works
+// in slices so that other requests of the thread do not wait long, keeps a bounded number of publishes in flight, and
+// waits where POST /v1/sms would refuse. Under an idempotency key each item's id is derived from the key and its index:
+// a retry after a crash publishes what is missing and nothing twice.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
@@ -51,7 +51,7 @@ class SendBatch extends WriteRequest {
   }
 }
 
-/** The gates are asked for each item (batch-items.ts), behind the look-up of the key. */
+/** The gates run for each item (batch-items.ts), after the look-up of the key. */
 const steps: readonly Step<SendBatch>[] = [
   checkCapacity,
   authenticate,
@@ -64,13 +64,13 @@ const steps: readonly Step<SendBatch>[] = [
   send,
 ];
 
-/** What a single message is refused for and a batch waits for is asked by item. */
+/** Only conditions that last for seconds; for the others the batch waits, item by item. */
 function checkCapacity({ parts }: SendBatch): StepResult {
   const full = parts.capacity.refuseAll();
   return full === null ? null : problemOf(full);
 }
 
-/** Who may not send now is refused before its body comes: it may be a quarter of a megabyte. */
+/** Before the body, up to a quarter of a megabyte, is received. */
 function refuseEarly({ parts, principal }: SendBatch): StepResult {
   const { batches } = parts.access.places;
   return refuseSender(principal) ?? refuseTaken(batches, batches.look(principal.account.accountId));
@@ -90,7 +90,7 @@ function readAutomatic(sending: SendBatch): StepResult {
   return null;
 }
 
-/** The request itself has taken a turn already. */
+/** The request itself has taken the first turn. */
 function takeTurns({ parts, exchange, principal, items }: SendBatch): StepResult {
   const rated = parts.access.rates.ofRequest(principal, items.length - 1);
   exchange.addHeaders(rated.headers);
@@ -102,7 +102,7 @@ function send(sending: SendBatch): StepResult | Promise<StepResult> {
   const { accountId } = sending.principal.account;
   const crowded = refuseTaken(batches, batches.take(accountId));
   if (crowded !== null) return crowded;
-  // Until the work ends: it goes on when the client goes away.
+  // Held until the work ends: it goes on when the client disconnects.
   return sendParsed(sending).finally(() => batches.giveBack(accountId));
 }
 
@@ -117,12 +117,12 @@ async function sendParsed(sending: SendBatch): Promise<StepResult> {
     exchange.json(202, await batchAnswer(results, slices));
     return 'answered';
   }
-  // Hashed before the first pause: the body's memory is only lent.
+  // Hashes the body before the first pause: its memory is valid for this turn only.
   const idOf = derivedIds(sending);
   const keyed = keyedRequest(parts, operation, sending, (kept) =>
     answerOfKept(parts.cipher.open(kept, keyed.place.hash).toString('utf8'), idOf, slices),
   );
-  // The lease of the key begins when the batch does, not while it waits for others.
+  // The lease of the key begins with the work, not while the batch waits for others.
   const outcome = await parts.turns.run(items.length, () =>
     parts.idempotent.run(keyed, (claim) => sendClaimed(sending, { claim, keyed, idOf, slices })),
   );
@@ -132,7 +132,7 @@ async function sendParsed(sending: SendBatch): Promise<StepResult> {
 const tooManyBatches = problem(
   503,
   'overloaded',
-  'other batches took too long: nothing of this one was accepted',
+  'other batches took too long: no message of this one was accepted',
   [],
   2,
 );
@@ -152,10 +152,10 @@ async function sendClaimed(
   const results = await sendItems(parts, principal, items, identity, slices);
   const kept = await keptAnswer(results, claim.createdAtMs, slices);
   const body = await answerOfKept(kept, (index) => idOfResult(results[index]) ?? identity.idOf(index), slices);
-  // An item that may go through the next time: the answer is not final, and the same key does the rest.
+  // An item that may pass next time: the answer is not final, and a retry under the same key does the rest.
   const mayChange = results.some((result) => 'problem' in result && result.problem.retryAfterS !== null);
   if (mayChange) return { partial: body };
-  // The text of a refusal may name a number.
+  // Sealed: the text of a refusal may contain a number.
   return { body, kept: parts.cipher.seal(Buffer.from(kept), keyed.place.hash) };
 }
 
@@ -177,7 +177,7 @@ function automaticIds(
   return (index) => idOfAutomaticKey(account.accountId, livemode, { idempotencyKey, sentAtMs }, index);
 }
 
-/** What refuses every item alike refuses the request. */
+/** Refuses the whole request for what would refuse every item. */
 function refuseSender(principal: Principal): Problem | null {
   const suspended = accountGate(principal);
   return missingScope(principal, 'sms:send') ?? (suspended === null ? null : problemOfRefusal(suspended));

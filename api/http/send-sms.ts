@@ -1,6 +1,6 @@
-// POST /v1/sms from the first header to the 202, as a list of steps. The cheapest checks come first, and a repeat under
-// an idempotency key is answered before any gate is asked. Without a key everything from the body to the publish is one
-// synchronous turn of the event loop; the answer follows when JetStream acknowledged.
+// POST /v1/sms as a list of steps, from the headers to the 202. The cheapest checks come first, and a repeat under an
+// idempotency key is answered before any gate runs. Without a key everything from the body to the publish is one
+// synchronous turn of the event loop; the answer follows when JetStream acknowledges the publish.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
 import {
@@ -45,7 +45,7 @@ export type SendSmsParts = AcceptParts &
     readonly audit: RefusalAudit;
     readonly admit: Admit;
     readonly explain: Explain;
-    /** Shared with all batches of the thread, which leave time for single messages. */
+    /** Shared with the batches of the thread, which pause for single messages. */
     readonly turns: SliceTurns;
     readonly dryRuns: DryRuns;
   };
@@ -60,13 +60,13 @@ class SendSms extends WriteRequest {
   readonly steps = steps;
   readonly parts: SendSmsParts;
   readonly use = 'otp';
-  /** Parsed from the body. */
+  /** Set once the body is parsed. */
   request: SmsRequest | null = null;
   isDryRun = false;
-  /** With a key of the client's own, and what the look-up found. */
+  /** With the client's own key: the keyed request, and the entry that the look-up found. */
   keyed: KeyedRequest | null = null;
   entry: FoundEntry | null = null;
-  /** Of an automatic key; null: a new one. */
+  /** The id derived from an automatic key; null: a new id. */
   messageId: MessageId | null = null;
   admitted: Admitted | null = null;
 
@@ -111,7 +111,7 @@ function explainDryRun({ parts, exchange, principal, request, isDryRun }: SendSm
   return isDryRun ? explainSms(parts, exchange, principal, found(request)) : null;
 }
 
-/** A repeat is answered here as the first request was, whatever the gates say by now. */
+/** Answers a repeat as the first request was answered, whatever the gates decide by now. */
 function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
   const { parts, principal, idempotencyKey } = sending;
   if (idempotencyKey === '') return null;
@@ -122,7 +122,7 @@ function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
     sending.messageId = idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey });
     return null;
   }
-  // A stored answer is no way around the scope of the key that asks for it.
+  // A stored answer needs the scope too.
   const noScope = missingScope(principal, 'sms:send');
   if (noScope !== null) return noScope;
   const request = found(sending.request);

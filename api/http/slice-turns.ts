@@ -1,7 +1,7 @@
-// Turns of the event loop for bulk work that is done in slices, such as batches: one slice per turn, in the order of
-// asking, so that other requests wait for one slice only. While single messages arrive too, bulk work pauses between
-// slices, because what a batch causes behind this thread, in the bus and at the carriers, delays them as well
-// (decision 166). Of the large batches a few are at work at a time, so that each ends soon after it has begun.
+// Shares the event loop between bulk work, such as batches, in slices: one slice per turn, first come, first served, so
+// that other requests wait for one slice at most. While single messages arrive, bulk work pauses between slices,
+// because its load on the bus and the carriers delays them too (decision 166). Only a few large batches run at a time,
+// so that each ends soon after it has begun.
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 
@@ -13,7 +13,7 @@ export class SliceTurns {
   readonly #paced: Turns;
   #lastSingleAtMs = Number.NEGATIVE_INFINITY;
   #largeAtWork = 0;
-  /** In the order of asking. */
+  /** First come, first served. */
   readonly #waiting = new Set<(hasPlace: boolean) => void>();
 
   constructor(clock: Clock = systemClock) {
@@ -21,19 +21,19 @@ export class SliceTurns {
     this.#paced = new Turns(() => (this.#hasSingles() ? clock.sleep(besideSingles.pauseMs) : nextTurn()));
   }
 
-  /** A single message arrived: bulk work of the next moment pauses between its slices. */
+  /** Notes a single message: bulk work pauses between slices for the next moment. */
   singleArrived(): void {
     this.#lastSingleAtMs = this.#clock.monotonicMs();
   }
 
-  /** The slices of one piece of work; the first begins in the next turn. */
+  /** The slices of one piece of work; the first begins in the next turn of the event loop. */
   slices(): Slices {
     return new Slices(this, this.#clock);
   }
 
   /**
-   * Runs `work` of so many items: a small one at once, a large one when few others are at work, in the order of asking.
-   * Null: it would have waited longer than waitMsMax, and was not begun.
+   * Runs `work` on `items` items: small work at once, large work when few others run, first come, first served. Null:
+   * it waited longer than waitMsMax and was not begun.
    */
   async run<T>(items: number, work: () => Promise<T>): Promise<T | null> {
     if (items < largeFrom) return work();
@@ -47,15 +47,12 @@ export class SliceTurns {
     }
   }
 
-  /**
-   * Resolves in a turn of its own: the caller works until its next await and then asks again. `prompt`: without a
-   * pause.
-   */
+  /** Resolves in a turn of its own; the caller works until its next await. `prompt`: without a pause. */
   next(prompt = false): Promise<void> {
     return (prompt ? this.#prompt : this.#paced).next();
   }
 
-  /** A place that becomes free goes to the first that waits. */
+  /** A freed place goes to the longest waiter. */
   #takePlace(): Promise<boolean> {
     if (this.#largeAtWork < atOnceMax) {
       this.#largeAtWork += 1;
@@ -77,7 +74,7 @@ export class SliceTurns {
   }
 }
 
-/** One turn after another, in the order of asking, with `pause` before each. */
+/** Grants turns one after another, first come, first served, with `pause` before each. */
 class Turns {
   readonly #pause: () => Promise<void>;
   readonly #waiting: (() => void)[] = [];
@@ -106,7 +103,7 @@ class Turns {
   }
 }
 
-/** One piece of work, which asks between two steps whether its slice is over. */
+/** One piece of work, which checks between steps whether its slice is over. */
 export class Slices {
   readonly #turns: SliceTurns;
   readonly #clock: Clock;
@@ -122,8 +119,8 @@ export class Slices {
   }
 
   /**
-   * Resolves when the next slice begins: without a pause when it is the first, so that a small batch is as fast as a
-   * single message, or when what comes next is as urgent as one (`isUrgent`).
+   * Resolves when the next slice begins. Without a pause for the first slice, so that a small batch is as fast as a
+   * single message, and for urgent work.
    */
   async next(isUrgent = false): Promise<void> {
     await this.#turns.next(isUrgent || this.#endsAtMs === Number.NEGATIVE_INFINITY);

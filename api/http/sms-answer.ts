@@ -1,7 +1,7 @@
 // The bodies of the hot routes' answers. The 202 is concatenated by hand, at a third of the cost of JSON.stringify,
-// with its fields in the documented order. What is stored of it under an idempotency key is only what does not follow from
-// the request, because the repeat sends the request again: one octet for most messages, and some five more where one
-// character made the text UCS-2; no phone number is stored.
+// with its fields in the documented order. Under an idempotency key only what does not follow from the request is
+// stored, because a repeat sends the request again: one octet for most messages, about five more when a character
+// forced UCS-2; no phone number.
 import type { MessageView, InboundView } from '../../analytics/contract.ts';
 import type { Message, MessageBody } from '../../model/message.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
@@ -12,7 +12,7 @@ import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { bodyOf } from '../../model/records/message-record.ts';
 import { ignoring } from '../../platform/errors.ts';
 
-/** What the 202 says of a message. */
+/** The fields of a message that the 202 shows. */
 export type AcceptedFacts = Pick<
   Message,
   | 'messageId'
@@ -27,11 +27,11 @@ export type AcceptedFacts = Pick<
   | 'scheduledAtMs'
 >;
 
-/** The body of the 202, and of its replays. `ucs2_because` is there only when a character forced UCS-2. */
+/** The body of the 202 and of its replays. `ucs2_because` is present only when a character forced UCS-2. */
 export function acceptedBody(message: AcceptedFacts, ucs2Because: Admitted['ucs2Because'] = null): string {
   const reference = message.clientReference === null ? 'null' : JSON.stringify(message.clientReference);
   const because = ucs2Because === null ? '' : `,"ucs2_because":${JSON.stringify(ucs2Shape(ucs2Because))}`;
-  // Ids, numbers, categories and encodings hold nothing that JSON would have to escape; the rest goes through it.
+  // Ids, numbers, categories and encodings need no JSON escapes; all else is stringified.
   return (
     `{"id":"${message.messageId}","object":"sms","status":"${acceptedStatus(message)}","to":"${message.recipient}"` +
     `,"from":${JSON.stringify(message.sender)},"category":"${message.category}","encoding":"${message.encoding}"` +
@@ -41,18 +41,18 @@ export function acceptedBody(message: AcceptedFacts, ucs2Because: Admitted['ucs2
   );
 }
 
-/** The character that forced UCS-2, also by its code point: a no-break space looks like any other. */
+/** The character that forced UCS-2 with its code point: a no-break space looks like a space. */
 export function ucs2Shape({ character, index }: NonNullable<Admitted['ucs2Because']>): object {
   const point = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return { character, code_point: `U+${point}`, index };
 }
 
-/** What a message is right after the ingress took it. */
+/** The status right after acceptance. */
 export function acceptedStatus(message: Pick<Message, 'scheduledAtMs'>): 'scheduled' | 'accepted' {
   return message.scheduledAtMs === null ? 'accepted' : 'scheduled';
 }
 
-/** One message as `GET /v1/sms/{id}` shows it. */
+/** A message as GET /v1/sms/{id} shows it. */
 export function messageShape(view: MessageView): Record<string, unknown> {
   return {
     id: view.id,
@@ -86,7 +86,7 @@ function difference(fromMs: number | null, toMs: number | null): number | null {
   return fromMs === null || toMs === null ? null : toMs - fromMs;
 }
 
-// Thousands of messages share a second: only their milliseconds differ.
+// The text of the last second: thousands of messages share it and differ in their milliseconds.
 let textSecond = -1;
 let lastText = '';
 function isoTime(ms: number): string {
@@ -98,7 +98,7 @@ function isoTime(ms: number): string {
   return `${lastText}${String(Math.floor(ms) - second * 1_000).padStart(3, '0')}Z`;
 }
 
-/** The same for another account's message, so that ids reveal nothing. */
+/** The same answer for another account's message, so that ids reveal nothing. */
 export const messageNotFound = problem(
   404,
   'not_found',
@@ -107,7 +107,7 @@ export const messageNotFound = problem(
 
 type Ucs2Because = Admitted['ucs2Because'];
 
-// The first octet: flags, and the segments in the upper four bits. What the flags name follows as numbers, in this order.
+// Flags of the first octet; its upper four bits are the segments. The values of the flags follow in this order.
 const isUcs2 = 1;
 const isLater = 2;
 const isScheduled = 4;
@@ -133,10 +133,7 @@ export function keptOfAccepted(message: AcceptedFacts, ucs2Because: Ucs2Because,
   return Buffer.from(octets);
 }
 
-/**
- * The body of the 202, from what was kept of it and the same request. Throws at octets that are none of
- * keptOfAccepted's.
- */
+/** Rebuilds the body of the 202 from keptOfAccepted and the same request. Throws at other octets. */
 export function acceptedAgain(kept: Buffer, { request, livemode, messageId, createdAtMs }: Repeat): string {
   const read = { kept, at: 1 };
   const first = kept.readUInt8(0);
@@ -167,7 +164,7 @@ type Repeat = {
   readonly createdAtMs: number;
 };
 
-/** A whole number of at most 53 bits: seven bits an octet, the lowest first, the eighth says that more follow. */
+/** Appends a whole number of up to 53 bits: seven bits per octet, lowest first; bit 8: more follow. */
 function putNumber(octets: number[], value: number): void {
   assert(Number.isSafeInteger(value) && value >= 0, 'a whole number');
   for (let left = value; ; left = Math.floor(left / 128)) {
@@ -185,7 +182,7 @@ function takeNumber(read: { readonly kept: Buffer; at: number }): number {
   }
 }
 
-/** A clock may have been set back in between. */
+/** Signed, because a clock may have been set back in between. */
 function putSigned(octets: number[], value: number): void {
   const whole = Math.round(value);
   putNumber(octets, whole < 0 ? -whole * 2 - 1 : whole * 2);
@@ -220,12 +217,12 @@ export function inboundShape(view: MessageView, inbound: InboundView, cipher: Bo
   };
 }
 
-/** Null when it was sealed with a body key that this installation has no more. */
+/** Null when the body key that sealed it is gone. */
 function opened(sealed: string, id: string, cipher: BodyCipher): MessageBody | null {
   try {
     return bodyOf(cipher.open(Buffer.from(sealed, 'base64'), id));
   } catch (error) {
-    ignoring(error, 'the body of a message from a subscriber cannot be opened with the present key');
+    ignoring(error, 'the body of a message from a subscriber cannot be opened with the body keys in use');
     return null;
   }
 }

@@ -1,6 +1,6 @@
-// The body of POST /v1/sms, and of each message of a batch, as one table of its fields: which values each takes, how the
-// OpenAPI document shows it and what a wrong value is answered. The check runs for every message and its refusals are
-// texts for developers. It looks at form and types; whether the message may be sent is decided by policy.
+// The body of POST /v1/sms and of each message of a batch as one table of fields: allowed values, OpenAPI schema and
+// error detail. The check runs for every message; its details are texts for developers. It checks form and types;
+// policy decides whether the message may be sent.
 import { categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
@@ -13,16 +13,16 @@ type ParsedRequest = OrProblem<{ readonly request: SmsRequest; readonly explain:
 
 type Field<T> = {
   takes(value: unknown): value is T;
-  /** The answer to a value that it does not take. */
+  /** The error detail for a value that is not allowed. */
   detail(value: unknown): string;
-  /** For the OpenAPI document. */
+  /** Its schema in the OpenAPI document. */
   readonly schema: object;
 };
 
 const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
 const { segmentsMax, sendAtDaysMax, validityOtpMs, validityDefaultMs } = limits.message;
 const { validitySecondsMin: secondsMin, validitySecondsMax: secondsMax } = limits.message;
-/** Of fields that are left out. */
+/** Values of omitted fields. */
 const defaults = { category: 'transactional', encoding: 'auto', transliterate: false, quietHours: 'hold' } as const;
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const printable = /^[^\u0000-\u001f\u007f]*$/;
@@ -34,7 +34,7 @@ export const smsFields = {
     example: 'HELIOGRAPH',
   }),
   message: text('the text', {
-    // What is empty passes here: a gate refuses it under a code of its own.
+    // An empty text passes: a gate refuses it with a code of its own.
     minLength: 1,
     description: `The text, unless a template gives it: at most ${segmentsMax} segments.`,
     example: 'Your code is 493817',
@@ -121,7 +121,7 @@ export const smsFields = {
 type Body = { readonly [Name in keyof typeof smsFields]?: ValueOf<(typeof smsFields)[Name]> };
 type ValueOf<F> = F extends Field<infer T> ? T : never;
 
-/** Which fields exclude or need each other is in their descriptions only: generators of clients read no more. */
+/** Which fields exclude or need each other is only in their descriptions: client generators ignore such schemas. */
 export const sendSmsSchema = {
   type: 'object',
   properties: Object.fromEntries(Object.entries(smsFields).map(([name, { schema }]) => [name, schema])),
@@ -131,7 +131,7 @@ export const sendSmsSchema = {
 
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
 const known = [...fields.keys()].join(', ');
-/** Fields of the contract that this version does not have. They are refused, because ignoring one would be a lie. */
+/** Fields of the contract that this version lacks. Refused: the client would not notice that they are ignored. */
 const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
@@ -139,7 +139,7 @@ export function parseSmsRequest(body: Buffer): ParsedRequest {
   return parsed.ok ? smsRequestOf(parsed.fields) : parsed;
 }
 
-/** One message's fields: of a request of its own, or of one item of a batch. */
+/** Checks one message's fields: a request, or one item of a batch. */
 export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
   const errors: FieldProblem[] = [];
   const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
@@ -153,7 +153,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
         wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);
     } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }
-  // Its values are what the rows take, or there is an error.
+  // Safe: the table accepted every value, or there are errors.
   const body: Body = given;
   const { to, from, message, template_id: templateId, variables, send_at: sendAt } = body;
   const isTemplated = templateId !== undefined;
@@ -202,7 +202,7 @@ function oneOf<const T extends string>(values: readonly T[], about: object): Fie
   };
 }
 
-/** What replaces something else, for people. */
+/** The type of a value for an error detail: `an array`. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object';

@@ -1,6 +1,6 @@
-// The client side of message queries to the analytics role: request/reply over core NATS with a deadline and a slot
-// of the account's share. Cancels use the reserve; what the system itself must know to publish nothing twice is
-// limited by no share. Every failure becomes `unavailable`; only the event store itself answers "none".
+// Sends message queries to the analytics role: request/reply over core NATS with a deadline and a slot of the account's
+// share. Cancels may use the reserve; the system's own queries, which prevent double publishes, need no slot. Every
+// failure becomes `unavailable`; only the event store itself answers "none".
 import {
   type GetMessage,
   type GetMessageReply,
@@ -20,13 +20,13 @@ import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import type { Problem } from '../problem.ts';
 import { refuseTaken } from './places.ts';
 
-/** The account has as many questions as it may. */
+/** The account uses its whole share of queries. */
 export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
 
 export type StatusQueryClient = {
   get(query: GetMessage, use?: 'ordinary' | 'otp'): Promise<GetMessageReply | NoPlace>;
   list(query: ListMessages): Promise<ListMessagesReply | NoPlace>;
-  /** For what the system must know itself, in any account's name. */
+  /** For the system's own queries about any account's message. */
   ofSystem(query: GetMessage): Promise<GetMessageReply>;
 };
 
@@ -66,15 +66,15 @@ export function statusQueryClient(
     list: (query) => asked<ListMessagesReply>(querySubjects.list, query, 'ordinary'),
     async ofSystem(query) {
       const reply = await get(query, 'system');
-      assert(reply.result !== 'no_place', 'a share of an account limited a question of the system');
+      assert(reply.result !== 'no_place', 'queries of the system take no slot of an account');
       return reply;
     },
   };
 }
 
 /**
- * Whether an id is of a message that may just have been accepted, so that its events are waited for. Of any other time it
- * was made up, and would hold a place of the event store for a second.
+ * Whether the id is of a message that may just have been accepted, so that the query waits for its events. An id of
+ * another time would only hold a slot of the event store for a second.
  */
 export function mayBeArriving(messageId: string, nowMs: number): boolean {
   if (!isMessageId(messageId)) return false;

@@ -1,12 +1,12 @@
-// A request as a list of steps that reads downward. A step refuses (a Problem), ends the request because it answered it,
-// waits and goes on later, or goes on. Between steps nothing is allocated and no turn of the event loop passes, so all
-// steps up to one that waits see the body's memory, which uWebSockets.js takes back when the turn ends.
+// A request as a list of steps, run from top to bottom. A step goes on, refuses (a Problem), ends the request because
+// it has answered it, or waits and continues later. Between steps nothing is allocated and no turn of the event loop
+// passes, so all steps up to a waiting one can read the body, whose memory uWebSockets.js frees when the turn ends.
 import { assert } from '../../platform/assert.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Problem } from '../problem.ts';
 import type { Exchange, Guard } from './exchange.ts';
 
-/** null: the next step · 'answered': there is none · 'waits': the step calls `proceed` when it can go on. */
+/** null: go on · 'answered': the request is over · 'waits': the step calls `proceed` to go on. */
 export type StepResult = Problem | null | 'answered' | 'waits';
 export type Step<R> = (request: R) => StepResult | Promise<StepResult>;
 
@@ -18,7 +18,7 @@ export type Step<R> = (request: R) => StepResult | Promise<StepResult>;
  * ```
  */
 export abstract class SteppedRequest {
-  /** Of its own class. `Step<this>` would keep a step that several classes share out of their lists. */
+  /** `Step<this>` would exclude steps that several classes share. */
   abstract readonly steps: readonly Step<never>[];
   abstract readonly parts: { readonly guard: Guard };
   readonly exchange: Exchange;
@@ -28,7 +28,7 @@ export abstract class SteppedRequest {
     this.exchange = exchange;
   }
 
-  /** Runs the steps from where the request is. What one throws is answered by the guard. */
+  /** Runs the remaining steps. The guard answers what a step throws. */
   proceed(): void {
     this.parts.guard(this.exchange, () => this.#run());
   }
@@ -59,9 +59,9 @@ export abstract class SteppedRequest {
   }
 }
 
-/** For a step that needs what an earlier one found out. */
+/** The value that an earlier step has set. */
 export function found<T>(value: T | null): T {
-  assert(value !== null, 'a step runs after those that it needs');
+  assert(value !== null, 'a step runs after the steps it depends on');
   return value;
 }
 

@@ -5,34 +5,34 @@ import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 
-/** Given to a thread at its start: everything it needs, so that it reads no file and no environment. */
+/** What a thread gets at its start: it reads no files and no environment variables. */
 export type ThreadData = {
   readonly index: number;
   readonly natsUrl: string;
-  /** This machine among those that share the bus; null: there are no others. */
+  /** The name of this node among several; null on a single machine. */
   readonly node: string | null;
   readonly host: string;
   readonly port: number;
-  /** More than one thread listens on the port. */
+  /** Several threads listen on this port. */
   readonly shared: boolean;
   readonly controlPort: number;
-  /** Said with each request to the control role. */
+  /** Sent with each request to the control role. */
   readonly controlSecret: string;
-  /** The first one seals, all of them open. */
+  /** Messages are sealed with the first key and opened with any of them. */
   readonly bodyKeys: readonly Uint8Array[];
   readonly rules: RoutingRules;
   readonly proxies: ProxyRules;
-  /** What accounts share of this thread. */
+  /** The accounts' shares of this thread's slots. */
   readonly shares: Shares;
-  /** Shared by the threads: what keys and accounts have used of their rates. */
+  /** Shared by the threads: the state of all rate limits. */
   readonly rateMemory: SharedArrayBuffer;
-  /** Shared memory of the process: every thread reads the same. */
+  /** In shared memory: all threads read the same versions. */
   readonly registries: readonly RegistryVersionEvent[];
 };
 
 export type ToThread =
   | ToLinked
-  /** The configuration has changed: requests from now on go by these. */
+  /** Changed configuration, for requests from now on. */
   | { readonly type: 'rules'; readonly rules: RoutingRules }
   | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent };
 

@@ -1,6 +1,6 @@
 // One listening thread of the ingress, from start to drain: connects its parts and opens its HTTP server. Each thread
-// has its own NATS connection, directory and server; threads share only the port. It must never end while it listens:
-// uWebSockets.js would end the whole process with it.
+// has its own NATS connection, directory and server; threads share only the port. A thread must never end while it
+// listens: uWebSockets.js would end the whole process.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
@@ -59,7 +59,7 @@ type RunningThread = {
 
 async function startThread(data: ThreadData): Promise<RunningThread> {
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
-  // Apart: the server loads up to 8 MB of its store for a page, and no message may wait behind that.
+  // A separate connection: the server loads up to 8 MB of its store for a page, and messages must not wait behind that.
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus, clock);
@@ -67,7 +67,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   await openBucket(bus, 'idempotency');
 
   const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
-  // The events of accepted messages must not be lost while this process lives.
+  // No deadline: the events of accepted messages must not be lost while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
@@ -78,7 +78,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const queries = statusQueryClient(bus, places.queries, clock);
   const keys = idempotencyStore(bus, keyPublisher, clock, pages);
   await withDeadline('the pages of idempotency keys', limits.idempotency.readAheadMs, keys.readAhead(), clock).catch(
-    (error: unknown) => ignoring(error, 'pages that are not known yet are read when a key needs them'),
+    (error: unknown) => ignoring(error, 'reading ahead failed: pages are read when a key needs them'),
   );
   const idempotent = new IdempotentRequests(keys, clock);
   const carriers = watchCarriers(bus, clock);
@@ -154,7 +154,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
         return eventPublisher.idle();
       });
       await withDeadline('the last publishes of a thread', leftMs(), idle, clock).catch((error: unknown) =>
-        ignoring(error, 'the intents of the carrier actors stand for the events that could not be written'),
+        ignoring(error, 'some events were not written; readers derive them from the intents of the carrier actors'),
       );
       listening.close();
       events.close();
@@ -181,7 +181,7 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
     return send({ type: 'failed', why: messageOf(error), needsPerson: error instanceof SetupError });
   }
 
-  // Each time, changed or not: it says that this thread turns as well.
+  // Sent at a fixed interval even if unchanged: thread-watch.ts counts it as a report.
   const stopHealth = systemClock.every(limits.supervision.healthEveryMs, () => {
     send({ type: 'health', ...running.health() });
   });
@@ -198,7 +198,7 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
         stopHealth();
         void running.drain(message.deadlineMs).then(() => {
           send({ type: 'drained' });
-          port.close(); // nothing keeps the thread any more: it ends by itself
+          port.close(); // now nothing keeps the thread alive
         });
     }
   });

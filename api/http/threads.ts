@@ -1,7 +1,6 @@
 // Starts the listening threads of the ingress process one after the other (the first finds out whether the port is
-// free), collects their metrics and health, and drains them together. It listens on nothing itself. If a thread dies
-// the process exits, and the supervisor restarts the whole role: a short outage is better than a half that nobody
-// watches.
+// free), collects their metrics and health, and drains them together. It does not listen itself. If a thread dies the
+// process exits and the supervisor restarts the whole role: a short outage is better than a half-dead ingress.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -22,9 +21,9 @@ export type IngressThreads = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
   metrics(): Promise<MetricObject[]>;
-  /** From now on requests go by these rules. */
+  /** Applies these rules to requests from now on. */
   configure(rules: RoutingRules): void;
-  /** A registry version is complete: every thread asks it from now on. */
+  /** Makes every thread use a registry version that is complete. */
   registry(registryUpdate: RegistryVersionEvent): void;
   drain(deadlineMs: number): Promise<void>;
 };
@@ -35,14 +34,14 @@ type Thread = {
   state: 'starting' | 'ready' | 'draining' | 'drained';
 };
 
-/** Kept back from the drain's time for closing what is left. */
+/** The part of the drain's time kept for closing what is left. */
 const closeMs = 300;
 
 export async function startThreads(
   count: number,
   given: Omit<ThreadData, 'index' | 'shared' | 'rateMemory'>,
 ): Promise<IngressThreads> {
-  // Read by uWebSockets.js when it is loaded, which only threads do.
+  // uWebSockets.js reads this when it is loaded, which only the threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
   const watch = new ThreadWatch();
@@ -63,7 +62,7 @@ export async function startThreads(
     port,
     health() {
       const blocked = watch.blocked();
-      if (blocked !== null) return { ok: false, detail: `thread ${blocked.index} is blocked and answers nobody` };
+      if (blocked !== null) return { ok: false, detail: `thread ${blocked.index} is blocked and answers no requests` };
       const bad = threads.find((thread) => !thread.health.ok);
       return bad?.health ?? threads[0]?.health ?? { ok: false, detail: 'no thread' };
     },
@@ -96,15 +95,15 @@ export async function startThreads(
 }
 
 /**
- * Several threads must open the port for sharing, and then a second copy of Heliograph would be let in too and
- * receive half of the requests. So ask first, by listening for a moment without sharing. It also turns port 0 into
- * a real one: a port that the system chose cannot be shared.
+ * Finds out whether the port is free by listening exclusively for a moment: threads open it for sharing, so a second
+ * copy of Heliograph could open it too and would get half of the requests. Also resolves port 0, because a port chosen
+ * by the system cannot be shared.
  */
 async function freePortOf(host: string, port: number): Promise<number> {
   const probe = createServer();
   try {
     probe.listen({ host, port, exclusive: true });
-    await withDeadline('a look at the port', 2_000, once(probe, 'listening'));
+    await withDeadline('the check of the port', 2_000, once(probe, 'listening'));
     const address = probe.address();
     return typeof address === 'object' && address !== null ? address.port : port;
   } catch (error) {
@@ -161,10 +160,10 @@ function reportBlocked(watch: ThreadWatch): void {
   if (blocked === null) return;
   const { index, looks, isHopeless } = blocked;
   if (looks === limits.http.blockedThread.reportLooks) {
-    log.error({ alarm: 'thread_blocked', thread: index }, 'an ingress thread is blocked: it answers nobody');
+    log.error({ alarm: 'thread_blocked', thread: index }, 'an ingress thread is blocked: it answers no requests');
   }
   if (!isHopeless) return;
-  log.fatal({ thread: index, looks }, 'an ingress thread is blocked for good: the role ends');
+  log.fatal({ thread: index, looks }, 'an ingress thread stays blocked: the role exits');
   process.kill(process.pid, 'SIGKILL');
 }
 
@@ -200,7 +199,7 @@ function startThread(
     });
     worker.on('exit', (code) => {
       if (thread.state === 'drained') return;
-      log.fatal({ code, thread: data.index }, 'an ingress thread ended by itself');
+      log.fatal({ code, thread: data.index }, 'an ingress thread ended unexpectedly');
       process.exit(1);
     });
   });

@@ -1,4 +1,4 @@
-// What every hot write with a body is, and the steps all of them begin with: authentication and access, headers, body.
+// The base of every hot write with a body, and the steps they all begin with: authentication and access, headers, body.
 // It knows no route.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
@@ -15,7 +15,7 @@ import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
 import { type StepResult, SteppedRequest, found } from './steps.ts';
 
-/** What distinguishes requests with an idempotency key. */
+/** What finds and compares requests with an idempotency key. */
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
 export type WriteParts = KeyParts & {
   readonly access: AccessParts;
@@ -25,12 +25,12 @@ export type WriteParts = KeyParts & {
 
 export abstract class WriteRequest extends SteppedRequest {
   abstract override readonly parts: WriteParts;
-  /** Which share of its account's slots it uses. */
+  /** The share of its account's slots that it uses. */
   abstract readonly use: Use;
-  /** Only until the body is waited for: then it is the server's again. */
+  /** Valid only until the first wait: then uWebSockets.js reuses it. */
   readonly req: HttpRequest;
   contentLength = '';
-  /** Empty when none was sent. */
+  /** Empty when the client sent none. */
   idempotencyKey = '';
   #principal: Principal | null = null;
   #body: Buffer | null = null;
@@ -48,7 +48,7 @@ export abstract class WriteRequest extends SteppedRequest {
     this.#principal = principal;
   }
 
-  /** Only in the turn in which it came: its memory is the server's. */
+  /** Valid only in the turn of the event loop in which it arrived: uWebSockets.js frees its memory. */
   get body(): Buffer {
     return found(this.#body);
   }
@@ -85,7 +85,7 @@ export function receiveBody(request: WriteRequest): StepResult {
   return 'waits';
 }
 
-/** The Idempotency-Key of a request; empty when there is none. */
+/** The Idempotency-Key; empty without one. */
 export function readKey({ headerCounts }: Exchange, req: HttpRequest): string | Problem {
   const key = req.getHeader('idempotency-key');
   return refuseIdempotencyKey(key, headerCounts.idempotencyKey) ?? key;
@@ -102,7 +102,7 @@ export type KeyedWrite = {
   readonly idempotencyKey: string;
 };
 
-/** What the record of this key is found by, and what its repeats must say. Reads the body: in its turn only. */
+/** The entry's place and the body's fingerprints. Reads the body: call it in the body's turn. */
 export function keyedRequest(
   parts: KeyedParts,
   operation: string,
@@ -121,7 +121,7 @@ export function keyedRequest(
   };
 }
 
-/** Answers with the final body of the request's key, under this status; returns the problem when it was refused. */
+/** Answers with the final body of the request's key and this status, or returns the refusal. */
 export function answerOutcome(
   exchange: Exchange,
   outcome: Outcome<AcceptanceRefusal | Problem>,
