@@ -1,14 +1,13 @@
-// The body of a request as one JSON object, for both servers. A repeated field is refused: JSON.parse takes the last, other
-// readers the first, and for `to` that is a message to another recipient (RFC 8259 section 4 leaves it open). It runs for every
-// message, so it first compares the number of keys in the text with the parsed object and reads closely only where they
-// differ.
+// Parses the body of a request as one JSON object, for both servers. A repeated field is refused: RFC 8259 section 4
+// leaves open which value counts, and for `to` another choice is another recipient. It runs for every message, so it
+// first compares the number of keys in the text with the parsed object and searches only if they differ.
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
 import { type OrProblem, problem, wrongField } from './problem.ts';
 
 type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 
-/** The body as one JSON object, whatever its fields are. */
+/** Parses the body; its fields are not checked. */
 export function parseObject(body: Buffer): ParsedObject {
   if (!isUtf8(body)) return refused('the body is not UTF-8');
   const text = body.toString('utf8');
@@ -30,7 +29,7 @@ function refused(detail: string): ParsedObject {
   return { ok: false, problem: problem(400, 'invalid_json', detail) };
 }
 
-/** Where a field comes a second time, `messages[3].to`; null when none does. `text` is what gave `parsed`. */
+/** The path of a repeated field, such as `messages[3].to`, or null. `text` is the source of `parsed`. */
 export function repeatedKey(text: string, parsed: unknown): string | null {
   return keysInText(text) === keysOf(parsed) ? null : firstRepeated(text);
 }
@@ -45,7 +44,7 @@ function keysInText(text: string): number {
   return keys;
 }
 
-/** Without recursion: a body may be nested deeper than a stack is. */
+/** Not recursive: a body may be nested deeper than the stack. */
 function keysOf(root: unknown): number {
   const found = [root];
   let keys = 0;
@@ -60,7 +59,7 @@ function keysOf(root: unknown): number {
 
 const [space, colon, backslash] = [0x20, 0x3a, 0x5c] as const;
 
-/** The place of the closing quote: the next one after an even number of backslashes. */
+/** The position of the closing quote: the next one after an even number of backslashes. */
 function endOfString(text: string, open: number): number {
   for (let end = text.indexOf('"', open + 1); ; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -69,14 +68,14 @@ function endOfString(text: string, open: number): number {
   }
 }
 
-/** In JSON a colon outside of strings comes after a key and nowhere else. */
+/** Outside of strings, JSON has a colon only after a key. */
 function isKey(text: string, end: number): boolean {
   let next = end + 1;
   while (text.charCodeAt(next) <= space) next += 1;
   return text.charCodeAt(next) === colon;
 }
 
-/** Objects and lists that are open: the keys of an object so far and the last of them, or the place in a list. */
+/** `open`: the enclosing objects with their keys so far and the last key, and lists with the current index. */
 function firstRepeated(text: string): string | null {
   const open: { readonly keys: Set<string> | null; at: string | number }[] = [];
   for (let at = 0; at < text.length; at += 1) {

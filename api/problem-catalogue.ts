@@ -1,11 +1,11 @@
-// Every error code of the HTTP API: status, title, who has to act and how. docs/errors.md, /docs/errors and the
-// OpenAPI document are made from this table. A published code keeps its meaning.
+// Every error code of the HTTP API: status, title, who has to act and how. docs/errors.md, /docs/errors and the OpenAPI
+// document are made from this table. A published code keeps its meaning.
 
-/** client: the caller's program or data · owner: the account's administrator · operator: whoever runs Heliograph. */
+/** client: the caller's program or data · owner: the account's administrator · operator: runs Heliograph. */
 export type ProblemActor = 'client' | 'owner' | 'operator';
 
 export type ProblemEntry = {
-  /** The first is the usual one. */
+  /** The usual one comes first. */
   readonly statuses: readonly [number, ...number[]];
   readonly title: string;
   readonly actor: ProblemActor;

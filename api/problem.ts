@@ -1,5 +1,5 @@
-// The one shape of every refusal over HTTP: RFC 9457 problem details with our code, the invalid fields and the
-// request id. Shared by the hot routes and the management API; it depends on neither server.
+// The one form of every refusal over HTTP: RFC 9457 problem details with our code, the invalid fields and the request
+// id. Shared by the hot routes and the management API; it depends on neither server.
 import type { AcceptanceRefusal } from '../acceptance/refusal.ts';
 import { problemCatalogue } from './problem-catalogue.ts';
 import { limits } from '../platform/limits.ts';
@@ -7,7 +7,7 @@ import type { Refusal } from '../policy/contract.ts';
 
 export type ProblemCode = keyof typeof problemCatalogue;
 
-/** One wrong field: its name (`messages[3].to` when nested), the code and what to do, for a developer to read. */
+/** A wrong field: its name (`messages[3].to` when nested), the code, and what to do, for developers. */
 export type FieldProblem = { readonly field: string; readonly code: ProblemCode; readonly detail: string };
 
 export type Problem = {
@@ -15,7 +15,7 @@ export type Problem = {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly errors: readonly FieldProblem[];
-  /** Whole seconds for `Retry-After`; null where a retry at once or never is right. */
+  /** `Retry-After` in seconds; null when a retry can be immediate or never helps. */
   readonly retryAfterS: number | null;
 };
 
@@ -24,7 +24,7 @@ export type OrProblem<T> = ({ readonly ok: true } & T) | { readonly ok: false; r
 
 export const problemContentType = 'application/problem+json';
 
-/** A refusal as a value. `status` is in the catalogue for the code; `not_available` has two. */
+/** A refusal as a value. `status` must be in the catalogue for the code; `not_available` has two. */
 export function problem(
   status: number,
   code: ProblemCode,
@@ -35,7 +35,7 @@ export function problem(
   return { status, code, detail, errors, retryAfterS };
 }
 
-/** What acceptance refused, with the status that the catalogue has for its code. A problem stays as it is. */
+/** A refusal of acceptance with the status from the catalogue. A problem stays as it is. */
 export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
   if ('status' in refused) return refused;
   const { code, detail, retryAfterS } = refused;
@@ -62,7 +62,7 @@ export function problemHeaders({ status, retryAfterS }: Problem): readonly (read
   return headers;
 }
 
-/** The body as it goes out. `type` is a relative reference to the page that explains the code. */
+/** The body of the answer. `type` is a relative reference to the page that explains the code. */
 export function problemBody(of: Problem, requestId: string): string {
   return JSON.stringify({
     type: `/docs/errors#${of.code}`,
@@ -77,7 +77,7 @@ export function problemBody(of: Problem, requestId: string): string {
 
 const retryAfterS = 5;
 
-/** What a gate refused: policy knows no status codes, the catalogue has them. */
+/** A refusal of a gate: policy has no status codes, the catalogue has them. */
 export function problemOfRefusal({ code, field, detail, others = [] }: Refusal): Problem {
   if (field !== null) {
     const wrong = [{ field, detail }, ...others].slice(0, limits.http.fieldProblemsMax);

@@ -6,25 +6,25 @@ import { limits } from '../platform/limits.ts';
 
 const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i;
 
-/** Null when the body may be read. Both are '' where the header is missing. */
+/** Null when the body may be read. Pass '' for a missing header. */
 export function refuseMediaType(contentType: string, contentEncoding: string): Problem | null {
   if (!jsonType.test(contentType)) {
-    return problem(415, 'unsupported_media_type', 'the body must come as Content-Type: application/json, in UTF-8');
+    return problem(415, 'unsupported_media_type', 'the body must have Content-Type: application/json, in UTF-8');
   }
   if (contentEncoding === '' || /^identity$/i.test(contentEncoding)) return null;
-  return problem(415, 'unsupported_media_type', 'the body must come as it is: without Content-Encoding');
+  return problem(415, 'unsupported_media_type', 'the body must not have a Content-Encoding');
 }
 
 /**
- * The request id of answers, logs and audit records. A client's own is kept, so that its logs and ours can be compared; an
- * unusual one is replaced. One rule for all entry points: a forwarded request must not get a second id.
+ * The request id of answers, logs and audit records. A client's own id is kept, so that its logs match ours, unless it
+ * is unusual. The same rule at every entry point: a forwarded request must not get a second id.
  */
 export function requestIdOf(sent: string): string {
   if (sent === '' || sent.length > limits.http.requestIdCharsMax || !plain.test(sent)) return newRequestId();
   return sent;
 }
 
-/** What can do no harm in a log or header. */
+/** Harmless in logs and headers. */
 const plain = /^[A-Za-z0-9._:/+=-]+$/;
 
 const { idempotencyKeyCharsMax } = limits.http;
@@ -32,7 +32,7 @@ const keyPattern = /^[\x20-\x7e]+$/;
 
 /** `times`: how often the header is there. */
 export function refuseIdempotencyKey(key: string, times: number): Problem | null {
-  // uWebSockets.js reads a header beyond ASCII as empty. Treated as no key, the client's retry would send twice.
+  // uWebSockets.js reads a non-ASCII header as empty. If it counted as no key, the client's retry would send twice.
   const isSound = key === '' ? times === 0 : key.length <= idempotencyKeyCharsMax && keyPattern.test(key);
   if (isSound && times < 2) return null;
   const detail = isSound

@@ -1,5 +1,5 @@
-// The management API as one Hono app: request ids, the bound on requests, the endpoints, the pages, and an answer
-// for every other path. It opens no socket: server.ts does.
+// The management API as one Hono app: request ids, the bound on requests, the endpoints, the pages, and an answer for
+// every other path. server.ts opens the socket.
 import { Hono } from 'hono';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
@@ -50,7 +50,7 @@ const pagePaths: readonly KnownPath[] = [
 export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault'> &
   Partial<HandlerParts> & {
     readonly idempotentWrite: IdempotentWrite;
-    /** Left out: the defaults. */
+    /** Missing: the defaults. */
     readonly shares?: Shares;
   };
 
@@ -64,11 +64,11 @@ export function managementApp({ idempotentWrite, shares, ...given }: ManagementP
   app.use(async (c, next) => {
     c.set('requestId', requestIdOf(c.req.header('x-request-id') ?? ''));
     c.header('x-request-id', c.get('requestId'));
-    // A key that was just made is kept by no cache either; pages say otherwise of themselves.
+    // No cache may keep an answer, such as a new key; the pages override this.
     c.header('cache-control', 'no-store');
     c.header('x-content-type-options', 'nosniff');
     if (inFlight >= limits.management.requestsInFlightMax) {
-      return answerProblem(c, problem(503, 'overloaded', 'too many management requests wait for an answer', [], 1));
+      return answerProblem(c, problem(503, 'overloaded', 'too many management requests are running', [], 1));
     }
     inFlight += 1;
     try {

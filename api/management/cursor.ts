@@ -1,4 +1,4 @@
-// A page of a list as an answer. Its cursor is opaque for clients, the last id of the page for us.
+// One page of a list as an answer. The cursor is opaque for clients; it holds the last id of the page.
 import type { Page, PageRequest } from '../../control/store/page.ts';
 import { limits } from '../../platform/limits.ts';
 import { wrongField } from '../problem.ts';
@@ -6,7 +6,7 @@ import type { HandlerResult } from './endpoint.ts';
 
 const idForm = /^[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** `form`: what a cursor of this list says. */
+/** `form`: what a valid cursor of this list looks like. */
 export async function answerPage<T>(
   { limit = limits.management.pageDefault, cursor }: { limit?: number | undefined; cursor?: string | undefined },
   read: (asked: PageRequest) => Promise<Page<T>>,

@@ -1,4 +1,4 @@
-// The OpenAPI document of the whole v1 API of this version, made from the endpoints. Built once.
+// The OpenAPI document of all routes of this version, made from the endpoints. Built once.
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { type Endpoint, describeEndpoint } from './endpoint.ts';
 
@@ -16,7 +16,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       title: 'Heliograph',
       version,
       description:
-        'Send SMS and read what became of them. Every answer carries `x-request-id`; every refusal is a problem ' +
+        'Send SMS and read their status. Every answer carries `x-request-id`; every refusal is a problem ' +
         'document (RFC 9457) whose `code` is explained at [/docs/errors](/docs/errors).',
       license: { name: 'Apache-2.0' },
     },
@@ -28,8 +28,8 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       { name: 'Senders' },
       { name: 'Templates' },
       { name: 'Suppressions' },
-      { name: 'Carriers', description: 'For whoever runs the installation.' },
-      { name: 'Audit', description: 'For whoever runs the installation.' },
+      { name: 'Carriers', description: 'For the operator of the installation.' },
+      { name: 'Audit', description: 'For the operator of the installation.' },
     ],
   });
 }

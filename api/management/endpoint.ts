@@ -1,5 +1,5 @@
-// One route of the API as data: what it takes, what it answers, which scope it asks for. The OpenAPI document, the
-// validation and the table of known paths are all made from it; so is its handler's context.
+// One route of the API as data: its request, its answers, its scope. The OpenAPI document, the validation, the table of
+// known paths and the types of its handler are made from it.
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -21,26 +21,26 @@ export type Endpoint<
   Params extends z.ZodType = z.ZodType,
 > = {
   readonly method: Method;
-  /** With parameters in braces, as OpenAPI writes them. */
+  /** Parameters in braces, as in OpenAPI. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   readonly scope: Scope;
-  /** It changes what live messages depend on: a test key may not. */
+  /** It changes what live messages depend on: test keys are refused. */
   readonly liveOnly?: true;
-  /** A long write: few of them may run. */
+  /** A long write: only a few run at a time. */
   readonly isImport?: true;
-  /** A write that an account may still make while it is suspended. */
+  /** A write that a suspended account may still make. */
   readonly whileSuspended?: true;
-  /** Fields of its answer that a repeat under an Idempotency-Key has as null: secrets. */
+  /** Secret fields of its answer: null in a repeat under the same Idempotency-Key. */
   readonly shownOnce?: readonly string[];
   readonly body?: Body;
   readonly query?: Query;
   readonly params?: Params;
   /** The successful answer. */
   readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
-  /** A second kind of success, where a field asks for another answer. */
+  /** A second kind of success, selected by a field of the request. */
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Refusals of its own, beyond those that all routes of its kind have (describeEndpoint). */
   readonly problems?: readonly ProblemCode[];
@@ -48,7 +48,7 @@ export type Endpoint<
   handle?(context: HandlerContext<z.infer<Body>, z.infer<Query>, z.infer<Params>>): Promise<HandlerResult>;
 };
 
-/** A handler gets what its own schemas say. */
+/** Gives the handler the types of its schemas. */
 export const endpoint = <Body extends z.ZodType, Query extends z.ZodType, Params extends z.ZodType>(
   served: Endpoint<Body, Query, Params>,
 ): Endpoint => served;
@@ -78,32 +78,32 @@ export type HandlerParts = {
   readonly store: Store;
   readonly directory: Directory;
   readonly bus: Bus;
-  /** As they are configured now. */
+  /** From the current configuration. */
   readonly carriers: () => readonly CarrierConfig[];
-  /** What no account may send, as it is configured now. */
+  /** The content rules of the installation, from the current configuration. */
   readonly content: () => ContentRules | undefined;
-  /** How long keys live that are made without an end; null: for ever. */
+  /** The default lifetime of API keys in days; null: unlimited. */
   readonly keyDaysDefault: () => number | null;
 };
 
 export type HandlerContext<Body, Query, Params> = {
   readonly parts: HandlerParts;
   readonly principal: Principal;
-  /** The principal's. */
+  /** The principal's account. */
   readonly account: Account;
-  /** The client's address, as the ingress saw it. */
+  /** The client's address, determined by the ingress. */
   readonly from: string;
-  /** The principal, with that address: what the audit log says. */
+  /** The principal and the address, for the audit log. */
   readonly by: Actor;
   readonly body: Body;
   readonly query: Query;
   readonly params: Params;
 };
 
-/** What a handler returns: an answer's body, or a refusal. */
+/** What a handler returns: the body of an answer, or a refusal. */
 export type HandlerResult = { readonly body: unknown } | { readonly problem: Problem };
 
-/** What any authenticated route may answer, whatever it does. */
+/** Refusals of every authenticated route. */
 const everywhere: readonly ProblemCode[] = [
   'account_busy',
   'overloaded',
@@ -134,7 +134,7 @@ function problemsOf({ method, body, query, params, handle, whileSuspended, probl
 
 const inJson = (schema: z.ZodType) => ({ content: { 'application/json': { schema } } });
 
-/** Writes a route into the OpenAPI document. */
+/** Adds a route to the OpenAPI document. */
 export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
   const { method, path, tag, summary, answer, otherAnswer, params, query, body } = endpoint;
   const answers = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
@@ -170,7 +170,7 @@ const idempotencyHeader = z
   .openapi({
     param: { name: 'Idempotency-Key', in: 'header' },
     description:
-      'A key of your choice, printable ASCII; for messages those that begin with `auto_` are automatic keys, `auto_<ms>_<random>`. Within 24 hours the same key and body get the stored answer with ' +
+      'A key of your choice in printable ASCII; for messages, `auto_<ms>_<random>` is an automatic key. Within 24 hours the same key and body get the stored answer with ' +
       '`idempotent-replayed: true`; another body is refused.',
   });
 
@@ -191,7 +191,7 @@ function problemResponses(codes: Iterable<ProblemCode>) {
   );
 }
 
-/** `get /v1/api-keys/{id}` → `get_v1_api_keys_id`: stable, because generated clients name their methods after it. */
+/** `get /v1/api-keys/{id}` → `get_v1_api_keys_id`: stable, because client generators name methods after it. */
 function operationIdOf(method: string, path: string): string {
   return `${method}_${path.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')}`;
 }

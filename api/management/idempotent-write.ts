@@ -1,7 +1,7 @@
-// Idempotency keys on management writes, by the rules of the hot entry point: the same request gets the stored answer,
-// another body is refused, a second one at the same time waits or gets 409, and an account has the same quota of keys.
-// Answers are stored sealed and without what is shown once, such as a new API key's secret. A request whose process
-// died is run again: unique names, and not the key, then distinguish it.
+// Idempotency keys on management writes, by the rules of the hot routes: the same request gets the stored answer,
+// another body is refused, a concurrent repeat waits or gets 409, and an account has one quota of keys. Answers are
+// stored sealed and without secrets, such as a new API key's. A request whose process died runs again: unique names,
+// not the idempotency key, then prevent a duplicate.
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
@@ -45,7 +45,7 @@ export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWr
           };
         } catch (error) {
           thrown = { error };
-          // Whether it happened is not known: nobody repeats it before the lease has ended.
+          // Unknown whether the write happened: no repeat before the lease has ended.
           return { refusal: unknownOutcome, isPublished: 'unknown' };
         }
       });
@@ -56,4 +56,4 @@ export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWr
   };
 }
 
-const unknownOutcome = problem(503, 'control_plane_unavailable', 'whether it was done is not known', [], 10);
+const unknownOutcome = problem(503, 'control_plane_unavailable', 'the change may or may not have been made', [], 10);

@@ -1,5 +1,5 @@
-// What a path without a handler is answered with: a route of the contract that is not built yet says so, a known
-// path says which methods it has, and everything else is not found. Pure, over the table of endpoints.
+// The answer to a path without a handler: `not_available` for a route that is planned, 405 with the methods of a known
+// path, otherwise 404. Pure, over the table of endpoints.
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -23,7 +23,7 @@ export function refuseUnrouted(
     return { problem: problem(404, 'not_available', `${method} ${path} is not available in this version`) };
   }
   const methods = new Set(known.filter((route) => fits(route.path, path)).map((route) => route.method));
-  // With a method it has: a hot route has no handler here, and its path came in another spelling (`/v1/%73ms`).
+  // A known method without a handler: a hot route in another spelling (`/v1/%73ms`).
   if (methods.size === 0 || methods.has(method)) {
     return { problem: problem(404, 'not_found', 'there is no such route; see /docs') };
   }

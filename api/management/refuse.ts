@@ -10,5 +10,5 @@ export function answerProblem(c: Context<Variables>, of: Problem, headers: Recor
   });
 }
 
-/** What a request carries through the Hono app from one step to the next. */
+/** The values that a request carries through the Hono app. */
 export type Variables = { Variables: { requestId: string } };

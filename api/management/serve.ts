@@ -1,5 +1,5 @@
-// The way of every management request, in order: who asks, may they, is the request well formed, then the handler.
-// A handler gets only what was checked and returns a value; whatever it throws becomes a 503 or a 500 here.
+// Serves a management request: authentication, scope, validation, then the handler. A handler gets only validated
+// values and returns a value; what it throws becomes a 503 or a 500 here.
 import type { Context, Hono } from 'hono';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
@@ -26,10 +26,10 @@ export type ServeParts = {
   readonly work: SharedWork;
 };
 
-/** Puts a route and its handler into the app. */
+/** Adds a route and its handler to the app. */
 export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint: Endpoint): void {
   const { handle } = endpoint;
-  // One of api/http's.
+  // Served by api/http.
   if (handle === undefined) return;
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
   app.on(endpoint.method.toUpperCase(), path, async (c) => {
@@ -67,7 +67,7 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
     } catch (error) {
       return answerProblem(c, problemOfError(error, c.get('requestId')));
     } finally {
-      // Who was answered that it took too long still has its work in the database.
+      // After a timeout the work may still run in the database: the slot is kept until it ends.
       void working.then(leave, leave);
     }
   });
@@ -81,27 +81,27 @@ export function problemOfError(error: unknown, requestId: string): Problem {
   }
   const stack = error instanceof Error ? error.stack : undefined;
   log.error({ requestId, error: messageOf(error), stack }, 'a management request failed');
-  return problem(500, 'internal_error', 'something broke on our side; the log has the cause');
+  return problem(500, 'internal_error', 'an error inside Heliograph; its log has the cause');
 }
 
 type Admitted = { readonly principal: Principal; readonly account: Account; readonly from: string };
 
-/** Who asks, and may they: everything that is known without the body. */
+/** Every check that does not need the body. */
 function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint): Admitted | { problem: Problem } {
-  // Read as the ingress reads it: what only one of the two took for a key would pass the ingress's gates unseen.
+  // Parsed exactly as the ingress does: a key that only one of the two recognised would bypass the ingress's gates.
   const authenticated = authenticate(directory, c.req.header('authorization') ?? '');
   if (!authenticated.ok) return authenticated;
   const { principal } = authenticated;
   const forwardedFor = c.req.header('x-forwarded-for');
-  // The ingress has asked for the networks, of every key it knows: here those it does not know yet are asked for.
+  // The ingress has checked the networks of the keys it knows; this checks those it does not know yet.
   const elsewhere = forwardedFor === undefined ? null : networkGate(principal, parseIp(forwardedFor));
   if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
   const noScope = missingScope(principal, endpoint.scope);
   if (noScope !== null) return { problem: noScope };
   if (endpoint.liveOnly === true && !principal.livemode) {
-    return { problem: problem(403, 'scope_missing', 'live messages depend on it: ask with a live key') };
+    return { problem: problem(403, 'scope_missing', 'live messages depend on it: use a live key') };
   }
-  // Whoever got hold of an account that was stopped must not prepare its return; revoking keys only takes away.
+  // Whoever took over an account that was suspended must not prepare its return; revoking keys only takes away.
   const isWrite = endpoint.method !== 'get' && endpoint.whileSuspended !== true;
   if (isWrite && principal.account.status === 'suspended') {
     return { problem: problem(403, 'account_suspended', 'the account is suspended: it may read, and revoke API keys') };
@@ -140,7 +140,7 @@ async function readRequest(
   return { context: { ...context, body: body.value }, octets: json.octets };
 }
 
-/** What PostgreSQL does not take as text, and so cannot be asked for. */
+/** Text that PostgreSQL cannot store, so no row can match it. */
 const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFormed();
 
 const noOctets = new Uint8Array(0);

@@ -1,5 +1,5 @@
-// The management API on a loopback port of its own: the ingress forwards to it what is not hot. Every connection
-// has deadlines, so that a stuck peer holds nothing for long.
+// The management API on a loopback port of its own; the ingress forwards to it all routes that are not hot. Every
+// connection has deadlines, so that a stuck peer holds nothing for long.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import { serve } from '@hono/node-server';
@@ -11,15 +11,15 @@ import { type ManagementParts, managementApp } from './app.ts';
 
 export type ManagementApi = {
   readonly port: number;
-  /** Stops taking requests, lets those under way finish until the deadline, then cuts them off. */
+  /** Refuses new requests, waits for running ones until the deadline, then closes their connections. */
   close(deadlineMs: number): Promise<void>;
 };
 
 export async function startManagementApi(
   options: ManagementParts & {
-    /** 0: any free one. */
+    /** 0: any free port. */
     port: number;
-    /** Only requests that carry it are served, because the gates of the ingress came before them; '' asks for none. */
+    /** Only requests with this secret are served: they have passed the ingress's gates. '': no secret is required. */
     secret?: string;
   },
 ): Promise<ManagementApi> {
@@ -35,7 +35,7 @@ export async function startManagementApi(
       serverOptions: {
         requestTimeout: 15_000,
         headersTimeout: 10_000,
-        // Longer than the ingress keeps an idle connection: it must be the one to close.
+        // Longer than the ingress keeps an idle connection, so that the ingress closes it.
         keepAliveTimeout: 75_000,
         maxHeaderSize: 32 * 1024,
       },
@@ -52,7 +52,7 @@ export async function startManagementApi(
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await withDeadline('closing the management API', deadlineMs, closed).catch((error: unknown) => {
-        ignoring(error, 'requests were cut off at the end of the drain');
+        ignoring(error, 'the connections of running requests were closed at the end of the drain');
         server.closeAllConnections();
       });
     },
@@ -67,9 +67,9 @@ function asksForSecret(secret: string): (request: Request) => boolean {
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
-/** A client on this machine with a key: no network list was asked and no rate counted. */
+/** A client on this machine that bypassed the ingress: its networks and rates were not checked. */
 function notOurs(request: Request): Response {
-  const refusal = problem(403, 'ingress_only', 'ask the API itself: this port serves its ingress only');
+  const refusal = problem(403, 'ingress_only', 'use the public API: this port serves only its ingress');
   const requestId = request.headers.get('x-request-id') ?? '';
   return new Response(problemBody(refusal, requestId), {
     status: refusal.status,

@@ -1,5 +1,5 @@
-// What accounts share of the management API: requests at work, imports, writes an hour. An account at its share gets its
-// own 429 and takes nothing from the others. Of one account's writes two run at a time, because each of them locks the
+// What accounts share of the management API: requests at a time, imports at a time, writes an hour. An account at its
+// share gets its own 429 and takes nothing from others. Two writes of an account run at a time, because each locks the
 // account's row: more would wait in the database, each with a connection that others need.
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
 import { DeadlineExceeded } from '../../platform/deadline.ts';
@@ -27,7 +27,7 @@ export class SharedWork {
     this.#writes = new WriteRate(shares.management_writes, clock);
   }
 
-  /** Before the body is read. Who has a place leaves it when the work has ended. */
+  /** Takes a slot before the body is read; `leave` returns it when the work has ended. */
   enter(account: string, { method, isImport, whileSuspended }: WorkKind): Place {
     const taken = this.#requests.take(account);
     if (taken !== 'taken') return refused(taken, 'management requests of this account are at work');
@@ -43,14 +43,14 @@ export class SharedWork {
       if (isImport === true) this.#imports.giveBack(account);
       leaveRequest();
     };
-    // Revoking a key must always be possible, and is bounded by the keys there are.
+    // Revoking a key must always be possible; the number of keys bounds it.
     const late = method === 'get' || whileSuspended === true ? null : this.#writes.refuse(account);
     if (late === null) return { ok: true, leave };
     leave();
     return { ok: false, problem: late };
   }
 
-  /** Runs a write when it is its account's turn. */
+  /** Runs a write when it is the account's turn. */
   write<T>(account: string, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(account, work);
   }
@@ -58,14 +58,14 @@ export class SharedWork {
 
 function refused(taken: Exclude<Taken, 'taken'>, what: string): Place {
   return taken === 'account_full'
-    ? { ok: false, problem: problem(429, 'account_busy', `as many ${what} as one account may have`, [], 1) }
-    : { ok: false, problem: problem(503, 'overloaded', 'too many management requests wait for an answer', [], 1) };
+    ? { ok: false, problem: problem(429, 'account_busy', `too many ${what}: the limit of one account`, [], 1) }
+    : { ok: false, problem: problem(503, 'overloaded', 'too many management requests are running', [], 1) };
 }
 
 const hourUs = 3_600_000_000;
 const accountsMax = 10_000;
 
-/** Writes an hour: each leaves an audit record that nobody deletes. The whole hour's share may come at once. */
+/** Limits writes an hour: each adds an audit record that is never deleted. A whole hour's share may come at once. */
 export class WriteRate {
   readonly #share: Share;
   readonly #clock: Clock;
@@ -79,23 +79,23 @@ export class WriteRate {
     metrics.sharedBoundTotal.set({ bound: 'management_writes' }, share.total);
   }
 
-  /** Null when the account may write now, and then it has. */
+  /** Null when the account may write now; that counts as a write. */
   refuse(account: string): Problem | null {
     const refusal = this.#rates.take(account, epochUs(this.#clock.monotonicMs()));
     if (refusal === null) return null;
     const retryS = Math.ceil(refusal.retryUs / 1_000_000);
     metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: refusal.reason });
     if (refusal.reason === 'full') {
-      return problem(503, 'overloaded', 'more changes an hour than this installation takes', [], retryS);
+      return problem(503, 'overloaded', 'more changes an hour than this installation allows', [], retryS);
     }
-    const detail = `more than ${this.#share.perAccount} changes an hour with this account`;
+    const detail = `more than ${this.#share.perAccount} changes an hour for this account`;
     return problem(429, 'rate_limited', detail, [], retryS);
   }
 }
 
 type Waiting = { readonly endsAtMs: number; readonly begin: () => void; readonly giveUp: () => void };
 
-/** As many writes of one account at a time as `writesAtOnce`; the others wait in their order. */
+/** Runs at most `writesAtOnce` writes of one account at a time; the others wait in order. */
 export class WriteTurns {
   readonly #clock: Clock;
   readonly #running = new Map<string, number>();
@@ -132,7 +132,7 @@ export class WriteTurns {
     });
   }
 
-  /** Whoever was answered by now must not have its work done all the same. */
+  /** A write whose request was already answered with a timeout must not run. */
   #next(account: string): void {
     const waiting = this.#waiting.get(account) ?? [];
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

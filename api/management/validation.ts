@@ -1,11 +1,11 @@
-// From zod's issues to the fields of a problem, in our words and under our codes. Pure.
+// Turns zod's issues into the fields of a problem, with our texts and codes. Pure.
 import type { z } from '@hono/zod-openapi';
 import { limits } from '../../platform/limits.ts';
 import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from '../problem.ts';
 
 type ParameterKind = 'field' | 'query parameter';
 
-/** Holds `raw` against the schema; without a schema there must be nothing. */
+/** Validates `raw`; without a schema it must be empty. */
 export function check<T>(
   schema: z.ZodType | undefined,
   raw: Record<string, unknown>,
@@ -27,7 +27,7 @@ export function check<T>(
   return { ok: false, problem };
 }
 
-/** The query of a URL; of a parameter that comes twice the list, which no schema takes. */
+/** The query of a URL. A repeated parameter becomes a list, which no schema accepts. */
 export function rawQuery(url: string): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
   for (const [name, value] of new URL(url).searchParams) {
@@ -37,7 +37,7 @@ export function rawQuery(url: string): Record<string, unknown> {
   return query;
 }
 
-/** As the ingress says it, with what is known: a misspelt name is then seen at once. */
+/** The text that the ingress uses too, with the known names, so that a misspelt one is seen at once. */
 function wordsOfUnknown(schema: z.ZodType, what: ParameterKind): string {
   const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
   const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
@@ -50,7 +50,7 @@ function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, 
     return issue.keys.map((key) => ({
       field: named(field === '' ? key : `${field}.${key}`),
       code: 'unknown_field',
-      // Of an object inside the body only its place is named.
+      // For an object inside the body only its path is named.
       detail: field === '' ? ofUnknown : `is not a field of ${field}`,
     }));
   }
@@ -74,5 +74,5 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** A name a client made up: shortened, and never half a character. */
+/** A name that the client made up, shortened without splitting a character. */
 const named = (field: string) => field.slice(0, 64).toWellFormed();

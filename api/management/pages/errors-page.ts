@@ -1,5 +1,5 @@
-// The catalogue of problems for people: the page /docs/errors, to which every problem's `type` points. A test makes
-// docs/errors.md of the same catalogue.
+// The page /docs/errors: the catalogue of problems for people. Every problem's `type` links to it. docs/errors.md is
+// made from the same catalogue by a test.
 import { type ProblemActor, type ProblemEntry, problemCatalogue } from '../../problem-catalogue.ts';
 
 const entries = Object.entries<ProblemEntry>(problemCatalogue);
@@ -7,7 +7,7 @@ const entries = Object.entries<ProblemEntry>(problemCatalogue);
 export const actors: Record<ProblemActor, string> = {
   client: 'the calling program',
   owner: "the account's administrator",
-  operator: 'whoever runs Heliograph',
+  operator: 'the operator of Heliograph',
 };
 
 export function errorsPage(): string {
@@ -44,7 +44,7 @@ ${rows.join('\n')}
 `;
 }
 
-/** Text for HTML, with `code` in backticks as in the markdown. */
+/** Escapes text for HTML; `code` is in backticks as in markdown. */
 function marked(text: string): string {
   const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return escaped.replaceAll(/`([^`]+)`/g, '<code>$1</code>');

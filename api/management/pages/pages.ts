@@ -1,5 +1,5 @@
-// The pages of the API: the OpenAPI document, its reader and the list of errors. Everything is served by us: no
-// file, font or image comes from elsewhere, and the content policy forbids it.
+// The pages of the API: the OpenAPI document, its reader and the list of errors. Heliograph serves every file itself,
+// and the content security policy forbids others.
 import type { Hono } from 'hono';
 import { problem } from '../../problem.ts';
 import { answerProblem, type Variables } from '../refuse.ts';
@@ -13,7 +13,7 @@ import { gzip } from 'node:zlib';
 const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
-  // The reader sets styles on its elements.
+  // Swagger UI sets inline styles.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "connect-src 'self'",
@@ -50,7 +50,7 @@ export function servePages(app: Hono<Variables>, makeDocument: () => object): vo
   });
 }
 
-/** Shows the OpenAPI document. No inline script: the content policy allows only files of ours. */
+/** The reader of the OpenAPI document. No inline script: the policy allows only our files. */
 const readerPage = `<!doctype html>
 <html lang="en">
 <head>
@@ -70,7 +70,7 @@ const readerPage = `<!doctype html>
 </html>
 `;
 
-/** validatorUrl null: otherwise the reader would send the document to a validator on the internet. */
+/** validatorUrl null: otherwise Swagger UI would send the document to a validator on the internet. */
 const readerScript = `SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reader',
@@ -93,7 +93,7 @@ const ownFiles: Readonly<Record<string, string>> = { 'reader.js': readerScript }
 
 const kept = new Map<string, Promise<Asset>>();
 
-/** Null when there is no such file. Read when it is first asked for, and kept: there are as many as the tables have. */
+/** Null when there is no such file. Cached after the first read; the tables bound the number of files. */
 async function readAsset(name: string, zipped: boolean): Promise<Asset | null> {
   if (!Object.hasOwn(files, name) && !Object.hasOwn(ownFiles, name)) return null;
   const keptAs = `${name} ${zipped}`;
@@ -101,7 +101,7 @@ async function readAsset(name: string, zipped: boolean): Promise<Asset | null> {
   if (asset === undefined) {
     asset = load(name, zipped);
     kept.set(keptAs, asset);
-    // What failed is tried again the next time.
+    // A failed read is repeated at the next request.
     asset.catch(() => kept.delete(keptAs));
   }
   return asset;
@@ -114,5 +114,5 @@ async function load(name: string, zipped: boolean): Promise<Asset> {
   return { octets: new Uint8Array(zipped ? await promisify(gzip)(octets) : octets), contentType };
 }
 
-/** The package's own entry is not loaded: only its files are wanted. */
+/** Imports only the path: the package's entry point is not needed. */
 const packageFolder = () => dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));

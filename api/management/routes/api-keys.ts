@@ -1,5 +1,5 @@
-// API keys of the account: listed, made, changed and revoked by a key with the scope `keys:manage`. What one key may do
-// to another is decided in key-bounds.ts, about the key as it is in the transaction of the change.
+// The API keys of the account: a key with the scope `keys:manage` lists, creates, changes and revokes them.
+// key-bounds.ts decides what one key may do to another, about the key as read in the transaction of the change.
 import type { z } from '@hono/zod-openapi';
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { Directory } from '../../../directory/contract.ts';
@@ -48,10 +48,10 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     ...shared,
     method: 'post',
     path: '/v1/api-keys',
-    summary: 'Make an API key',
+    summary: 'Create an API key',
     description:
-      'The whole key is in this answer and nowhere else: a repeat under the same `Idempotency-Key` makes no second one and has ' +
-      'null for `key`. When the answer was lost, revoke that key and make another.',
+      'Only this answer contains the whole key: a repeat under the same `Idempotency-Key` creates no second one and has ' +
+      'null for `key`. If the answer was lost, revoke that key and create another.',
     shownOnce: ['key'],
     body: createApiKeyBody,
     answer: { status: 201, description: 'The key.', schema: newApiKey },
@@ -73,7 +73,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
         const detail =
           created.code === 'too_many_keys'
             ? `an account has at most ${limits.store.keysPerAccountMax} keys: revoke one first`
-            : 'the account does not exist any more';
+            : 'the account no longer exists';
         return { problem: problem(409, 'conflict', detail) };
       }
       await untilUsable(directory, created.token);
@@ -96,11 +96,11 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     ...shared,
     method: 'patch',
     path: '/v1/api-keys/{id}',
-    summary: 'Change from where, how fast and how long an API key may be used',
+    summary: 'Change the networks, rate and lifetime of an API key',
     description:
-      'Fields that are left out stay as they are; in effect everywhere within one second. What a key may do (`scopes`, ' +
-      '`livemode`) is never changed: make another one. Only keys that may do no more than the asking key are changed, and ' +
-      'never to more than it has; one that has expired stays so.',
+      'Omitted fields stay as they are; in effect everywhere within one second. What a key may do (`scopes`, ' +
+      '`livemode`) cannot be changed: create another one. A key can change only keys that may do no more than itself, and ' +
+      'give none more than it has; an expired key stays expired.',
     params: idParams,
     body: changeApiKeyBody,
     answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
@@ -126,8 +126,8 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     path: '/v1/api-keys/{id}',
     summary: 'Revoke an API key',
     description:
-      'In effect everywhere within one second. Revoking twice changes nothing. Only keys that may do no more than the ' +
-      'asking key; a suspended account may do it too.',
+      'In effect everywhere within one second. Revoking twice changes nothing. A key can revoke only keys that may do no ' +
+      'more than itself; a suspended account may revoke keys too.',
     whileSuspended: true,
     params: idParams,
     answer: { status: 200, description: 'The revoked key.', schema: apiKey },
@@ -147,7 +147,7 @@ function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null):
   return 'refused' in changed ? { problem: changed.refused } : { body: keyShape(changed) };
 }
 
-/** A key's own bounds hold for what it makes, unless narrower ones are asked for. */
+/** A new key has the bounds of the calling key, unless the request asks for narrower ones. */
 function wantedOf(principal: Principal, body: z.infer<typeof createApiKeyBody>, endsAtMs: number | null): KeyPowers {
   const own = powersOf(principal);
   const { ip_allowlist: networks = [], rate_limit: rate, expires_at: expires } = body;
@@ -164,7 +164,7 @@ function wantedOf(principal: Principal, body: z.infer<typeof createApiKeyBody>, 
 const sooner = (one: number | null, other: number | null) =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);
 
-/** Clients use a new key at once: the answer waits the moment until the directory has it, and goes out anyway. */
+/** Clients use a new key at once: waits up to a second until the directory has it. */
 async function untilUsable(directory: Directory, token: string): Promise<void> {
   try {
     await until('the new key is in the directory', () => directory.authenticate(token).ok, {
@@ -172,7 +172,7 @@ async function untilUsable(directory: Directory, token: string): Promise<void> {
       everyMs: 5,
     });
   } catch (error) {
-    ignoring(error, 'a new key will be usable a little later');
+    ignoring(error, 'the directory does not have a new key yet: it will be usable a little later');
   }
 }
 

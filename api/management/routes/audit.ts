@@ -1,4 +1,4 @@
-// The audit log, for whoever runs the installation: who changed or ordered what, newest first.
+// The audit log, for the operator of the installation: who changed or commanded what, newest first.
 import type { z } from '@hono/zod-openapi';
 import { type AuditRecord, listAuditRecords } from '../../../control/store/audit-log.ts';
 import type { Page, PageRequest } from '../../../control/store/page.ts';
@@ -15,7 +15,7 @@ export const auditEndpoints: readonly Endpoint[] = [
     path: '/v1/audit',
     summary: 'Who changed what, newest first',
     description:
-      'Of the whole installation. Orders about carriers that were given while the database was away come a moment after it is back.',
+      'Of the whole installation. Carrier commands given while the database was away appear shortly after it is back.',
     scope: 'audit:read',
     query: auditQuery,
     answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
@@ -24,7 +24,7 @@ export const auditEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** These have no ids: a cursor names a row. */
+/** Rows have no ids of their own: a cursor names a row. */
 const cursorForm = /^row [1-9]\d{0,14}$/;
 
 async function readPage(

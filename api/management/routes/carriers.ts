@@ -1,5 +1,5 @@
-// Carriers, for whoever runs the installation: how they are, and the orders to pause, drain and resume them. It needs no
-// database: an order is durable on the bus with its audit record.
+// Carriers, for the operator of the installation: their state, and the commands to pause, drain and resume them. It
+// needs no database: a command is durable on the bus with its audit record.
 import type { z } from '@hono/zod-openapi';
 import {
   type NoSuch,
@@ -19,12 +19,12 @@ import { bindParams, carrier, carrierParams, commandBody, commandedCarrier } fro
 const tag = 'Carriers';
 
 const meaning: Record<CommandVerb, string> = {
-  pause: 'Nothing more is submitted; sessions stay and receipts come in. Messages wait, or go another way.',
-  drain: 'As a pause; what is out is answered, then the sessions end. It stays so until it is resumed.',
-  resume: 'Takes a pause or drain back; binds that were given up (a wrong password, say) are tried again.',
+  pause: 'Nothing more is submitted; sessions stay bound and receipts arrive. Messages wait or go to another carrier.',
+  drain: 'As a pause; after the responses to outstanding submits the sessions unbind. In effect until resumed.',
+  resume: 'Ends a pause or drain; binds that were given up (for a wrong password, for example) are tried again.',
 };
 
-/** Of the whole carrier, and of one bind. */
+/** The routes of a command for a whole carrier and for one bind. */
 const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
   const shared = {
     tag,
@@ -46,7 +46,7 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
       ...shared,
       path: `/v1/carriers/{name}/binds/{bind}/${verb}`,
       summary: `${word(verb)} one bind`,
-      description: `${meaning[verb]} Only this bind: the others go on, with the whole contract.`,
+      description: `${meaning[verb]} Only this bind: the others continue, with the whole rate of the contract.`,
       params: bindParams,
       handle: (context) =>
         command(context, verb, /^[1-9]\d{0,3}$/.test(context.params.bind) ? Number(context.params.bind) : 0),
@@ -61,7 +61,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     tag,
     method: 'get',
     path: '/v1/carriers',
-    summary: 'How the carriers and their binds are',
+    summary: 'The state of all carriers and their binds',
     scope: 'carriers:read',
     answer: { status: 200, description: 'All of them, on one page.', schema: listOf('CarrierList', carrier) },
     handle: ({ parts: { bus, carriers } }) =>
@@ -73,7 +73,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     tag,
     method: 'get',
     path: '/v1/carriers/{name}',
-    summary: 'How one carrier is',
+    summary: 'The state of one carrier',
     scope: 'carriers:read',
     params: carrierParams,
     answer: { status: 200, description: 'The carrier.', schema: carrier },
@@ -90,7 +90,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
   ...(['pause', 'drain', 'resume'] as const).flatMap(commandEndpoints),
 ];
 
-/** `bind` 0: none that there could be. */
+/** `bind` 0: the number in the path is not one a bind can have. */
 function command(
   {
     parts: { bus, carriers },
@@ -123,7 +123,8 @@ async function onTheBus(work: () => Promise<HandlerResult>): Promise<HandlerResu
     return await work();
   } catch (error) {
     log.warn({ error: messageOf(error) }, 'a request about carriers got no answer from the bus');
-    const detail = 'the bus did not answer; whether an order was taken is not known: look at the carrier, or repeat it';
+    const detail =
+      'the bus did not answer; a command may or may not have been stored: read the carrier, or repeat the command';
     return { problem: problem(503, 'control_plane_unavailable', detail, [], 2) };
   }
 }

@@ -1,4 +1,4 @@
-// The routes that api/http serves, as the documentation shows them. They have no handler here.
+// The routes that api/http serves, for the documentation. They have no handler here.
 import type { Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import {
@@ -18,11 +18,15 @@ export const hotEndpoints: readonly Endpoint[] = [
     path: '/v1/sms',
     tag: 'SMS',
     summary: 'Send an SMS',
-    description: 'The 202 says that the message is stored durably and will be sent; what became of it is read later.',
+    description: 'The 202 says that the message is stored durably and will be sent; read its status later.',
     scope: 'sms:send',
     body: sendSmsBody,
     answer: { status: 202, description: 'Accepted.', schema: acceptedSms },
-    otherAnswer: { status: 200, description: 'With `dry_run`: what would become of it.', schema: explainedSms },
+    otherAnswer: {
+      status: 200,
+      description: 'With `dry_run`: what would become of the message.',
+      schema: explainedSms,
+    },
     problems: [
       'not_available',
       'invalid_recipient',
@@ -51,9 +55,9 @@ export const hotEndpoints: readonly Endpoint[] = [
     tag: 'SMS',
     summary: 'Send up to a thousand SMS',
     description:
-      'Each message is judged and accepted for itself. Under an `Idempotency-Key` the id of every message follows from the ' +
-      'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused for ' +
-      'the moment only (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
+      'Each message is checked and accepted separately. Under an `Idempotency-Key` the id of every message follows from the ' +
+      'key and its index: a retry sends what is missing and nothing twice. An answer in which a message was refused only ' +
+      'temporarily (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
     scope: 'sms:send',
     body: sendBatchBody,
     answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
@@ -63,7 +67,7 @@ export const hotEndpoints: readonly Endpoint[] = [
     method: 'get',
     path: '/v1/sms/{id}',
     tag: 'SMS',
-    summary: 'What became of an SMS, or what a subscriber sent',
+    summary: 'One SMS, sent or received',
     scope: 'sms:read',
     params: smsParams,
     answer: { status: 200, description: 'The message with its history.', schema: sms },
@@ -75,10 +79,10 @@ export const hotEndpoints: readonly Endpoint[] = [
     tag: 'SMS',
     summary: 'List SMS, newest first',
     description:
-      'Requests that a gate refused are listed under `status=blocked` as `refused_request`: an audit record each, bounded ' +
-      'in a flood. They are no messages and are not in any other list or count. Messages from subscribers are listed with ' +
-      '`direction=inbound`. With `status` a page may have fewer messages than `limit`, none where one was looked for in ' +
-      'vain for a second: go on while `next_cursor` is not null.',
+      'Requests that a gate refused are listed under `status=blocked` as `refused_request`: one audit record each, rate ' +
+      'limited. They are not messages, and are in no other list or count. Messages from subscribers are listed with ' +
+      '`direction=inbound`. With `status` a page may have fewer messages than `limit`, or none when a search of one second ' +
+      'found none: continue while `next_cursor` is not null.',
     scope: 'sms:read',
     query: smsListQuery,
     answer: { status: 200, description: 'A page of messages.', schema: listOf('SmsList', sms) },
@@ -88,7 +92,7 @@ export const hotEndpoints: readonly Endpoint[] = [
     method: 'delete',
     path: '/v1/sms/{id}',
     tag: 'SMS',
-    summary: 'Cancel an SMS that waits for its time',
+    summary: 'Cancel a scheduled SMS',
     description:
       'Possible while its status is `scheduled`, until a quarter of a second before the second in which it is due. It is ' +
       'then never sent.',

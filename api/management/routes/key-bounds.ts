@@ -11,11 +11,11 @@ import { type FieldProblem, type Problem, problem, problemOfFields } from '../..
 export type KeyPowers = {
   readonly livemode: boolean;
   readonly scopes: readonly Scope[];
-  /** Empty: from everywhere. */
+  /** Empty: no restriction. */
   readonly networks: readonly string[];
   /** Null: no limit. */
   readonly rate: Rate | null;
-  /** Null: until it is revoked. */
+  /** Null: valid until revoked. */
   readonly expiresAtMs: number | null;
 };
 
@@ -35,12 +35,12 @@ export const powersOfKey = ({ livemode, scopes, ipAllowlist, rate, expiresAtMs }
   expiresAtMs,
 });
 
-/** Null when the asking key may make a key with these powers. */
+/** Null when the calling key may create a key with these powers. */
 export function refuseNewKey(asking: KeyPowers, wanted: KeyPowers, nowMs: number): Problem | null {
   return problemOfFields([...beyond(asking, wanted), ...inThePast(wanted.expiresAtMs, nowMs)]);
 }
 
-/** Null when the asking key may make this change to the key as it is now. */
+/** Null when the calling key may make this change to the key as it is now. */
 export function refuseKeyChange(
   asking: KeyPowers,
   current: StoredApiKey,
@@ -49,22 +49,22 @@ export function refuseKeyChange(
 ): Problem | null {
   const outOfReach = refuseKeyRevocation(asking, current);
   if (outOfReach !== null) return outOfReach;
-  if (current.revokedAtMs !== null) return problem(409, 'conflict', 'the key is revoked: make another one');
+  if (current.revokedAtMs !== null) return problem(409, 'conflict', 'the key is revoked: create another one');
   if (current.expiresAtMs !== null && current.expiresAtMs <= nowMs) {
-    return problem(409, 'conflict', 'the key has expired: make another one');
+    return problem(409, 'conflict', 'the key has expired: create another one');
   }
   const after = powersOfKey({ ...current, ...change });
   return problemOfFields([...beyond(asking, after), ...inThePast(change.expiresAtMs ?? null, nowMs)]);
 }
 
-/** Null when the asking key may revoke the key. */
+/** Null when the calling key may revoke the key. */
 export function refuseKeyRevocation(asking: KeyPowers, current: StoredApiKey): Problem | null {
   const [first] = beyond(asking, powersOfKey(current));
   if (first === undefined) return null;
   return problem(403, 'key_exceeds_own_permissions', `${first.field.replace(/\[.*/, '')}: ${first.detail}`);
 }
 
-/** Everything in which `wanted` is wider than the key that asks. */
+/** Every way in which `wanted` exceeds the calling key. */
 export function beyond(asking: KeyPowers, wanted: KeyPowers): FieldProblem[] {
   const errors: FieldProblem[] = [];
   const wrong = (field: string, detail: string) => errors.push({ field, code: 'invalid_field', detail });
@@ -88,12 +88,12 @@ export function beyond(asking: KeyPowers, wanted: KeyPowers): FieldProblem[] {
   return errors;
 }
 
-/** A list without the address that asks for it would be the last thing its owner changed. `from`: as text. */
+/** Refuses an allowlist without the client's own address `from`, because its owner could not change it back. */
 export function locksOut(from: string, ipAllowlist: readonly string[] | undefined): FieldProblem[] {
   const ip = parseIp(from);
   if (ip === null || ipAllowlist === undefined || ipAllowlist.length === 0) return [];
   if (isInAny(ip, parseNetworks(ipAllowlist))) return [];
-  const detail = `does not hold ${from}, from where you ask: you would lock yourself out, so add it`;
+  const detail = `does not contain ${from}, your own address: you would lock yourself out, so add it`;
   return [{ field: 'ip_allowlist', code: 'invalid_field', detail }];
 }
 

@@ -1,5 +1,5 @@
-// Senders of the account. A client asks for one and it waits as `pending`: whoever runs the installation vouches
-// for senders to the carriers, so only the operator approves them.
+// Senders of the account. A client requests one and it waits as `pending`: the operator answers for senders to the
+// carriers, so only the operator approves them.
 import { type StoredSender, createSender, deleteSender, listSenders } from '../../../control/store/senders.ts';
 import type { SenderId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -28,7 +28,7 @@ export const senderEndpoints: readonly Endpoint[] = [
     method: 'post',
     path: '/v1/senders',
     liveOnly: true,
-    summary: 'Ask for a sender',
+    summary: 'Request a sender',
     description: 'It is `pending` until the operator approves it. Test keys may use any well-formed sender at once.',
     body: createSenderBody,
     answer: { status: 201, description: 'The sender.', schema: sender },

@@ -1,5 +1,5 @@
-// Numbers the account must not send to: looked up, added one by one or thousands at once, and taken off again. A change
-// is in effect at every entry point, and for messages that still wait, within one second.
+// Numbers that the account must not send to: listed, added one by one or thousands at once, and removed. A change takes
+// effect at every entry point, and for waiting messages, within one second.
 import {
   type StoredSuppression,
   addSuppressions,
@@ -40,7 +40,8 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     path: '/v1/suppressions',
     liveOnly: true,
     summary: 'Suppress a number',
-    description: 'For every message, or only for a sender or a category. Listing it twice is a conflict.',
+    description:
+      'For every message, or only for a sender or a category. A number that is already listed is a conflict.',
     body: addSuppressionBody,
     answer: { status: 201, description: 'The entry.', schema: suppression },
     problems: ['conflict'],
@@ -51,7 +52,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
       if (!added.ok) return { problem: refusalOf(added.code) };
       const [entry] = added.added;
       return entry === undefined
-        ? { problem: problem(409, 'conflict', `${number} is on the list already, for the same sender and category`) }
+        ? { problem: problem(409, 'conflict', `${number} is already listed for the same sender and category`) }
         : { body: suppressionShape(entry) };
     },
   }),
@@ -62,7 +63,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     isImport: true,
     liveOnly: true,
     summary: 'Suppress many numbers',
-    description: `At most ${limits.suppression.importMax} in one request; what is listed already stays. Safe to repeat.`,
+    description: `At most ${limits.suppression.importMax} in one request; numbers already listed stay. Safe to repeat.`,
     body: importSuppressionsBody,
     answer: { status: 200, description: 'How many were new.', schema: importedSuppressions },
     problems: ['conflict'],
@@ -91,7 +92,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
 function refusalOf(code: 'account_not_found' | 'too_many_suppressions'): Problem {
   const detail =
     code === 'account_not_found'
-      ? 'the account does not exist any more'
+      ? 'the account no longer exists'
       : `an account has at most ${limits.suppression.perAccountMax} suppressed numbers`;
   return problem(409, 'conflict', detail);
 }

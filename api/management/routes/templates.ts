@@ -1,6 +1,6 @@
-// Templates of the account. A client writes one and it waits as `pending`: the operator vouches for texts to the
-// regulator, so only the operator approves them. A template cannot be changed, because what was approved is what is
-// sent: another text is another template.
+// Templates of the account. A client writes one and it waits as `pending`: the operator answers for texts to the
+// regulator, so only the operator approves them. A template cannot be changed, so that the text that is sent is the one
+// that was approved.
 import {
   type StoredTemplate,
   createTemplate,
@@ -47,9 +47,9 @@ export const templateEndpoints: readonly Endpoint[] = [
     method: 'post',
     path: '/v1/templates',
     liveOnly: true,
-    summary: 'Write a template',
+    summary: 'Create a template',
     description:
-      'The body has places such as `{{code}}`, each declared in `variables` with its type: `text` (at most `size` ' +
+      'The body has placeholders such as `{{code}}`, each declared in `variables` with its type: `text` (at most `size` ' +
       'characters), `number`, `code` (`size` digits), `url` or `date`. It is `pending` until the operator approves it, and ' +
       'cannot be changed afterwards.',
     body: createTemplateBody,

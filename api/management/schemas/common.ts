@@ -1,4 +1,4 @@
-// Shapes that many routes share: the problem, times, lists and their parameters.
+// Schemas that many routes share: the problem, times, lists and their parameters.
 import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
 import { problemCatalogue } from '../../problem-catalogue.ts';
@@ -17,10 +17,10 @@ export const problemSchema = z
   })
   .openapi('Problem', { description: 'RFC 9457 problem details.' });
 
-/** For documentation of answers; a request's times go through `futureTime`. */
+/** For the documentation of answers; a request's times use `futureTime`. */
 export const timeSchema = z.iso.datetime().openapi({ example: '2026-01-31T09:00:00.000Z' });
 
-/** The words of GET /v1/sms. */
+/** The same text as that of GET /v1/sms. */
 const pageSize = `must be a whole number from 1 to ${limits.management.pageMax}`;
 
 export const pageQuery = z.strictObject({

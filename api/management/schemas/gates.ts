@@ -1,5 +1,5 @@
-// What an account's gates are made of, as JSON: its settings, templates and suppressed numbers. The messages of the
-// rules are read by developers: they say what was expected.
+// The settings, templates and suppressed numbers of an account as JSON. Developers read the messages of the rules: they
+// say what was expected.
 import { z } from '@hono/zod-openapi';
 import { networkProblem } from '../../../platform/ip-address.ts';
 import type { Rate } from '../../../directory/contract.ts';
@@ -11,7 +11,7 @@ import { limits } from '../../../platform/limits.ts';
 import { variableTypes } from '../../../policy/admission/template/variable-rules.ts';
 import { pageQuery, timeSchema } from './common.ts';
 
-/** `lines`: it may have line feeds. */
+/** `lines`: line feeds are allowed. */
 export const text = (min: number, max: number, { lines = false }: { lines?: boolean } = {}) =>
   z
     .string({ error: 'expected a text' })
@@ -49,7 +49,7 @@ export const rateOf = (shape: z.infer<typeof rateLimit>) =>
 
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 const phrase = text(1, wordCharsMax).refine((value) => {
-  // Asked although the length was refused, and what reads words may take long for a text of any length.
+  // Runs even when the length was refused; splitting into words is slow for a very long text.
   if (value.length > wordCharsMax) return false;
   const { length } = wordsOf(value);
   return length > 0 && length <= wordsInPhraseMax;
@@ -85,7 +85,7 @@ const settings = {
     .describe('What becomes of messages from subscribers. Both fields are given.'),
   resend_unknown: z.strictObject({ otp: yesNo, transactional: yesNo, promotional: yesNo }).openapi({
     description:
-      'Categories of which a message is sent once more, within its validity, when nobody knows whether its carrier took it: its recipient may then get it twice.',
+      'Categories whose messages are sent once more, within their validity, when it is unknown whether the carrier accepted them: the recipient may then get the message twice.',
     example: { otp: true, transactional: false, promotional: false },
   }),
 };
@@ -191,7 +191,7 @@ export const suppression = z
 export const suppressionQuery = pageQuery.extend({
   number: z
     .string()
-    // In a query a plus sign that was not escaped arrives as a space.
+    // An unescaped plus sign in a query arrives as a space.
     .transform((value) => value.replace(/^ /, '+'))
     .pipe(number)
     .optional()

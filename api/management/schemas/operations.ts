@@ -1,4 +1,4 @@
-// Carriers, orders about them and the audit log as JSON: for whoever runs the installation.
+// Carriers, operator commands and the audit log as JSON, for the operator of the installation.
 import { z } from '@hono/zod-openapi';
 import { carrierStates, desiredStates } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';

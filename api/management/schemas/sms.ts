@@ -1,5 +1,5 @@
-// The hot routes as the documentation shows them. They are served by api/http, whose table of fields is the body here;
-// nothing is validated with these schemas at run time.
+// The hot routes for the documentation. api/http serves them, and its table of fields is the request body here; nothing
+// is validated with these schemas at run time.
 import { z } from '@hono/zod-openapi';
 import { keywords } from '../../../model/keyword.ts';
 import { categories } from '../../../model/message.ts';

@@ -1,5 +1,4 @@
-// Accounts, API keys and senders as JSON: what a client sends and what it gets. The messages of the rules are read
-// by developers: they say what was expected.
+// Accounts, API keys and senders as JSON. Developers read the messages of the rules: they say what was expected.
 import { z } from '@hono/zod-openapi';
 import { accountScopes, scopes } from '../../../model/api-key.ts';
 import { whyNoMoment } from '../../../model/moment.ts';
@@ -69,7 +68,7 @@ export const createApiKeyBody = z
       .min(1, 'expected at least one scope')
       .max(accountScopes.length, 'expected every scope only once')
       .refine((list) => new Set(list).size === list.length, 'expected every scope only once')
-      .openapi({ description: 'At most those of the key that asks.', example: ['sms:send', 'sms:read'] }),
+      .openapi({ description: 'At most those of the calling key.', example: ['sms:send', 'sms:read'] }),
     description,
     expires_at: expiresAt,
     ip_allowlist: ipAllowlist.optional(),
