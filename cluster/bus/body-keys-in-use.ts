@@ -1,5 +1,5 @@
-// Which body keys the records on this NATS are sealed with. Every process that seals or opens bodies asks before it
-// takes work: without one of the keys it would move its share of the messages to DEAD, one by one.
+// Which body keys the records on this NATS are sealed with. Every process that seals or opens bodies checks it at its
+// start: without one of the keys it would move its share of the messages to DEAD.
 import { hostname } from 'node:os';
 import { assert } from '../../platform/assert.ts';
 import { type BodyKeys, bodyKeyId } from '../../model/records/body-keys.ts';
@@ -10,18 +10,15 @@ import { openBucket } from './ensure.ts';
 
 export type BodyKeysInUse = {
   readonly v: 1;
-  /** Of the key that seals now, as the last machine that started has it. */
+  /** The id of the key that seals now, as set by the last machine that started. */
   readonly sealing: string;
-  /** Every key that something may still be sealed with, and which machine brought it. */
+  /** Every key that a record may still be sealed with, and the machine that brought it. */
   readonly ids: Readonly<Record<string, string>>;
 };
 
 const entryName = 'body-keys';
 
-/**
- * Throws BadConfiguration when a key is in use that is neither among ours nor said to be gone. Makes ours the keys in
- * use.
- */
+/** Adds our keys to those in use. Throws BadConfiguration when a key in use is neither ours nor declared gone. */
 export async function claimBodyKeys(bus: Bus, ours: BodyKeys, replicas = 1): Promise<void> {
   const bucket = await openBucket(bus, 'installation', replicas);
   await merge(bucket, entryName, (entry) => {
@@ -35,7 +32,7 @@ type Decision =
   | { readonly missing: readonly string[] }
   | { readonly unchanged: boolean; readonly inUse: BodyKeysInUse };
 
-/** Pure: what a start with `ours` does to what is in use. */
+/** Pure: the keys in use after a start with `ours`. */
 export function decideKeysInUse(before: BodyKeysInUse | null, { keys, gone }: BodyKeys, host: string): Decision {
   const own = keys.map(bodyKeyId);
   const [sealing] = own;
@@ -43,7 +40,7 @@ export function decideKeysInUse(before: BodyKeysInUse | null, { keys, gone }: Bo
   const known = Object.entries(before?.ids ?? {}).filter(([id]) => !gone.includes(id) || own.includes(id));
   const missing = known.map(([id]) => id).filter((id) => !own.includes(id));
   if (missing.length > 0) return { missing };
-  // Only what has sealed counts: a key that is there for later may be taken away again.
+  // Only a key that has sealed counts: one added for later use may be removed again.
   const ids = Object.fromEntries(known.some(([id]) => id === sealing) ? known : [...known, [sealing, host]]);
   const unchanged = before?.sealing === sealing && Object.keys(before.ids).length === known.length;
   return { unchanged, inUse: { v: 1, sealing, ids } };
@@ -54,6 +51,6 @@ function refusalOf(missing: readonly string[], { keys }: BodyKeys): string {
   return (
     `HELIOGRAPH_BODY_KEY: messages on this NATS are sealed with the body ${theirs} ${missing.join(', ')}, which this machine does not have ` +
     `(it has ${keys.map(bodyKeyId).join(', ')}): give it the same keys as the other machines, or bring back secrets/body-key of the ` +
-    `data folder. If nobody has ${those} any more add ${missing.map((id) => `gone:${id}`).join(',')}: what was sealed so goes to DEAD`
+    `data folder. If nobody has ${those} any more add ${missing.map((id) => `gone:${id}`).join(',')}: messages sealed with them go to DEAD`
   );
 }

@@ -1,13 +1,13 @@
-// Compare-and-set on one entry of a key-value bucket: a write names the revision it has read, and loses with `conflict`
-// to whatever was written since. The client reports that as an API error among others; here it is a value. No answer is
-// an error still: the write may have landed, and only reading shows it.
+// Compare-and-set on one entry of a key-value bucket: a write names the revision that was read, and gets `conflict` as
+// a value if the entry was written since; the client reports that as one API error among others. No answer is still an
+// error: the write may have been stored, which only a read shows.
 import type { KV, KvEntry } from '@nats-io/kv';
 import { assert } from '../../platform/assert.ts';
 import { isApiError, wrongLastSequence } from './api-errors.ts';
 
 export type Written = { readonly revision: number } | 'conflict';
 
-/** `entry` is null when there is none or it was removed; the next write has to name `revision` all the same. */
+/** `entry` is null when there is none or it was removed; the next write needs `revision` in both cases. */
 export type EntryRead = { readonly entry: KvEntry | null; readonly revision: number };
 
 export async function readEntry(bucket: KV, key: string): Promise<EntryRead> {
@@ -15,24 +15,24 @@ export async function readEntry(bucket: KV, key: string): Promise<EntryRead> {
   return { entry: entry?.operation === 'PUT' ? entry : null, revision: entry?.revision ?? 0 };
 }
 
-/** Only when there is none, or it was removed. */
+/** Creates the entry if there is none or it was removed. */
 export function create(bucket: KV, key: string, value: string | Uint8Array): Promise<Written> {
   return written(bucket.create(key, value));
 }
 
-/** `revision`: as it was read; 0 when the key never had an entry. */
+/** `revision` as read; 0 when the key never had an entry. */
 export function replace(bucket: KV, key: string, value: string | Uint8Array, revision: number): Promise<Written> {
   return written(bucket.put(key, value, { previousSeq: revision }));
 }
 
 export function remove(bucket: KV, key: string, revision: number): Promise<'ok' | 'conflict'> {
-  assert(revision > 0, 'without a revision the client removes whatever is there');
+  assert(revision > 0, 'without a revision the client removes any entry');
   return orConflict(bucket.delete(key, { previousSeq: revision }).then(() => 'ok' as const));
 }
 
 /**
- * Makes of an entry what `change` says; null leaves it as it is. When another write came in between it is read and
- * `change` asked again; `conflict` when that happened `triesMax` times.
+ * Writes what `change` makes of the entry; null leaves it. Reads again and calls `change` again after a conflict; gives
+ * up with `conflict` after `triesMax`.
  */
 export async function merge(
   bucket: KV,
@@ -48,7 +48,7 @@ export async function merge(
   return 'conflict';
 }
 
-/** For a write that does not go through the bucket's client: what it resolves with, or `conflict`. */
+/** For writes outside of the bucket's client: the result, or `conflict`. */
 export async function orConflict<T>(write: Promise<T>): Promise<T | 'conflict'> {
   try {
     return await write;
@@ -58,7 +58,7 @@ export async function orConflict<T>(write: Promise<T>): Promise<T | 'conflict'> 
   }
 }
 
-/** The header of a publish that is refused when its subject has had another record since that sequence. */
+/** A header that makes a publish fail if its subject has a record after that sequence. */
 export function expectSequence(seq: number): Record<string, string> {
   return { 'Nats-Expected-Last-Subject-Sequence': String(seq) };
 }

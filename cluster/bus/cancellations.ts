@@ -1,8 +1,8 @@
-// Orders a client's cancel against the release of its message, by one subject per due second in the stream CANCELS.
-// Cancels are appended under compare-and-set; before the first release of a second the releaser appends `closed` and
-// reads the records before it. Those messages are never sent, and nothing can be appended afterwards: every message
-// is canceled or sent, for two requests per second instead of one per message. It never answers `canceled` for a
-// cancel that is not acknowledged before `closed`.
+// Orders a client's cancel against the release of its message, with one subject per due second in the stream CANCELS.
+// Cancels are appended by compare-and-set; before the first release of a second the releaser appends `closed` and reads
+// the records before it. Those messages are never sent, and nothing can be appended afterwards, so each message is
+// either canceled or sent, at two requests per second instead of one per message. `canceled` is only answered for a
+// cancel acknowledged before `closed`.
 import { type StoredMsg } from '@nats-io/jetstream';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -15,15 +15,15 @@ import { readPresent } from './read-present.ts';
 import { streamNames } from './streams.ts';
 import { cancelHourFilter, cancelSubject } from './subjects.ts';
 
-/** `too_late`: it is on its way. `full`: no more cancels fit into this second. `unavailable`: ask again. */
+/** `too_late`: being sent · `full`: this second has as many cancels as fit · `unavailable`: try again. */
 type CancelResult = 'canceled' | 'too_late' | 'full' | 'unavailable';
 
 export type Cancellations = {
   /** `dueAtMs`: the message's `scheduledAtMs`. A repeat gets the same answer. */
   cancel(messageId: string, dueAtMs: number): Promise<CancelResult>;
-  /** From its end on nothing that is due in this second can be canceled: here is what was. Rejects when unsure. */
+  /** Ends the cancels of this second and returns the canceled messages. Rejects when unsure. */
   close(second: number): Promise<ReadonlySet<string>>;
-  /** Forgets a whole hour. Only when LATER holds nothing of it any more and nobody can take it for open. */
+  /** Forgets a whole hour. Only when its records are gone and no clock can take it for open. */
   forget(hour: number): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
       const { messageId } = partsOf(record.string());
       if (messageId !== closed) canceled.add(messageId);
     });
-    // Fewer than are there: the read was cut short, and a canceled message would go out.
+    // Fewer than the stream has: the read is incomplete, and a canceled message would be sent.
     assert(taken >= present, `only ${taken} of ${present} cancels were read`);
     return canceled;
   }
@@ -59,12 +59,12 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
   return {
     async cancel(messageId, dueAtMs) {
       const subject = cancelSubject(Math.floor(dueAtMs / 1_000));
-      // Its end may be forgotten by now, and a message of long ago must not look cancelable.
+      // The records may be gone by now: a message long past its time must not look cancelable.
       if (dueAtMs <= clock.nowMs()) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
       for (let tries = 0; tries < triesMax; tries += 1) {
         const { messageId: newest, ordinal, seq } = await last(subject);
         if (newest === messageId) return 'canceled';
-        // A try whose answer was lost may come before the end.
+        // A try whose answer was lost may be stored before `closed`.
         if (newest === closed) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
         if (ordinal >= limits.bus.cancelsPerSecondMax) return 'full';
         const result = await append(subject, `${ordinal + 1} ${messageId}`, seq);
@@ -82,7 +82,7 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
         if (newest === closed) return read(subject);
         const result = await append(subject, `${ordinal + 1} ${closed}`, seq);
         if (result.ok) return seq === 0 ? new Set() : read(subject);
-        assert(result.failure === 'conflict', `the end of a second's cancels was not taken: ${result.failure}`);
+        assert(result.failure === 'conflict', `the end of a second's cancels was not stored: ${result.failure}`);
       }
       throw new Error('cancels come faster than their end');
     },

@@ -1,5 +1,5 @@
-// The health of carriers as heartbeats: each actor publishes it, and everything that plans routes subscribes. It never
-// delays or refuses a message.
+// Carrier health as heartbeats: each actor publishes it, and everything that plans routes subscribes. It never delays
+// or refuses a message.
 import { type CarrierState, carrierStates, isCarrierState } from '../../model/carrier-state.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -8,11 +8,11 @@ import { type Heartbeat, LastHeartbeats, heartbeatSubject } from './heartbeat.ts
 
 type CarrierHeartbeat = Heartbeat & {
   readonly state: CarrierState;
-  /** The reason as one short word; empty when the carrier is good. */
+  /** The reason in one word; empty when the carrier is good. */
   readonly why: string;
 };
 
-/** Why a carrier that is configured no more is down: it is no sign that anybody still serves it. */
+/** The `why` of a carrier that is no longer configured: does not mean that a node still serves it. */
 export const removedWhy = 'removed';
 
 export const carrierHealth = heartbeatSubject<CarrierHeartbeat>(
@@ -40,7 +40,7 @@ export function watchCarriers(bus: Bus, clock: Clock = systemClock): CarrierWatc
 
 type Health = Pick<CarrierHeartbeat, 'state' | 'why'>;
 
-/** The received heartbeats and the resulting state: of several nodes the best, because one that can send is enough. */
+/** The heartbeats received, and the resulting state: of several nodes the best, since one that can send is enough. */
 export class CarrierHeartbeats extends LastHeartbeats<CarrierHeartbeat> {
   stateOf(carrier: string): CarrierState {
     return this.#judge(carrier).state;
@@ -63,7 +63,7 @@ export class CarrierHeartbeats extends LastHeartbeats<CarrierHeartbeat> {
       if (best === null || carrierStates.indexOf(heartbeat.state) < carrierStates.indexOf(best.state)) best = heartbeat;
     }
     if (best !== null) return best;
-    // When no carrier sends heartbeats, the cause is here: a lost connection, or an actors process that restarts.
+    // No heartbeats of any carrier: the fault is here, a lost connection or an actors process that restarts.
     if (nowMs - this.lastAtMs > staleMs) return nothingReceived;
     return { state: nowMs - newestAtMs > silentDownMs ? 'down' : 'weak', why: 'silent' };
   }

@@ -1,5 +1,5 @@
-// The time that all machines on one NATS agree on. Once a second each machine notes when the nats-server stamps a
-// record, against its own monotonic time, and receives what the others found. `nowMs` follows the server's clock, or
+// The time that all machines on one NATS agree on. Once a second each machine compares the timestamp of a record by the
+// nats-server with its monotonic time, and receives the findings of the others. `nowMs` follows the server's clock, or
 // that of most machines when the server's is wrong; a step of this machine's wall clock does not move it. A machine
 // whose wall clock is more than a second off reports so, and roles check `agrees` before they serve.
 import { withDeadline } from '../../platform/deadline.ts';
@@ -15,13 +15,13 @@ import { broadcast } from './heartbeat.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 export type ClusterClock = Clock & {
-  /** False: this machine's clock is not that of the others, or that is not known yet. It takes no work then. */
+  /** False: this machine's clock differs from the others', or that is not known yet. It accepts no work then. */
   readonly agrees: boolean;
   stop(): void;
 };
 
 type ClusterClockOptions = {
-  /** This machine among those that share the bus. */
+  /** The name of this node among those that share the bus. */
   readonly node: string;
   readonly replicas?: number;
   readonly clock?: Clock;
@@ -36,12 +36,12 @@ const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripM
 
 type Reported = { readonly offsetMs: number; readonly atMs: number };
 
-/** Where there are no other machines: the nats-server has this machine's clock. */
+/** For a single machine: the nats-server uses the same clock. */
 export function ownClock(clock: Clock = systemClock): ClusterClock {
   return { ...clock, agrees: true, stop() {} };
 }
 
-/** Resolves after the first look, whatever it found. */
+/** Resolves after the first comparison, whatever its result. */
 export async function clusterClock(bus: Bus, options: ClusterClockOptions): Promise<ClusterClock> {
   const clock = new FollowedClock(bus, options);
   await clock.start();
@@ -55,9 +55,9 @@ class FollowedClock implements ClusterClock {
   readonly #clock: Clock;
   readonly #reported = new Map<string, Reported>();
   readonly #cancels: Cancel[] = [];
-  /** The right time less monotonic time; null while it was never found. */
+  /** The cluster's time less monotonic time; null until it is known. */
   #aheadMs: number | null = null;
-  /** Looks in a row that found another time than is believed, and another verdict. */
+  /** Consecutive comparisons that found another time, or another verdict. */
   #otherTimes = 0;
   #otherVerdicts = 0;
   #judged = false;
@@ -109,7 +109,7 @@ class FollowedClock implements ClusterClock {
     for (const cancel of this.#cancels) cancel();
   }
 
-  /** Without an answer what is known stays: monotonic time goes on. */
+  /** Without an answer the last state stays: monotonic time goes on. */
   async #look(): Promise<void> {
     if (this.#looking || this.#stopped || !this.#bus.connected()) return;
     this.#looking = true;
@@ -139,7 +139,7 @@ class FollowedClock implements ClusterClock {
     if (isServerWrong !== this.#serverWrong) this.#askServerTime(isServerWrong, aheadMs);
   }
 
-  /** Corrects by as little as the stamp requires, and jumps only when several looks in a row require it. */
+  /** Corrects as little as the timestamp requires; jumps only when several comparisons in a row require it. */
   #follow(fromMs: number, toMs: number, lessMs: number): void {
     const [lowMs, highMs] = [fromMs - lessMs, toMs - lessMs];
     if (this.#aheadMs === null) {
@@ -161,7 +161,7 @@ class FollowedClock implements ClusterClock {
       return;
     }
     this.#otherVerdicts += 1;
-    // A single look may have seen the others during a change; the first one is used at once.
+    // One comparison may coincide with a change at the others; the first one is used at once.
     if (!isFirst && this.#otherVerdicts < roundsToBelieve) return;
     this.#otherVerdicts = 0;
     this.#agrees = agrees;
@@ -169,9 +169,9 @@ class FollowedClock implements ClusterClock {
     if (!agrees)
       log.error(
         { alarm: 'clock_wrong', ...facts },
-        'this machine’s clock is not that of the others: it takes no work until it is',
+        'this machine’s clock differs from the others’: it accepts no work until they agree',
       );
-    else if (!isFirst) log.warn(facts, 'this machine’s clock agrees again: it takes work');
+    else if (!isFirst) log.warn(facts, 'this machine’s clock agrees again: it accepts work');
   }
 
   #askServerTime(isWrong: boolean, aheadMs: number): void {
@@ -188,27 +188,27 @@ class FollowedClock implements ClusterClock {
   }
 }
 
-/** The server's time less monotonic time lies between these two. */
+/** The bounds of the server's time less monotonic time. */
 type Stamp = { readonly fromMs: number; readonly toMs: number };
 
-/** Null when the answer came too late to say much. The bucket is there. */
+/** Null when the answer took too long to be useful. Needs the bucket. */
 async function serverStamp(bus: Bus, key: string, clock: Clock): Promise<Stamp | null> {
   const beganMs = clock.monotonicMs();
   const ack = await bus.jetstream.publish(subjectInBucket('clock', key), new Uint8Array(1), { timeout: askMs });
   const endedMs = clock.monotonicMs();
   if (endedMs - beganMs > roundTripMsMax) return null;
   const stored = await withDeadline(
-    'the time of a record',
+    'the timestamp of a record',
     askMs,
     bus.manager.streams.getMessage(streamOfBucket('clock'), { seq: ack.seq }),
   );
   if (stored === null) return null;
   const serverMs = stored.time.getTime();
-  // The stamp is cut to milliseconds.
+  // The timestamp is truncated to milliseconds.
   return { fromMs: serverMs - endedMs, toMs: serverMs + 1 - beganMs };
 }
 
-/** This machine's wall clock less the server's, in milliseconds; null when that is not known now. For people. */
+/** This machine's wall clock less the server's, in milliseconds, for people; null when unknown. */
 export async function aheadOfServerMs(bus: Bus, clock: Clock = systemClock): Promise<number | null> {
   const stamp = await serverStamp(bus, 'doctor', clock);
   if (stamp === null) return null;

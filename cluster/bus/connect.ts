@@ -1,6 +1,6 @@
 // Opens a connection to NATS with the settings that matter: reconnect for ever, detect a dead peer in ten seconds, no
-// stack trace per request. One text, the URL, has everything a connection needs, because it is passed to threads, child
-// processes and the command line. `tls://` means a verified certificate or no connection; it never falls back to plain text.
+// stack trace per request. One URL holds everything, because it is passed to threads, child processes and the command
+// line. `tls://` means a verified certificate or no connection; it never falls back to plain text.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import {
   type NatsConnection,
@@ -19,16 +19,16 @@ export type Bus = {
   readonly connection: NatsConnection;
   readonly jetstream: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** A new subject for answers, which this user may hear. */
+  /** A new reply subject that this user may subscribe to. */
   newInbox(): string;
-  /** False while the connection is lost: what is written then may never arrive. */
+  /** False while the connection is lost: what is published then may never arrive. */
   connected(): boolean;
-  /** Runs after every reconnect, until it is called off: whatever was in flight must be taken as lost. */
+  /** Runs after every reconnect until canceled: treat everything that was in flight as lost. */
   onReconnect(run: () => void): Cancel;
   close(): Promise<void>;
 };
 
-/** A silent peer is given up at the third missing pong: after 6 to 9 seconds. */
+/** Closes a silent connection at the third missing PONG, after 6 to 9 seconds. */
 const pingIntervalMs = 3_000;
 const pingsUnansweredMax = 2;
 
@@ -47,7 +47,7 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     noAsyncTraces: true,
   });
   const manager = await jetstreamManager(connection, { timeout: 5_000 }).catch(async (error: unknown) => {
-    // JetStream is off or starting: a connection nobody holds would reconnect for ever.
+    // JetStream is off or starting: without this, the unused connection would reconnect for ever.
     await connection.close();
     throw error;
   });
@@ -101,14 +101,14 @@ type NatsAddress = {
   readonly pass?: string;
   readonly authenticator?: Authenticator;
   readonly tls?: TlsOptions;
-  /** Where answers come to, for a user that may hear no others; left out: `_INBOX`. */
+  /** The prefix of reply subjects, for a user limited to it; default `_INBOX`. */
   readonly inboxPrefix?: string;
 };
 
 /**
  * `nats://[user:password@]host:port[,…]` or `tls://…`. A user that is an nkey seed (SU…) signs the server's challenge
- * instead of sending a password. `?inbox=_INBOX.ingress` names where answers come to.
- * `?ca_file=…&cert_file=…&key_file=…` are set by the NATS_… settings.
+ * instead of sending a password. `?inbox=_INBOX.ingress` sets the prefix of reply subjects.
+ * `?ca_file=…&cert_file=…&key_file=…` come from the NATS_… settings.
  */
 function natsAddress(url: string): NatsAddress {
   const parts = url.split(',').map((each) => new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`));
@@ -134,8 +134,8 @@ function tlsOf(parts: readonly URL[]): TlsOptions {
   const names = parts.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
   return {
     ...Object.fromEntries(given),
-    // The client asks for `localhost` when it has dialled an address, and knows servers of a cluster by their addresses
-    // only: the certificate must be for one of the names in the URL.
+    // The client checks for `localhost` when it has dialed an address, and knows the servers of a cluster by address
+    // only: the certificate must match one of the names in the URL.
     checkServerIdentity: (_: string, certificate: PeerCertificate) => {
       const errors = names.map((name) => checkServerIdentity(name, certificate));
       return errors.includes(undefined) ? undefined : errors[0];

@@ -1,5 +1,5 @@
 // Pulls records from a durable consumer, for ever: through reconnects, server restarts and a deleted consumer. It
-// only hands records to their handler; the handler acks.
+// passes records to their handler, which acks.
 import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -14,22 +14,22 @@ type ConsumeOptions = {
   readonly stream: string;
   readonly consumer: Partial<ConsumerConfig> & { durable_name?: string };
   /**
-   * Records asked for at once: enough to keep the handler busy over a round trip. How many may be held without an
-   * ack is bounded by the consumer's max_ack_pending, because each is handed over as it comes.
+   * Records per pull: enough to keep the handler busy for a round trip. The consumer's max_ack_pending bounds the
+   * records without an ack, because each is handled as it arrives.
    */
   readonly prefetch: number;
   readonly handle: (record: JsMsg) => void;
-  /** For records that are not urgent: a lost pull is noticed after four seconds, at a quarter of the idle traffic. */
+  /** For records that are not urgent: a lost pull is noticed after four seconds, with a quarter of the idle traffic. */
   readonly lowPriority?: boolean;
-  /** Takes a record whose handler failed again and again (moveToDead); without it the record is offered for ever. */
+  /** Takes a record whose handler failed repeatedly (moveToDead); without it, it is redelivered for ever. */
   readonly onPoison?: (record: JsMsg, reason: string) => void;
   readonly clock?: Clock;
 };
 
 export type Consumption = {
-  /** When the server last sent anything on it, a heartbeat included; monotonic. */
+  /** When the server last sent anything, heartbeats included; monotonic. */
   heardAtMs(): number;
-  /** Stops taking; records already handed over are the handler's to settle. */
+  /** Stops pulling; the handler still settles records it was given. */
   stop(): Promise<void>;
 };
 
@@ -37,14 +37,14 @@ const retryAfterMs = 500;
 const failuresRemembered = 4_096;
 const lowPriorityPull = { expires: 20_000, idle_heartbeat: 2_000 };
 /**
- * Silent for so many heartbeats, a consumer is reopened. The client mends it too, but when the consumer has no leader
- * for a moment (a server of a cluster died) it waits for as long as a pull lasts before it looks again.
+ * A consumer silent for so many heartbeats is reopened. The client recovers too, but when the consumer briefly has no
+ * leader (a server of a cluster died) it waits as long as a pull lasts before it checks again.
  */
 const missedHeartbeatsMax = 5;
 const leaderLookMs = 50;
 const leaderWithinMs = 5_000;
 
-/** Resolves when the consumer exists and the first pull is out. */
+/** Resolves when the consumer exists and the first pull was sent. */
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
   const clock = options.clock ?? systemClock;
   let stopped = false;
@@ -60,12 +60,12 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
       try {
         opened ??= await open(bus, options, failures, heard, again);
         again = true;
-        // stop() was called while it was being opened, and had nothing to stop.
+        // stop() was called during the open and found nothing to stop.
         if (stopped) opened.messages.stop();
         end = await opened.ended;
         opened.messages.stop();
       } catch (error) {
-        log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, opening it again');
+        log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, reopening it');
       }
       opened = null;
       if (!stopped && end === 'closed') await clock.sleep(retryAfterMs);
@@ -83,13 +83,12 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
 }
 
 /**
- * Why a consumption is over: it was stopped or its consumer is gone; or only its pull is, and the next may follow at
- * once.
+ * Why a consumption ended: it was stopped or its consumer is gone; or only its pull was lost, and it reopens at once.
  */
 type End = 'closed' | 'pull lost';
 type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
 
-/** `again`: it was there before, and need not be brought up to date. */
+/** `again`: the consumer existed before and needs no update. */
 async function open(
   bus: Bus,
   options: ConsumeOptions,
@@ -121,7 +120,7 @@ async function open(
   const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
   const statuses = followStatus(messages, (type) => {
     if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();
-    // Then this consumption ends and a new one is opened.
+    // This consumption ends and another is opened.
     if (goneStatuses.has(type)) messages.stop();
     return goneStatuses.has(type);
   });
@@ -129,7 +128,7 @@ async function open(
   return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
-/** In a cluster a consumer that was just made, or has lost its server, has no leader: a pull would be lost in silence. */
+/** A new consumer of a cluster, or one whose server died, has no leader: a pull would be lost silently. */
 async function hasLeader(consumer: Consumer, clock: Clock): Promise<void> {
   const endAtMs = clock.monotonicMs() + leaderWithinMs;
   for (let cached = true; clock.monotonicMs() < endAtMs; cached = false) {
@@ -152,20 +151,20 @@ function listen(
   let lookedAtMs = clock.monotonicMs();
   return clock.every(lookEveryMs, () => {
     const nowMs = clock.monotonicMs();
-    // An event loop that was blocked has not read what came meanwhile; it will in this turn.
+    // A blocked event loop has not read what arrived meanwhile; it does in this turn.
     const stalled = nowMs - lookedAtMs > 4 * lookEveryMs;
     lookedAtMs = nowMs;
     if (stalled || !bus.connected()) heard.atMs = nowMs;
     else if (nowMs - heard.atMs > missedHeartbeatsMax * heartbeatMs) {
-      log.warn({ consumer: name }, 'a consumer is silent, opening it again');
+      log.warn({ consumer: name }, 'a consumer is silent, reopening it');
       messages.stop();
     }
   });
 }
 
 /**
- * A handler that throws has a bug; thrown into the client, it would stop every other record too. Its own failures are
- * what makes a record poison; deliveries alone prove nothing, since every restart of a healthy system adds one.
+ * Catches what a handler throws, a bug: thrown into the client it would stop all other records. Only such failures make
+ * a record poison; deliveries do not, since each restart of a healthy system adds one.
  */
 function handOver(options: ConsumeOptions, failures: Map<number, number>, record: JsMsg): void {
   const { stream, onPoison } = options;
@@ -180,12 +179,12 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
       failures.delete(record.seq);
       return onPoison(record, reason);
     }
-    // Bounded by the records that can be out at once; an entry that is pushed out only begins to count again.
+    // Bounded by the records that can be delivered at once; a dropped entry only counts from 0 again.
     if (failures.size >= failuresRemembered) failures.delete(failures.keys().next().value as number);
     failures.set(record.seq, failed);
     record.nak(limits.bus.nakDelayMsMax);
   }
 }
 
-/** How the client reports a consumer that is gone. */
+/** Statuses with which the client reports that a consumer is gone. */
 const goneStatuses: ReadonlySet<string> = new Set(['consumer_deleted', 'stream_not_found', 'consumer_not_found']);

@@ -1,5 +1,5 @@
 // Records that could not be handled while DEAD was full: they wait in their own stream, on subjects that no carrier
-// consumes, and move to DEAD when it has space again. Any number of threads and nodes share the consumers.
+// consumes, and move to DEAD when it has space. Any number of threads and nodes share the consumers.
 import type { JsMsg } from '@nats-io/jetstream';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -12,7 +12,7 @@ import type { Publisher } from './publisher.ts';
 import { fallbackConsumer, streamNames } from './streams.ts';
 import { fallbackFilters, deadSubject } from './subjects.ts';
 
-/** Resolves when every stream that there is is looked at; then it goes on until it is stopped. */
+/** Resolves when every present stream has its consumer; runs until stopped. */
 export async function takeFromFallback(
   bus: Bus,
   publisher: Publisher,
@@ -23,10 +23,7 @@ export async function takeFromFallback(
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) };
 }
 
-/**
- * A stream that is away, or has no leader, is opened later: what waits in it is in nobody's way, and others are not
- * stopped by it.
- */
+/** A stream that is away or has no leader is opened later: its records block nothing, and other streams go on. */
 async function takeFrom(
   bus: Bus,
   publisher: Publisher,
@@ -49,7 +46,7 @@ async function takeFrom(
       if (stopped) await consumption.stop();
     } catch (error) {
       if (stopped) return ignoring(error, 'it was stopped before the stream could be opened');
-      log.warn({ stream, error: messageOf(error) }, 'what waits for DEAD in this stream is looked at later');
+      log.warn({ stream, error: messageOf(error) }, 'the fallback records of this stream are read later');
       cancel = clock.after(limits.bus.fallbackRetryMs, () => void open());
     }
   }
@@ -63,7 +60,7 @@ async function takeFrom(
   };
 }
 
-/** With the headers DEAD was to have from the beginning. */
+/** Published with the headers that DEAD was to get in the first place. */
 function move(publisher: Publisher, record: JsMsg, stream: string): void {
   const extra: Record<string, string> = {};
   for (const [name, values] of record.headers ?? []) {

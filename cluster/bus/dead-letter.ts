@@ -1,6 +1,6 @@
-// Moves a poison record to DEAD with the reason and its headers, and only then acks it: the stream moves on and a
-// person can read and replay the record (dead-records.ts). While DEAD is full the record goes to a fallback subject
-// of its own stream (dead-letter-fallback.ts), so that it does not occupy a slot of the consumer.
+// Moves a poison record to DEAD with the reason and its headers, and only then acks it: the stream moves on, and a
+// person can read and replay the record (dead-records.ts). While DEAD is full the record goes to a fallback subject of
+// its own stream (dead-letter-fallback.ts), so that it does not occupy a slot of the consumer.
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -8,7 +8,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Publisher } from './publisher.ts';
 import { fallbackSubject, deadSubject } from './subjects.ts';
 
-/** What of a record matters here. */
+/** The fields of a record that are used here. */
 type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
   readonly headers?: JsMsg['headers'] | undefined;
   readonly info?: Pick<JsMsg['info'], 'deliveryCount'> | undefined;
@@ -16,16 +16,16 @@ type DeadRecord = Pick<JsMsg, 'seq' | 'subject' | 'data' | 'ack' | 'nak'> & {
 
 export const deadHeaders = {
   reason: 'Heliograph-Reason',
-  /** Where the record was published, and its number there. */
+  /** The subject and sequence with which it was stored. */
   subject: 'Heliograph-Subject',
   seq: 'Heliograph-Seq',
-  /** Before the name of a header the record itself had. */
+  /** Prefix for the headers that the record had. */
   was: 'Heliograph-Was-',
-  /** On what was put back: its number in DEAD. */
+  /** On a replayed record: its sequence in DEAD. */
   replay: 'Heliograph-Replay',
 } as const;
 
-/** Moves one record. When nothing can take it, it stays where it is and comes again later. */
+/** Moves one record. When it cannot be stored elsewhere it stays, and is redelivered later. */
 export function moveToDead(publisher: Publisher, record: DeadRecord, stream: string, reason: string): void {
   const id = `dead.${stream}.${record.seq}`;
   const extra = {
@@ -49,7 +49,7 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
   );
 }
 
-/** DEAD has no room: in its own stream there is, because this record leaves it. */
+/** DEAD is full; its own stream has space, because the record is removed from it. */
 function putInFallback(publisher: Publisher, record: DeadRecord, stream: string, extra: Record<string, string>): void {
   const subject = fallbackSubject(record.subject);
   if (subject === null) return record.nak(againMs(record));
@@ -59,20 +59,23 @@ function putInFallback(publisher: Publisher, record: DeadRecord, stream: string,
     `beside.${stream}.${record.seq}`,
     (result) => {
       if (!result.ok) return record.nak(againMs(record));
-      log.error({ alarm: 'dead_full', stream, seq: record.seq }, 'DEAD is full: a record waits beside its queue');
+      log.error(
+        { alarm: 'dead_full', stream, seq: record.seq },
+        'DEAD is full: a record waits on the fallback subject of its stream',
+      );
       record.ack();
     },
     extra,
   );
 }
 
-/** Each time twice as long: what cannot take it may be full or away for hours. */
+/** Doubles each time: DEAD and the stream may be full or away for hours. */
 function againMs({ info }: DeadRecord): number {
   const doublings = Math.min((info?.deliveryCount ?? 1) - 1, 10);
   return Math.min(limits.bus.fallbackRetryMs, limits.bus.nakDelayMsMax * 2 ** doublings);
 }
 
-/** Its id and what our own headers say; what the server was to check at that one publish is of no use any more. */
+/** The record's id and our own headers; expectations for that one publish no longer apply. */
 function headersOf({ headers }: DeadRecord): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, values] of headers ?? []) {

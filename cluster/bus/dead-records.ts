@@ -1,7 +1,7 @@
-// Reads records of DEAD, replays them to where they came from, and drops them. A replay is published under the
-// record's own id followed by its number in DEAD: an id that the stream has not seen, and the same for each replay of
-// that record. Before the publish a mark is written to DEAD, and the record is removed only after the ack: an
-// interrupted replay is repeated while the stream surely knows the id, and never by itself later.
+// Lists the records of DEAD, replays them to their subject, and drops them. A replay is published under the record's
+// own id with its sequence in DEAD appended: new to the stream, and the same for each replay of the record. A mark in
+// DEAD precedes the publish, and the record is removed only after the ack: an interrupted replay is repeated while the
+// stream surely knows the id, and later only by a person.
 import { JetStreamApiError, type StoredMsg } from '@nats-io/jetstream';
 import { headers } from '@nats-io/transport-node';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -15,10 +15,10 @@ import { streamNames } from './streams.ts';
 import { deadFilter, deadSubject, replayMarkSubject, secondOfWaitSubject, streamOfDeadSubject } from './subjects.ts';
 
 export type DeadEntry = {
-  /** Its number in DEAD. */
+  /** Its sequence in DEAD. */
   readonly seq: number;
   readonly atMs: number;
-  /** Where it came from; the subject is '' when it was not recorded. */
+  /** Where it was stored; the subject is '' when that was not recorded. */
   readonly stream: string;
   readonly subject: string;
   readonly reason: string;
@@ -34,7 +34,7 @@ type DeadList = { readonly entries: readonly DeadEntry[]; readonly total: number
 const stream = streamNames.dead;
 const call = <T>(work: Promise<T>) => withDeadline('DEAD', limits.operations.callTimeoutMs, work);
 
-/** Oldest first; `total` counts what the limit left out, too. `from`: only what came from this stream. */
+/** Oldest first; `total` includes those beyond the limit. `from`: only records of this stream. */
 export async function listDead(bus: Bus, from: string | null, limit: number): Promise<DeadList> {
   const filter = from === null ? deadFilter : deadSubject(from);
   const entries: DeadEntry[] = [];
@@ -53,7 +53,7 @@ export async function listDead(bus: Bus, from: string | null, limit: number): Pr
   return { entries, total: present };
 }
 
-/** Null: DEAD holds no record of that number. */
+/** Null when DEAD has no record of that sequence. */
 export async function readDead(bus: Bus, seq: number): Promise<DeadRead | null> {
   const stored: StoredMsg | null = await call(bus.manager.streams.getMessage(stream, { seq }));
   const from = stored === null ? null : streamOfDeadSubject(stored.subject);
@@ -73,18 +73,18 @@ export async function readDead(bus: Bus, seq: number): Promise<DeadRead | null> 
 }
 
 /**
- * `nowhere`: nothing says where it belongs · `too_late`: its second in LATER is long over, and what was canceled of it
- * is forgotten · `unsure`: an earlier replay may have landed · `not_taken`: the stream refused it, or did not answer.
+ * `nowhere`: its subject is unknown · `too_late`: its second in LATER is long past, and its cancels are forgotten ·
+ * `unsure`: an earlier replay may have been stored · `not_taken`: the stream refused it, or did not answer.
  */
 type ReplayRefusal = 'nowhere' | 'too_late' | 'unsure' | 'not_taken';
 type Replayed = { readonly ok: true } | { readonly ok: false; readonly code: ReplayRefusal; readonly detail: string };
 
-/** Half of how long the stream knows an id: clocks differ. */
+/** Half of the duplicate window: clocks differ. */
 const knownForMs = limits.bus.duplicateWindowMs / 2;
-/** The releaser looks for what is overdue in this hour and the one before it; a sweep may come half a minute late. */
+/** The releaser searches this hour and the one before for overdue records; a sweep may be half a minute late. */
 const laterOverdueMsMax = 59 * 60_000;
 
-/** `again`: a person knows that an earlier replay did not land. */
+/** `again`: a person knows that an earlier replay was not stored. */
 export async function replayDead(
   bus: Bus,
   record: DeadRead,
@@ -100,7 +100,7 @@ export async function replayDead(
     const at = mark.time.toISOString();
     return no(
       'unsure',
-      `it was put back at ${at} and no answer came: look whether it arrived, then drop it or --again`,
+      `it was replayed at ${at} and no answer came: check whether it arrived, then drop it or use --again`,
     );
   }
   try {
@@ -113,7 +113,7 @@ export async function replayDead(
       }),
     );
   } catch (error) {
-    // A refusal is an answer: it surely did not land.
+    // A refusal is an answer: the record was not stored.
     if (error instanceof JetStreamApiError) await removeMark(bus, markSubject);
     return no('not_taken', messageOf(error));
   }
@@ -122,23 +122,23 @@ export async function replayDead(
   return { ok: true };
 }
 
-/** False: there was none of that number. */
+/** False when there was no such record. */
 export async function dropDead(bus: Bus, seq: number): Promise<boolean> {
   if ((await readDead(bus, seq)) === null) return false;
   return call(bus.manager.streams.deleteMessage(stream, seq, false));
 }
 
 function refusalOf({ stream: from, subject, headers: all }: DeadRead, nowMs: number): Replayed | null {
-  if (subject === '') return no('nowhere', 'nobody noted where it was published');
+  if (subject === '') return no('nowhere', 'its original subject was not recorded');
   if (!(Object.values(streamNames.waiting) as string[]).includes(from)) return null;
   if (all[`${deadHeaders.was}${deadHeaders.subject}`] === undefined) {
-    return no('nowhere', 'it has no headers that say where it goes when it is due');
+    return no('nowhere', 'it has no headers that say where to publish it when it is due');
   }
   if (nowMs - secondOfWaitSubject(subject) * 1_000 < laterOverdueMsMax) return null;
-  return no('too_late', 'it was due long ago, and whether its client canceled it is not known any more');
+  return no('too_late', 'it was due long ago, and it is no longer known whether its client canceled it');
 }
 
-/** The id it was published with, and this record's number: a replay that comes back to DEAD has another number. */
+/** The original id and the sequence in DEAD: a replay that returns to DEAD has another sequence. */
 function replayIdOf({ seq, stream: from, headers: all }: DeadRead): string {
   const own = all[`${deadHeaders.was}Nats-Msg-Id`] ?? `dead.${from}`;
   return `${own.replace(/(\.replay\.\d+)+$/, '')}.replay.${seq}`;

@@ -1,5 +1,5 @@
 // Creates or updates the streams and buckets; safe to run any number of times from any process. It never deletes a
-// stream: one that no version declares any more is left to a person.
+// stream: one that no version declares any more is left to the operator.
 import { isDeepStrictEqual } from 'node:util';
 import type { ConsumerConfig, ConsumerInfo, JetStreamManager } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
@@ -25,7 +25,7 @@ export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBound
   }
 }
 
-/** Opens a key-value bucket, creating it when it is missing. */
+/** Opens a key-value bucket; creates it when missing. */
 export async function openBucket(bus: Bus, bucket: KeyValueBucket, replicas = 1): Promise<KV> {
   const { name, ttlMs, maxBytes } = keyValueBuckets[bucket];
   return new Kvm(bus.jetstream).create(name, {
@@ -36,7 +36,7 @@ export async function openBucket(bus: Bus, bucket: KeyValueBucket, replicas = 1)
   });
 }
 
-/** Creates the durable consumer or updates it to this configuration. */
+/** Creates the durable consumer, or updates it to this configuration. */
 export async function ensureConsumer(
   manager: JetStreamManager,
   stream: string,
@@ -45,7 +45,7 @@ export async function ensureConsumer(
   const name = config.durable_name ?? config.name ?? '';
   try {
     const { config: present } = await manager.consumers.info(stream, name);
-    // In a cluster an update drops, in silence, what others are asking for.
+    // In a cluster an update silently drops the pulls of other clients.
     if (!isMetBy(config, present)) await manager.consumers.update(stream, name, config);
   } catch (error) {
     if (!isApiError(error, consumerNotFound)) throw error;
@@ -53,7 +53,7 @@ export async function ensureConsumer(
   }
 }
 
-/** What is asked for in `wanted` is so already; what it does not name is left as it is. */
+/** Whether `present` has every value that `wanted` names. */
 function isMetBy<T extends object>(wanted: Partial<T>, present: T): boolean {
   return (Object.keys(wanted) as (keyof T)[]).every((field) => isDeepStrictEqual(wanted[field], present[field]));
 }
@@ -72,7 +72,7 @@ export async function consumerInfo(
   }
 }
 
-/** Ends a consumer that something else takes the place of; its records that were not acked are delivered to that. */
+/** Deletes a consumer that another replaces; that one gets its records without an ack. */
 export async function dropConsumer(manager: JetStreamManager, stream: string, name: string): Promise<void> {
   try {
     await manager.consumers.delete(stream, name);
@@ -81,7 +81,7 @@ export async function dropConsumer(manager: JetStreamManager, stream: string, na
   }
 }
 
-/** A bucket that another process made first, or that was made for one machine or for less. */
+/** Handles a bucket that another process created first, or one with fewer replicas or a smaller bound. */
 async function ensureBucket(
   manager: JetStreamManager,
   stream: string,
@@ -100,7 +100,7 @@ async function ensureStream(manager: JetStreamManager, declaration: StreamDeclar
   } catch (error) {
     if (!isApiError(error, streamNotFound)) throw error;
     await manager.streams.add(declaration).catch(async (raced: unknown) => {
-      // Another process created it between the look and the leap.
+      // Another process created it since the check.
       if (!isApiError(raced, nameInUse)) throw raced;
       await manager.streams.update(declaration.name, declaration);
     });

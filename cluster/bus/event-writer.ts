@@ -1,8 +1,8 @@
-// Collects delivery events for a few milliseconds and publishes them to EVENTS in batches. The writer of an event is
-// called back when it is durable, because acks upstream wait for that. Events of one message go to one shard, in the
-// order they were written. It never drops an event: while the bus does not answer it keeps them and reports so
-// through `hasCapacity`, at which its owner stops taking new work. A batch too large for one record is split; an
-// event too large by itself is shortened, so that the final event of its message is still published.
+// Collects delivery events for a few milliseconds and publishes them to EVENTS in batches. Calls back when an event is
+// durable, because acks upstream wait for that. Events of one message go to one shard, in order. It never drops an
+// event: while the bus does not answer it keeps them and reports so through `hasCapacity`, and its owner stops
+// accepting work. A batch too large for one record is split; a single event that is too large is shortened, so that the
+// final event of its message is still published.
 import { type DeliveryEvent } from '../../model/delivery-event.ts';
 import { shardOf } from '../../model/ids.ts';
 import { assert } from '../../platform/assert.ts';
@@ -15,21 +15,21 @@ import { encodeEvents, shortenedEvent } from '../../model/records/event-record.t
 import type { Publisher, PublishResult } from './publisher.ts';
 import { eventSubject } from './subjects.ts';
 
-/** Called once per event: true when it is durable, false when the process stops before it could be. */
+/** Called once per event: true when it is durable, false when the process stops first. */
 export type EventDone = (durable: boolean) => void;
 
 type Batch = { readonly subject: string; events: DeliveryEvent[]; done: EventDone[]; cancel: Cancel | null };
 
 type EventWriterOptions = {
-  /** Linger of a batch that is not full; 0 publishes at the end of the current turn. */
+  /** How long a batch that is not full waits; 0: to the end of the current turn. */
   readonly lingerMs?: number;
   readonly shards?: number;
-  /** Events held here at the most before `hasRoom` says no. */
+  /** The most events held here before `hasCapacity` is false. */
   readonly heldMax?: number;
   readonly clock?: Clock;
-  /** Sees every event that is written. */
+  /** Called with every event that is written. */
   readonly watch?: (event: DeliveryEvent) => void;
-  /** Sees every event when it is durable, once. */
+  /** Called once with every event when it is durable. */
   readonly onDurable?: (event: DeliveryEvent) => void;
 };
 
@@ -44,9 +44,9 @@ export class EventWriter {
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #onDurable: ((event: DeliveryEvent) => void) | undefined;
   readonly #batches = new Map<string, Batch>();
-  /** What the ids of its batches begin with. */
+  /** The prefix of its batch ids. */
   readonly id = secretBytes(9).toString('base64url');
-  /** Called when EVENTS gives out numbers again that it has given before: it is another stream, or has lost its end. */
+  /** Called when EVENTS assigns sequences a second time: it was recreated or has lost its end. */
   onWentBack: () => void = () => {};
   #batchCount = 0;
   #lastSeq = 0;
@@ -68,10 +68,7 @@ export class EventWriter {
     return this.#inFlight;
   }
 
-  /**
-   * The highest sequence in EVENTS that one of its batches got, since EVENTS is the stream it is: whatever is written
-   * next comes after it.
-   */
+  /** The highest sequence in EVENTS of its batches since EVENTS was created: later writes get higher ones. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -80,7 +77,7 @@ export class EventWriter {
     return this.#inFlight < this.#heldMax;
   }
 
-  /** Adds one event to its batch. `urgent` (OTP) sends the batch at once, with whatever else is in it. */
+  /** Adds an event to its batch. `urgent` (OTP) publishes the batch at once. */
   write(event: DeliveryEvent, done: EventDone, urgent = false): void {
     this.#inFlight += 1;
     this.#watch?.(event);
@@ -97,12 +94,12 @@ export class EventWriter {
     batch.cancel ??= this.#clock.after(this.#lingerMs, () => this.#flush(opened));
   }
 
-  /** Sends every open batch now. */
+  /** Publishes every open batch now. */
   flush(): void {
     for (const batch of [...this.#batches.values()]) this.#flush(batch);
   }
 
-  /** Gives up: what is not durable is reported as such. Flush and wait for the publisher first. */
+  /** Reports everything not yet durable as lost. First flush, and wait for the publisher. */
   close(): void {
     this.#closed = true;
     for (const batch of this.#batches.values()) {
@@ -131,7 +128,7 @@ export class EventWriter {
     this.onWentBack();
   }
 
-  /** `afterSeq`: what was durable when it was published first. */
+  /** `afterSeq`: `lastSeq` at the first publish of the batch. */
   #publish(batch: Batch, payload: Uint8Array, id: string, afterSeq = this.#lastSeq): void {
     this.#publisher.publish(batch.subject, payload, id, (result: PublishResult) => {
       if (result.ok) {
@@ -140,14 +137,14 @@ export class EventWriter {
         return this.#settle(batch, true);
       }
       if (this.#closed || result.failure === 'closed') return this.#settle(batch, false);
-      // The server takes less than we thought. A copy under this id that did arrive has the same event ids.
+      // The server's limit is lower than assumed. If a copy under this id was stored, its events have the same ids.
       if (result.failure === 'too_large') return this.#split(batch);
-      // The stream is full or away. The id stays the same, so a copy that did arrive is not counted twice.
+      // The stream is full or away. The id stays, so a stored copy is not counted twice.
       this.#clock.after(retryAfterMs, () => this.#publish(batch, payload, id, afterSeq));
     });
   }
 
-  /** Into two records, the earlier events first; what is one event already is shortened. */
+  /** Splits into two records, the earlier events first; shortens a single event. */
   #split(batch: Batch): void {
     const { subject, events, done } = batch;
     const half = Math.ceil(events.length / 2);
@@ -161,7 +158,7 @@ export class EventWriter {
     log.error({ alarm: 'event_shortened', messageId, carrier, kind }, 'an event is too large for a record: shortened');
     metrics.eventsShortened.inc({ carrier });
     batch.events = [shortenedEvent(event)];
-    // Small for certain now: if even that is refused, it is tried again like any other.
+    // Certainly small now: a refusal is retried like any other.
     this.#batchCount += 1;
     this.#publish(batch, encodeEvents(batch.events), `${this.id}.${this.#batchCount}`);
   }

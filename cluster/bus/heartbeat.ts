@@ -1,6 +1,6 @@
-// Heartbeats over core NATS: of carriers, which actors publish at every change and every second, and of clocks. Others
-// keep the last one of each node. Nothing is durable, because it is outdated a minute later; after a lost heartbeat the
-// next one counts. It interprets none.
+// Heartbeats over core NATS: of carriers, published by actors at every change and every second, and of clocks.
+// Subscribers keep the last one of each node. They are not durable: a minute later they are outdated, and after a lost
+// one the next counts. Their content is not interpreted here.
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -8,15 +8,15 @@ import type { Bus } from './connect.ts';
 
 export type Heartbeat = {
   readonly carrier: string;
-  /** Who publishes: several nodes may serve one carrier. */
+  /** The publishing node: several nodes may serve one carrier. */
   readonly node: string;
 };
 
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 /**
- * What is said to whoever listens. `parse` gives null for what is something else; fields it does not know are of a
- * later version.
+ * A message to all subscribers. `parse` returns null for other content and ignores unknown fields, which are of a later
+ * version.
  */
 export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T | null) {
   function read(octets: Uint8Array): T | null {
@@ -24,16 +24,16 @@ export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T |
     try {
       return parse(JSON.parse(Buffer.from(octets).toString('utf8')) as Fields<T>);
     } catch (error) {
-      ignoring(error, 'something that is no heartbeat came on the subject of heartbeats');
+      ignoring(error, 'a message on the subject of heartbeats is not a heartbeat');
       return null;
     }
   }
 
   return {
-    /** Null for what is none: something else may speak on the subject. */
+    /** Null for other content: anything may be published on the subject. */
     read,
     publish(bus: Bus, subject: string, value: T): void {
-      // Written into a lost connection it would arrive late, and then be wrong.
+      // Buffered during a disconnect it would arrive late and be wrong.
       if (bus.connected()) bus.connection.publish(subject, JSON.stringify(value));
     },
     watch(bus: Bus, subject: string, take: (value: T) => void): Cancel {
@@ -49,7 +49,7 @@ export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T |
   };
 }
 
-/** One kind of heartbeat, on a subject per carrier. */
+/** One kind of heartbeat, with one subject per carrier. */
 export function heartbeatSubject<H extends Heartbeat>(
   prefix: string,
   bytesMax: number,
@@ -71,7 +71,7 @@ type Received<H extends Heartbeat> = { readonly heartbeat: H; readonly atMs: num
 /** The last heartbeat of each node, by carrier. */
 export class LastHeartbeats<H extends Heartbeat> {
   protected readonly clock: Clock;
-  /** When one came last, of any carrier. */
+  /** When the last heartbeat of any carrier arrived. */
   protected lastAtMs = Number.NEGATIVE_INFINITY;
   readonly #carriers = new Map<string, Map<string, Received<H>>>();
 
@@ -101,7 +101,7 @@ export class LastHeartbeats<H extends Heartbeat> {
     if (nodes?.size === 0) this.#carriers.delete(carrier);
   }
 
-  /** The oldest first; undefined when none was heard of. */
+  /** The oldest first; undefined without any. */
   protected of(carrier: string): Iterable<Received<H>> | undefined {
     return this.#carriers.get(carrier)?.values();
   }

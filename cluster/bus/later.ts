@@ -1,6 +1,6 @@
-// Publishes what is due in more than a second to one of three streams; the caller then acks it where it came from.
-// When it is due a releaser (actors/later) publishes it to the subject it names. SCHEDULED has what clients
-// scheduled, HOLDS what carriers hold for hours, LATER the system's own short waits; each has its own bound.
+// Publishes a record that is due in more than a second to one of three streams; the caller then acks its source. When
+// it is due a releaser (actors/later) publishes it to the subject it names. SCHEDULED holds what clients scheduled,
+// HOLDS what carriers hold for hours, LATER the system's own short waits; each has its own bound.
 import type { JsMsg } from '@nats-io/jetstream';
 import { limits } from '../../platform/limits.ts';
 import { assert } from '../../platform/assert.ts';
@@ -9,20 +9,17 @@ import type { PublishDone, Publisher } from './publisher.ts';
 import { type WaitKind, waitSubject } from './subjects.ts';
 
 type LaterRecord = {
-  /** Where it goes when it is due. */
+  /** The subject to publish it to when it is due. */
   readonly subject: string;
   readonly payload: Uint8Array;
   readonly dueAtMs: number;
-  /** Names this wait; the release gets an id of its own from it, or the stream would take it for a copy. */
+  /** Identifies this wait; the release derives its own Nats-Msg-Id from it, or it would be dropped as a duplicate. */
   readonly id: string;
   /** Spreads the records of one second over the shards. */
   readonly shardKey: string;
-  /** The message's id where a client may still cancel it (cancellations.ts). */
+  /** The message's id if a client may still cancel it (cancellations.ts). */
   readonly cancelable?: string;
-  /**
-   * It may have been published before, and the streams may have forgotten that (republished.ts): its release says so
-   * too.
-   */
+  /** It may already be published and forgotten by the streams (republished.ts); its release says so too. */
   readonly again?: boolean;
 };
 
@@ -33,7 +30,7 @@ const cancelableHeader = 'Heliograph-Cancelable';
 const dayMs = 86_400_000;
 
 /**
- * Follows from the record and its due time: a repeat goes where the first try went, unless it crosses a quarter of an
+ * Depends on the record and its due time only: a repeat goes to the same stream, unless it crosses a quarter of an
  * hour.
  */
 function waitKindOf({ cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>, nowMs: number): WaitKind {
@@ -42,11 +39,8 @@ function waitKindOf({ cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'd
 }
 
 export function publishLater(publisher: Publisher, record: LaterRecord, nowMs: number, done: PublishDone): void {
-  assert(
-    record.dueAtMs - nowMs < limits.bus.laterDaysMax * dayMs,
-    'a record due that far away would never be looked for',
-  );
-  // Never into a second that is over: its consumer may be gone.
+  assert(record.dueAtMs - nowMs < limits.bus.laterDaysMax * dayMs, 'a record due that late would never be released');
+  // Never into a past second, whose consumer may be gone.
   const dueAtMs = Math.max(record.dueAtMs, nowMs);
   const subject = waitSubject(waitKindOf(record, nowMs), dueAtMs, record.shardKey);
   publisher.publish(subject, record.payload, `later.${record.id}`, done, {
@@ -62,11 +56,11 @@ export type ReadLater = {
   readonly subject: string;
   readonly dueAtMs: number;
   readonly releaseId: string;
-  /** The message a client may have canceled; null: nobody can. */
+  /** The id of a message that a client may have canceled; null: not cancelable. */
   readonly cancelable: string | null;
 };
 
-/** What a waiting record says about itself, or null when it is none of ours. */
+/** The headers of a waiting record, or null when they are not ours. */
 export function readLater(record: JsMsg): ReadLater | null {
   const subject = record.headers?.get(targetHeader) ?? '';
   const dueAtMs = Number(record.headers?.get(dueHeader) ?? Number.NaN);

@@ -1,7 +1,6 @@
-// Which accounts flood a lane of a carrier, as heartbeats: actors publish them, entry points subscribe. An entry point
-// then publishes the messages of such an account directly to its overflow shard, and refuses what exceeds its queue.
-// A lost heartbeat does no harm: the actor moves records to the overflow shard itself, and finds those that are
-// there.
+// The accounts that flood a lane of a carrier, as heartbeats: actors publish, entry points subscribe. An entry point
+// publishes the messages of such an account directly to its overflow shard, and refuses what exceeds its queue. A lost
+// heartbeat does no harm: the actor moves records to the overflow shard itself.
 import { type Lane, type Category, laneOf } from '../../model/message.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -10,7 +9,7 @@ import { type Heartbeat, LastHeartbeats, heartbeatSubject } from './heartbeat.ts
 import { overflowSubject, messageSubject } from './subjects.ts';
 
 export type OverflowHeartbeat = Heartbeat & {
-  /** Accounts whose new messages go to overflow, by lane; true: and their queue is full. */
+  /** By lane: accounts whose new messages go to overflow; true: their queue is full too. */
   readonly lanes: Partial<Readonly<Record<Lane, Readonly<Record<string, boolean>>>>>;
 };
 
@@ -26,7 +25,7 @@ export const overflowHeartbeats = heartbeatSubject<OverflowHeartbeat>(
   },
 );
 
-/** Where a message goes when it is accepted. `full`: so much of the account waits already that it is not accepted. */
+/** Where an accepted message is published. `full`: the account has so many waiting that it is refused. */
 type QueuePlace = { readonly subject: string } | { readonly full: true };
 export type AccountQueues = {
   placeOf(category: Category, carrier: string, accountId: string): QueuePlace;
@@ -41,7 +40,7 @@ export function watchOverflow(bus: Bus, clock: Clock = systemClock): AccountQueu
   };
 }
 
-/** The last heartbeat of each node. An account counts as flooding when any of them says so. */
+/** The last heartbeat of each node. An account counts as flooding when any node says so. */
 export class OverflowHeartbeats extends LastHeartbeats<OverflowHeartbeat> {
   override take(heartbeat: OverflowHeartbeat): void {
     if (Object.keys(heartbeat.lanes).length > 0) super.take(heartbeat);
@@ -54,9 +53,9 @@ export class OverflowHeartbeats extends LastHeartbeats<OverflowHeartbeat> {
     return full ? { full } : { subject: overflowSubject(category, carrier, accountId) };
   }
 
-  /** undefined: nobody says that it floods. */
+  /** undefined: it does not flood. */
   #fullOf(lane: Lane, carrier: string, accountId: string): boolean | undefined {
-    // Nearly always no account floods: one look-up in an empty map.
+    // The usual case costs one look-up in an empty map.
     const nodes = this.of(carrier);
     if (nodes === undefined) return undefined;
     const nowMs = this.clock.monotonicMs();

@@ -1,8 +1,8 @@
-// Publishes to JetStream and reports when a record is durable. It keeps a bounded number of publishes in flight per
-// stream, so that a stream without a leader takes no capacity from others; repeats a publish with the same
-// Nats-Msg-Id when no answer came (the stream drops the copy); and repeats everything in flight when the connection
-// was lost. The client's own js.publish does the same with a promise, a timer and an inbox token per call; this costs
-// a third of the CPU, which limits the rate of the ingress (bench: publish).
+// Publishes to JetStream and reports when a record is durable. It bounds the publishes in flight per stream, so that a
+// stream without a leader takes no capacity from others; repeats a publish with the same Nats-Msg-Id when no answer
+// came (the stream drops the copy); and repeats everything in flight after a reconnect. The client's own js.publish
+// spends a promise, a timer and an inbox token per call; this costs a third of the CPU, which limits the rate of the
+// ingress (bench: publish).
 import { type Msg, type MsgHdrs, type NatsConnection, headers } from '@nats-io/transport-node';
 import { unreachable } from '../../platform/assert.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
@@ -16,12 +16,13 @@ import { type PublishRefusal, readPublishAnswer } from './publish-answer.ts';
 import { deadFilter } from './subjects.ts';
 
 /**
- * Why a record is not on the bus. `busy`: too many publishes to this stream in flight here. `too_large`: the server
- * takes no record of this size; it was not sent, and never will be. `full`: the stream is at its
- * bound. `subject_full`: this account shard is at its bound. `unavailable`: JetStream did not answer in time;
- * the record may or may not be durable, so a repeat must use the same id. `conflict`: the expected last sequence of
- * the subject is another one; when a first try went unanswered, that may be the publish itself. `closed`: this
- * process is stopping.
+ * Why a record is not durable.
+ * - `busy`: too many publishes to this stream are in flight here.
+ * - `too_large`: above the server's limit; never sent.
+ * - `full`, `subject_full`: the stream, or this account shard, is at its bound.
+ * - `unavailable`: no answer in time. The record may be stored: repeat it under the same id.
+ * - `conflict`: another last sequence than expected; after an unanswered try that may be this publish.
+ * - `closed`: this process is stopping.
  */
 export type PublishFailure = PublishRefusal | 'busy' | 'too_large' | 'unavailable' | 'closed';
 export type PublishResult =
@@ -34,17 +35,17 @@ type PublisherOptions = {
   readonly inFlightMax?: number;
   /** How long one try waits for its ack. */
   readonly timeoutMs?: number;
-  /** When a publish is given up; Infinity for what must not be lost while this process lives. */
+  /** When to give up; Infinity for what must not be lost while this process lives. */
   readonly deadlineMs?: number;
   /**
-   * How long a record may wait for others, so that all of them go out in one write; 0 sends each at once. A write to
-   * the socket costs as much as encoding the record, here and again in the server (bench: throughput).
+   * How long a record may wait so that several go out in one write; 0: not at all. A socket write costs as much as
+   * encoding a record, here and again in the server (bench: throughput).
    */
   readonly gatherMs?: number;
   readonly clock?: Clock;
 };
 
-/** What one stream has in flight. */
+/** The publishes in flight to one stream. */
 type StreamFlight = { readonly stream: string; count: number };
 
 type Pending = {
@@ -53,7 +54,7 @@ type Pending = {
   readonly payload: Uint8Array;
   readonly firstSentAtMs: number;
   headers: MsgHdrs | undefined;
-  /** Payload and headers, as the server counts them; at the most. */
+  /** Upper bound of payload and headers, as the server counts them. */
   readonly octets: number;
   readonly giveUpAtMs: number;
   readonly done: PublishDone;
@@ -64,13 +65,12 @@ const sweepEveryMs = 50;
 /** A full batch is written before its time. */
 const gatheredMax = 64;
 /**
- * The delay after which a publish that no stream answered is sent again: soon enough for an OTP, rare enough for a
- * starting server.
+ * Delay before a publish that no stream answered is repeated: short enough for an OTP, and rare for a starting server.
  */
 const retryAfterRefusalMs = 100;
 /**
- * A record of a message that is sent again so late may land when the stream has forgotten the id of a copy: of an earlier
- * try, or of another node that took the work over meanwhile. Then it says so (republished.ts).
+ * A message record repeated this late may be stored twice, because the stream has forgotten the id of an earlier try or
+ * of another node's copy: it is marked (republished.ts).
  */
 const markedAfterMs = limits.bus.duplicateWindowMs / 2;
 const isMessageRecord = (subject: string) => /^(mt|later|holds|scheduled)\./.test(subject);
@@ -85,7 +85,7 @@ export class Publisher {
   readonly #inbox: string;
   readonly #pending = new Map<number, Pending>();
   readonly #flights = new Map<string, StreamFlight>();
-  /** Tokens of records that wait for the next write. */
+  /** Tokens of the records in the next write. */
   #gathered: number[] = [];
   #cancelGather: Cancel | null = null;
   readonly #stopSweep: Cancel;
@@ -116,14 +116,19 @@ export class Publisher {
     return this.#pending.size;
   }
 
-  /** Whether the stream of this subject may have one more in flight. */
+  /** Whether one more publish to the stream of this subject may be in flight. */
   hasCapacity(subject: string): boolean {
     return this.#flightOf(subject).count < this.#inFlightMax;
   }
 
   /**
-   * Sends one record; `done` is called exactly once, never before this returns unless the answer is `busy`,
-   * `too_large` or `closed`. `id` becomes Nats-Msg-Id; `extra` are further headers.
+   * Publishes one record. Calls `done` exactly once, before returning only with `busy`, `too_large` or `closed`. `id`
+   * becomes Nats-Msg-Id; `extra` are further headers.
+   * ```ts
+   * publisher.publish(subject, encodeMessage(message, cipher), messageRecordId(message), (result) => {
+   *   if (!result.ok) return refuse(result.failure);
+   * });
+   * ```
    */
   publish(
     subject: string,
@@ -160,7 +165,7 @@ export class Publisher {
     this.#cancelGather ??= this.#clock.after(this.#gatherMs, () => this.flush());
   }
 
-  /** Writes the gathered records now, after one that must not wait. */
+  /** Writes the gathered records now. */
   flush(): void {
     this.#cancelGather?.();
     this.#cancelGather = null;
@@ -172,7 +177,7 @@ export class Publisher {
     }
   }
 
-  /** publish as a promise, for code that runs a few times a second. */
+  /** `publish` as a promise, for code that runs a few times a second. */
   publishOne(
     subject: string,
     payload: Uint8Array,
@@ -182,13 +187,13 @@ export class Publisher {
     return new Promise((resolve) => this.publish(subject, payload, id, resolve, extra));
   }
 
-  /** Resolves when nothing is in flight any more. New publishes are still taken. */
+  /** Resolves when nothing is in flight. New publishes are still accepted. */
   idle(): Promise<void> {
     if (this.#pending.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  /** Ends every publish in flight with `closed`. Drain first (idle) when they matter. */
+  /** Ends every publish in flight with `closed`. Wait for idle() first if they matter. */
   close(): void {
     this.#closed = true;
     this.#stopSweep();
@@ -214,9 +219,7 @@ export class Publisher {
     return flight;
   }
 
-  /**
-   * What a record may take with its headers. Whatever is stored must fit into DEAD, with what is noted about it there.
-   */
+  /** The limit for a record with its headers. Every stored record must fit into DEAD with the headers added there. */
   #octetsMax(subject: string): number {
     const most = this.#connection.info?.max_payload ?? limits.bus.payloadBytesMaxUsual;
     return subject.startsWith(deadPrefix) ? most : most - limits.bus.deadHeaderBytesMax;
@@ -233,8 +236,8 @@ export class Publisher {
         pending.headers === undefined ? { reply } : { reply, headers: pending.headers },
       );
     } catch (error) {
-      // The connection ends, or it is to another server now that takes less. Tried again until the deadline; the
-      // sweep ends what no longer fits.
+      // The connection is closing, or leads to a server with a lower limit. Retried until the deadline; the sweep ends
+      // what no longer fits.
       log.warn({ subject: pending.subject, error: messageOf(error) }, 'a record could not be sent');
     }
   }
@@ -285,7 +288,7 @@ export class Publisher {
   }
 
   #sendAgain(token: number, pending: Pending, now: number): void {
-    // While disconnected the client would only buffer it, and a reconnect sends everything again anyway.
+    // While disconnected the client would only buffer it, and a reconnect repeats everything.
     if (this.#connection.isClosed()) return;
     if (pending.octets > this.#octetsMax(pending.subject))
       return this.#finish(token, { ok: false, failure: 'too_large' });
@@ -300,21 +303,21 @@ export class Publisher {
 
 const deadPrefix = deadFilter.slice(0, -1);
 
-/** What the headers take at the most: a character is at most three octets in UTF-8. */
+/** Upper bound of the headers: a character has at most three octets in UTF-8. */
 function headerOctets(id: string | null, extra: Record<string, string> | undefined): number {
   let octets = headerFrame + (id === null ? 0 : headerLine + id.length * 3);
   if (extra === undefined) return octets;
   for (const name in extra) octets += headerLine + name.length + (extra[name] ?? '').length * 3;
   return octets;
 }
-/** What the mark of a late repeat adds. */
+/** The octets that the mark of a late repeat adds. */
 const markOctets = Object.entries(asRepublished).reduce(
   (sum, [name, value]) => sum + name.length + value.length + 4,
   0,
 );
 /** `NATS/1.0` with its line end, and the empty line. */
 const headerFrame = 12;
-/** `Nats-Msg-Id`, a colon, a blank and a line end; more than any other line takes besides its name and value. */
+/** `Nats-Msg-Id`, a colon, a blank and a line end: an upper bound for every header line without name and value. */
 const headerLine = 15;
 
 function headersOf(id: string | null, extra: Record<string, string> | undefined): MsgHdrs | undefined {
@@ -331,7 +334,7 @@ function marked({ headers: before }: Pending): MsgHdrs {
   return all;
 }
 
-/** The stream of a subject of subjects.ts; all subjects of one stream give the same name. */
+/** The stream of a subject from subjects.ts, as a name for counting. */
 export function streamOf(subject: string): string {
   const end = subject.indexOf('.');
   const first = end < 0 ? subject : subject.slice(0, end);

@@ -1,28 +1,28 @@
-// Reads once what a stream holds now, oldest first, without touching it. What comes later is for read-stream.ts.
+// Reads once what a stream holds now, oldest first, without acks. read-stream.ts reads continuously.
 import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
 
 type PresentReading = {
-  /** Left out: all of it. */
+  /** Missing: all subjects. */
   readonly filter?: string;
   /** Only the last record of each subject. */
   readonly lastPerSubject?: boolean;
   readonly headersOnly?: boolean;
   /**
-   * How many there are, from the leader of the stream: a replica may not have the last of them yet, and then they are
-   * waited for. Left out: as many as the replica that is read has.
+   * The number of records according to the stream's leader: waits for those that the replica does not have yet.
+   * Missing: as many as the replica has.
    */
   readonly present?: number;
   readonly recordsMax: number;
-  /** For each answer of the server, and for all records together. */
+  /** The limit for each answer of the server, and for all records together. */
   readonly withinMs: number;
 };
 
 /**
- * `present`: how many there were. Fewer than that are `taken` when there are more than `recordsMax`, when others
- * replace them meanwhile, or when the time ends first.
+ * `present`: the number of records. `taken` is less when `recordsMax` or the time limit is reached, or records are
+ * replaced meanwhile.
  */
 export async function readPresent(
   bus: Bus,
@@ -46,11 +46,11 @@ export async function readPresent(
     for await (const record of await consumer.fetch(batch)) {
       take(record);
       taken += 1;
-      // Of those that others replace meanwhile fewer come.
+      // Records that are replaced meanwhile do not arrive.
       if (expected === undefined && record.info.pending === 0) break;
     }
     return { present, taken };
   } finally {
-    void consumer.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
+    void consumer.delete().catch((error: unknown) => ignoring(error, 'the server deletes the unused consumer itself'));
   }
 }

@@ -1,6 +1,6 @@
 // Reads a stream from a given record on, each record once and in order, for ever: through reconnects, server restarts
-// and lost consumers. The reader's position is kept here and by its owner, not by acks, which could deliver out of
-// order after a reconnect. A stream that was recreated under the reader is noticed before anything of it is taken.
+// and lost consumers. The reader and its owner keep the position, not acks, which could deliver out of order after a
+// reconnect. A stream that was recreated is noticed before any of its records is taken.
 import { type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -12,39 +12,39 @@ import { StreamChanged, type StreamPosition, changeSince, streamMade } from './s
 
 type StreamReading = {
   readonly stream: string;
-  /** Left out: all of it. */
+  /** Missing: all subjects. */
   readonly filter?: string;
-  /** It begins behind this record. `made` '': of the stream as it is now. */
+  /** The record to start after. `made` '': of the present stream. */
   readonly from: StreamPosition;
-  /** While the promise it returns is open no other record is taken. A failure is a bug and ends the reader. */
+  /** No other record is taken until its promise resolves. A rejection is a bug and ends the reader. */
   readonly take: (record: JsMsg) => Promise<void> | undefined;
-  /** The stream is another one: it is read from its beginning. Left out: the reader ends with StreamChanged. */
+  /** Called when the stream is another one, which is then read from its beginning. Missing: ends with StreamChanged. */
   readonly onChanged?: (change: string) => void;
-  /** Records on their way to `take`, at the most. */
+  /** The most records received and not taken. */
   readonly prefetch: number;
-  /** Left out: a lost consumer is noticed within a second. */
+  /** Missing: a lost consumer is noticed within a second. */
   readonly pull?: typeof lowLatencyPull | typeof patientPull;
   readonly clock?: Clock;
 };
 
 export type StreamReader = {
-  /** Resolves when all that was there has been taken; rejects when reading ends first, after `stop` with its reason. */
+  /** Resolves when everything present at the start has been taken; rejects when reading ends first. */
   readonly caughtUp: Promise<void>;
-  /** Resolves after `stop`; rejects with what `take` failed with, or with StreamChanged. */
+  /** Resolves after `stop`; rejects with the error of `take`, or with StreamChanged. */
   readonly done: Promise<void>;
-  /** The last record that was taken. */
+  /** The last record taken. */
   readonly position: StreamPosition;
-  /** How many records have not been taken yet. Rejects when the server does not say. */
+  /** The number of records not taken yet. Rejects when the server does not answer. */
   waiting(answerWithinMs: number): Promise<number>;
-  /** Recreates the consumer behind what was taken. */
+  /** Recreates the consumer after the last record taken. */
   reopen(): void;
   stop(why?: unknown): void;
 };
 
 const retryAfterMs = 500;
-/** How long `take` may keep a record until the consumer is let go: a server forgets one that does not pull. */
+/** How long `take` may run before the consumer is closed: the server deletes one that does not pull. */
 const pausedMaxMs = 2_000;
-/** A consumer that is left holds back the purge of its stream. */
+/** An abandoned consumer holds back the purge of its stream. */
 const forgottenAfterMs = 30_000;
 
 export function readStream(bus: Bus, reading: StreamReading): StreamReader {
@@ -53,7 +53,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
   let stopped = false;
   let consumer: Consumer | null = null;
   let messages: ConsumerMessages | null = null;
-  /** Of `messages`, those that have been taken or were known already. */
+  /** How many of `messages` have been taken or skipped. */
   let seen = 0;
   let failure: { readonly error: unknown } | null = null;
   const caughtUp = Promise.withResolvers<void>();
@@ -63,14 +63,14 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     while (!stopped) {
       try {
         messages = await open();
-        // It ends with its iteration only.
+        // Stopping takes effect in its iteration.
         if (stopped) messages.stop();
         await takeAll(messages);
       } catch (error) {
         if (failure !== null) throw failure.error;
         if (stopped) return ignoring(error, 'the reader was stopped');
         if (error instanceof StreamChanged) throw error;
-        log.warn({ stream, filter, error: messageOf(error) }, 'the reader of a stream was lost, opening it again');
+        log.warn({ stream, filter, error: messageOf(error) }, 'the reader of a stream was lost, reopening it');
         await clock.sleep(retryAfterMs);
       } finally {
         close();
@@ -86,7 +86,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
       opt_start_seq: position.seq + 1,
       inactive_threshold: forgottenAfterMs,
     });
-    // Looked at when the consumer is there: it ends with its stream.
+    // Checked while the consumer exists: it is deleted with its stream.
     const change = await changeSince(bus, stream, position, clock);
     if (change !== null) {
       if (onChanged === undefined) throw new StreamChanged(stream, change);
@@ -106,14 +106,14 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
 
   function close(): void {
     messages?.stop();
-    void consumer?.delete().catch((error: unknown) => ignoring(error, 'the server forgets it by itself'));
+    void consumer?.delete().catch((error: unknown) => ignoring(error, 'the server deletes the unused consumer itself'));
     messages = consumer = null;
   }
 
   async function takeAll(records: ConsumerMessages): Promise<void> {
     for await (const record of records) {
       if (stopped) return;
-      // A consumer that was recreated may begin with what it had delivered before.
+      // A recreated consumer may begin with records delivered before.
       if (record.seq > position.seq) {
         const work = attempt(record);
         position = { made: position.made, seq: record.seq, storedAtNs: record.timestampNanos };
@@ -127,7 +127,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     }
   }
 
-  /** Reading on would only repeat a failure. */
+  /** A failure is not retried: it would repeat. */
   function attempt(record: JsMsg): Promise<void> | undefined {
     const failed = (error: unknown) => {
       failure = { error };
@@ -140,7 +140,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     }
   }
 
-  /** False when it is done in time. */
+  /** Whether the work takes longer than pausedMaxMs. */
   async function outlasts(work: Promise<void>): Promise<boolean> {
     const patience = new AbortController();
     const long = clock.sleep(pausedMaxMs, patience.signal).then(
@@ -153,7 +153,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
   }
 
   const reopen = () => messages?.stop();
-  // On a new connection the server may be one that was put back from a backup.
+  // After a reconnect the server may be one restored from a backup.
   const stopReconnects = bus.onReconnect(reopen);
   const failed = (error: unknown) => {
     caughtUp.reject(error);
@@ -168,7 +168,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     async waiting(answerWithinMs) {
       if (consumer === null) throw new Error(`${stream} is not read at the moment`);
       const { num_pending: notSent } = await withDeadline('a reader', answerWithinMs, consumer.info(), clock);
-      // Its `getPending` counts pulls, too.
+      // `getPending` of the client counts pulls too.
       return notSent + (messages === null ? 0 : messages.getReceived() - seen);
     },
     reopen,

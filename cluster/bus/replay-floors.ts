@@ -1,7 +1,6 @@
-// From which sequence of EVENTS each carrier must read after a restart: one small record per carrier in a bucket. The
-// actor writes it (actors/carrier/deduplication/replay-floor.ts) and starts there; the purge of EVENTS never removes
-// records behind it. It is a sequence and no time, so it holds whatever any clock says and however long the carrier
-// was down.
+// The sequence of EVENTS from which each carrier must read after a restart: one small record per carrier in a bucket.
+// The actor writes it (actors/carrier/deduplication/replay-floor.ts) and starts there; the purge of EVENTS keeps
+// everything from there on. It is a sequence and not a time, so clocks and long outages do not matter.
 import type { KV } from '@nats-io/kv';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -14,17 +13,17 @@ import { openBucket } from './ensure.ts';
 import { streamNames } from './streams.ts';
 
 export type FloorRecord = {
-  /** When EVENTS was made: a floor of another stream says nothing about this one. */
+  /** The creation time of EVENTS: a floor of another stream is void. */
   readonly stream: string;
   /** The first sequence that must be read. */
   readonly seq: number;
-  /** When the record before it was stored; null when there was none. In a stream put back from a backup it is another. */
+  /** When the record before `seq` was stored, which differs after a restore; null without one. */
   readonly beforeAtNs: string | null;
-  /** It stopped with nothing begun: nobody needs what is before its next start. */
+  /** The carrier stopped with no submit begun: nothing before its next start is needed. */
   readonly stopped: boolean;
 };
 
-/** What EVENTS has: from which sequence on, and up to which. */
+/** The sequences that EVENTS holds. */
 export type StreamEnds = { readonly stream: string; readonly firstSeq: number; readonly lastSeq: number };
 
 export class ReplayFloors {
@@ -47,7 +46,7 @@ export class ReplayFloors {
     await withDeadline('a replay floor', limits.carrier.floorTimeoutMs, bucket.put(carrier, JSON.stringify(record)));
   }
 
-  /** Of all carriers that have ever run on this bus. */
+  /** The floors of all carriers that ever ran on this bus. */
   async all(): Promise<ReadonlyMap<string, FloorRecord>> {
     const bucket = await this.#open();
     const floors = new Map<string, FloorRecord>();
@@ -58,7 +57,7 @@ export class ReplayFloors {
     return floors;
   }
 
-  /** The floor is one of another EVENTS than that at hand: it says nothing about this one. */
+  /** Whether the floor is of another EVENTS stream than the present one. */
   async isOfAnother({ stream, seq, beforeAtNs }: FloorRecord, clock: Clock): Promise<boolean> {
     const storedAtNs = beforeAtNs === null ? null : BigInt(beforeAtNs);
     return (
@@ -91,22 +90,22 @@ export class ReplayFloors {
 }
 
 /**
- * Where a carrier begins to read: at its floor, or at the beginning when it has none, when the floor is one of a
- * stream that is no more, or when the stream has lost its end (power loss) and ends before it.
+ * Where a carrier begins to read: at its floor; at the beginning without one, or when the floor is of an earlier stream
+ * or after the end of a stream that lost records (power loss).
  */
 export function replayStart(floor: FloorRecord | null, ends: StreamEnds): number {
   const holds = floor !== null && floor.stream === ends.stream && floor.seq <= ends.lastSeq + 1;
   return Math.max(1, ends.firstSeq, holds ? floor.seq : 0);
 }
 
-/** A record that cannot be read is none: then everything is read, and nothing is kept for it. */
+/** An unreadable record counts as none: everything is read, and the purge keeps nothing for it. */
 function recordIn(text: string): FloorRecord | null {
   try {
     const { stream, seq, beforeAtNs, stopped } = JSON.parse(text) as Partial<FloorRecord>;
     if (typeof stream !== 'string' || typeof seq !== 'number' || !Number.isSafeInteger(seq)) return null;
     return { stream, seq, beforeAtNs: beforeAtNs ?? null, stopped: stopped === true };
   } catch (error) {
-    ignoring(error, 'it is rewritten by the next incarnation of its carrier');
+    ignoring(error, 'a replay floor is unreadable; the next incarnation of its carrier rewrites it');
     return null;
   }
 }

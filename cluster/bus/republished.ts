@@ -1,11 +1,11 @@
-// The header of a message record that may not be the first of its message: its publisher did not know whether an
-// earlier publish had arrived, and the stream may have forgotten that one's id. A carrier actor asks the event store
-// before it sends such a record, and waits while that has no answer.
+// The header of a message record that may be a second one of its message: its publisher did not know whether an earlier
+// publish was stored, and the stream may have forgotten the id. A carrier actor asks the event store before it sends
+// such a record, and waits while that has no answer.
 import type { JsMsg } from '@nats-io/jetstream';
 
 const republishedHeader = 'Heliograph-Again';
 
-/** For a publish. */
+/** The headers for a publish. */
 export const asRepublished: Record<string, string> = { [republishedHeader]: '1' };
 
 export function isAgain(record: Pick<JsMsg, 'headers'>): boolean {

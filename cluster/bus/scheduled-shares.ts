@@ -1,7 +1,7 @@
-// How much each account has waiting in SCHEDULED: one record per account in the bucket `scheduled`, with the units
-// due in each hour, written by compare-and-set before a message is published. So the bound holds over all threads and
-// nodes and through crashes: a crash between count and publish leaves a unit counted until its hour is over. Nothing
-// is subtracted when messages leave; past hours no longer count. No message passes uncounted.
+// How much each account has waiting in SCHEDULED: one record per account in the bucket `scheduled` with the units due
+// in each hour, written by compare-and-set before a message is published. So the bound holds over threads, nodes and
+// crashes: a crash after the count leaves a unit counted until its hour is over. Nothing is subtracted when messages
+// leave; past hours no longer count. No message passes uncounted.
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -16,23 +16,21 @@ import type { Publisher } from './publisher.ts';
 import { streamOfBucket, subjectInBucket } from './streams.ts';
 import { hourOf } from './subjects.ts';
 
-/**
- * account_full: this account is at its share · unavailable: that is not known now, and nothing was counted for certain.
- */
+/** account_full: the account is at its share · unavailable: unknown; the message may or may not be counted. */
 export type ScheduledTaken = 'taken' | 'account_full' | 'unavailable';
 
-/** Of an account at its share: what is counted, and when the first hour with something counted is over. */
+/** For an account at its share: its units, and when the first counted hour ends. */
 export type FullShare = { readonly units: number; readonly perAccount: number; readonly availableAtMs: number };
 type Done = (taken: ScheduledTaken, full?: FullShare) => void;
 
-/** Units of messages that are due in one hour since 1970. */
+/** Units of messages due in one hour since 1970. */
 type Units = { readonly hour: number; readonly units: number };
 type Asked = Units & {
   readonly endsAtMs: number;
   readonly done: Done;
 };
 type Hours = ReadonlyMap<number, number>;
-/** What was read last, or written by us. */
+/** The record as last read or written. */
 type Known = { readonly revision: number; readonly hours: Hours; readonly mark: string; readonly readAtMs: number };
 type Account = { known: Known | null; asked: Asked[]; returned: Units[]; working: boolean };
 
@@ -41,7 +39,7 @@ const { countMs, accountsMax, refusalMs, gatheredMax, unitBytes, recordBytes } =
 const markBytes = 6;
 const hourMs = 3_600_000;
 
-/** What a message takes of its account's share: most take one unit, one of ten segments four. */
+/** The units of a message: usually one; a message of ten segments takes four. */
 export function unitsOf(payload: Uint8Array): number {
   return Math.ceil((payload.length + recordBytes) / unitBytes);
 }
@@ -62,7 +60,7 @@ export class ScheduledShares {
       metrics.sharedBoundRefusals.inc({ bound: 'scheduled_messages', reason }, 0);
   }
 
-  /** `done` is called once, within countMs and never before this returns; `full` comes with 'account_full'. */
+  /** Calls `done` once, within countMs and never before returning; `full` comes with 'account_full'. */
   take(accountId: string, dueAtMs: number, units: number, done: Done): void {
     const account = this.#accountOf(accountId);
     const endsAtMs = this.#clock.monotonicMs() + countMs;
@@ -70,7 +68,7 @@ export class ScheduledShares {
     void this.#work(accountId, account);
   }
 
-  /** What was taken and surely not published. Written with the next that is taken; lost in a crash it counts on. */
+  /** Returns units of a message that was certainly not published. A crash before the next `take` loses it. */
   giveBack(accountId: string, dueAtMs: number, units: number): void {
     const account = this.#accountOf(accountId);
     account.returned.push({ hour: hourOf(Math.floor(dueAtMs / 1_000)), units });
@@ -80,7 +78,7 @@ export class ScheduledShares {
   async #work(accountId: string, account: Account): Promise<void> {
     if (account.working) return;
     account.working = true;
-    // All requests of the same turn share one write.
+    // All requests of this turn of the event loop share one write.
     await Promise.resolve();
     try {
       while (account.asked.length > 0 || account.returned.length > 0) await this.#count(accountId, account);
@@ -89,7 +87,7 @@ export class ScheduledShares {
     }
   }
 
-  /** One write for all that asked meanwhile. */
+  /** One write for all requests that came meanwhile. */
   async #count(accountId: string, account: Account): Promise<void> {
     const asked = account.asked.splice(0, gatheredMax);
     const returned = account.returned.splice(0);
@@ -100,14 +98,14 @@ export class ScheduledShares {
         const { known } = account;
         const { hours, taken, refused } = decide(known.hours, asked, returned, this.#hourNow(), this.#perAccount);
         if (refused.length > 0 && this.#clock.monotonicMs() - known.readAtMs > refusalMs) {
-          // Others may have given back since.
+          // Others may have given back units since.
           account.known = null;
           continue;
         }
         if (taken.length > 0 || returned.length > 0) {
           account.known = await this.#write(accountId, known, hours, endsAtMs);
           if (account.known === null) {
-            // Another thread or node was first. The more of them there are, the further apart they try again.
+            // Another thread or node was first: back off at random, longer with each try.
             await this.#clock.sleep((secretBytes(1)[0] ?? 0) % (2 + 2 * tries));
             continue;
           }
@@ -117,7 +115,7 @@ export class ScheduledShares {
         return;
       }
     } catch (error) {
-      ignoring(error, 'what an account has scheduled cannot be counted now: nothing is accepted for later');
+      ignoring(error, 'the scheduled messages of an account cannot be counted now: scheduled messages are refused');
     }
     account.known = null;
     for (const each of asked) this.#refuse(each, 'unavailable');
@@ -136,7 +134,7 @@ export class ScheduledShares {
     return { revision: stored.seq, ...recordOf(stored.data), readAtMs };
   }
 
-  /** Null: another process has written since it was read. */
+  /** Null: another process has written since the read. */
   async #write(accountId: string, known: Known, hours: Hours, endsAtMs: number): Promise<Known | null> {
     const mark = secretBytes(markBytes).toString('hex');
     const payload = Buffer.from(JSON.stringify({ mark, hours: Object.fromEntries(hours) }));
@@ -150,7 +148,7 @@ export class ScheduledShares {
     if (result.ok) return { revision: result.seq, hours, mark, readAtMs };
     if (result.failure !== 'conflict') throw new Error(`not counted: ${result.failure}`);
     const now = await this.#read(accountId, endsAtMs);
-    // Our first try was stored although no answer came.
+    // The first try was stored although no answer came.
     return now.mark === mark ? now : null;
   }
 
@@ -172,7 +170,7 @@ export class ScheduledShares {
     return account;
   }
 
-  /** What is forgotten is only read again. */
+  /** A forgotten account is read again when needed. */
   #forgetOne(): void {
     for (const [accountId, { working, asked, returned }] of this.#accounts) {
       if (working || asked.length > 0 || returned.length > 0) continue;
@@ -182,10 +180,7 @@ export class ScheduledShares {
   }
 }
 
-/**
- * The hours as they are to be: what is over is left out, what was given back taken off, and each that asked fits or
- * not.
- */
+/** The new hours: without those that are over and the units given back, and with each request that fits. */
 export function decide<Asks extends Units>(
   before: Hours,
   asked: readonly Asks[],

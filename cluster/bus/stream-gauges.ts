@@ -1,5 +1,5 @@
-// One look at all streams and consumers every few seconds, by one process of a node, never on the path of a message: sizes
-// and backlogs for /metrics, and records of a cluster's queues that their consumers do not see (unseen-records.ts).
+// Reads all streams and consumers every few seconds, in one process per node, never in the path of a message: sizes and
+// backlogs for /metrics, and records of a cluster's queues that their consumers do not deliver (unseen-records.ts).
 import type { ConsumerInfo } from '@nats-io/jetstream';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -13,7 +13,7 @@ import { UnseenRecords, deliverUnseen } from './unseen-records.ts';
 
 const { streamsLookEveryMs, callTimeoutMs } = limits.operations;
 
-/** Begins at once. Stops with what it returns. */
+/** Begins at once; returns what stops it. */
 export function watchStreams(bus: Bus, clock: Clock = systemClock): () => void {
   let looking = false;
   let stopped = false;
@@ -67,7 +67,7 @@ async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
     callTimeoutMs,
     bus.manager.consumers.info(streamNames.orders, 'audit'),
   ).catch((error: unknown) => ignoring(error, 'no control role has run yet'));
-  // In one turn: a scrape never sees half of it.
+  // In one turn of the event loop, so that no scrape sees half of it.
   metrics.streamWaiting.reset();
   for (const { count, ...labels } of waiting) metrics.streamWaiting.set(labels, count);
   if (orders) metrics.auditFailure.set(orders.num_pending + orders.num_ack_pending);

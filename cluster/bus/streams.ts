@@ -1,5 +1,5 @@
-// Every stream: its subjects, retention and bounds. Full streams refuse (discard new), so that backpressure reaches
-// the client as a 503 or 429; nothing is ever pushed out.
+// Every stream: its subjects, retention and bounds. Full streams refuse (discard: new), so that backpressure reaches
+// the client as a 503 or 429; no record is ever discarded.
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -32,7 +32,7 @@ const duplicateWindow = nanos(limits.bus.duplicateWindowMs);
 
 export const streamNames = {
   messages: { otp: 'MT_OTP', txn: 'MT_TXN', promo: 'MT_PROMO' } as const satisfies Record<Lane, string>,
-  /** What waits for its time, by who asked for it: each kind is full by itself. */
+  /** Waiting records by who made them wait: each kind has its own bound. */
   waiting: { scheduled: 'SCHEDULED', holds: 'HOLDS', later: 'LATER' } as const satisfies Record<WaitKind, string>,
   cancels: 'CANCELS',
   inbound: 'INBOUND',
@@ -50,7 +50,7 @@ const workQueue = {
   duplicate_window: duplicateWindow,
 } as const;
 
-/** A message is ~500 bytes: 1 GiB holds two million. The bound per subject keeps one shard from taking all of it. */
+/** A message has ~500 bytes: 1 GiB holds two million. The bound per subject keeps one shard from filling the stream. */
 const messageStream = (
   lane: Lane,
   maxBytes: number,
@@ -66,14 +66,14 @@ const messageStream = (
   discard_new_per_subject: true,
 });
 
-/** What an operator decides about the streams (heliograph.yaml: limits). */
+/** The operator's settings of streams (heliograph.yaml: limits). */
 export type StreamBounds = {
   /** Messages in one MT stream before it refuses. */
   readonly queueMessagesMax: number;
   readonly accountQueueMax?: AccountQueueMax;
   readonly shares?: Pick<Shares, 'scheduled_messages'>;
   readonly streamMb?: StreamMb;
-  /** Copies of each stream: 1 on one machine, 3 in a cluster. */
+  /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
 
@@ -83,20 +83,20 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
   const streamMb = bounds.streamMb ?? streamMbDefault;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
-  // The last bound of a shard: entry points refuse an account with too much waiting long before it.
+  // The last bound of a shard: entry points refuse an account's excess long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
   return [
     messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
     messageStream('txn', 2 * gib, subjectMax('txn', 1_500_000), queueMessagesMax),
     messageStream('promo', 4 * gib, subjectMax('promo', 3_000_000), queueMessagesMax),
-    // What clients scheduled; each account has a share of it (platform/limits-shares.ts: scheduled_messages).
+    // Messages that clients scheduled; each account has a share (platform/limits-shares.ts: scheduled_messages).
     { ...workQueue, name: streamNames.waiting.scheduled, subjects: ['scheduled.>'], max_bytes: scheduledBytes },
     // Accepted messages that a carrier holds until quiet hours end: as many as all accounts may have queued.
     { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: streamMb.holds * mib },
-    // The system's own short waits: deferrals of some seconds, parked receipts, looks at missing parts. ~500 bytes each.
+    // The system's own short waits: deferrals of seconds, parked receipts, checks for missing parts. ~500 bytes each.
     { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: streamMb.later * mib },
     {
-      // Clients' cancels of what waits in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
+      // Clients' cancels of messages in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
       name: streamNames.cancels,
       subjects: ['cancel.>'],
       retention: RetentionPolicy.Limits,
@@ -110,7 +110,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       name: streamNames.inbound,
       subjects: ['mo.>'],
       max_bytes: streamMb.inbound * mib,
-      // A carrier may repeat what it got no answer to a minute later, on another bind.
+      // A carrier may repeat an unanswered deliver_sm a minute later, on another bind.
       duplicate_window: nanos(limits.inbound.repeatWindowMs),
     },
     {
@@ -123,8 +123,8 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_bytes: streamMb.events * mib,
     },
     {
-      // What operators ordered of carriers, ~400 bytes each: the last of a subject is in effect, what comes before it
-      // goes when the audit log in PostgreSQL has it. Three months of an order a minute fit while that is away.
+      // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
+      // audit log in PostgreSQL has them. Holds three months of a command a minute while PostgreSQL is away.
       name: streamNames.orders,
       subjects: ['ops.>', auditNoteSubject],
       retention: RetentionPolicy.Limits,
@@ -144,10 +144,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
 
-/**
- * Offered again until it is acked. Whoever handles it decides what is poison (it counts its own failures); deliveries
- * alone prove nothing.
- */
+/** Redelivered until acked. The handler decides what is poison by its own failures; deliveries alone prove nothing. */
 const untilAcked = {
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(limits.carrier.ackWaitMs),
@@ -155,10 +152,10 @@ const untilAcked = {
 } as const;
 
 /**
- * The consumer through which one carrier takes one shard of one lane. A consumer gives in stream order, so with one for
- * all shards an account's flood would come before all others. `windowPdus` is the sum of the carrier's windows: one
- * shard alone can fill them and have as many again at hand, twice; an account shard besides has room for records on
- * their way to overflow, so that those behind them come.
+ * The consumer of one shard of one lane for one carrier. A consumer delivers in stream order, so a single one for all
+ * shards would put an account's flood before all others. `windowPdus` is the sum of the carrier's windows: one shard
+ * alone can fill them twice over; account shards get more, for records on their way to overflow that would block those
+ * behind them.
  */
 export function messageConsumer(
   lane: Lane,
@@ -183,7 +180,7 @@ export function messageConsumerName(lane: Lane, carrier: string, shard: MessageS
   return `carrier_${carrier}_${lane}_${shard}`;
 }
 
-/** The consumer through which one carrier's actor takes back what it parked. */
+/** The consumer with which a carrier's actor takes back the receipts it parked. */
 export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   return {
     durable_name: `carrier_${carrier}_inbound`,
@@ -193,7 +190,7 @@ export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
   };
 }
 
-/** The one consumer through which all threads and nodes take subscribers' messages; a free one gets the next. */
+/** The one consumer of subscribers' messages for all threads and nodes. */
 export function inboundPartConsumer(): Partial<ConsumerConfig> {
   return {
     durable_name: 'inbound_parts',
@@ -203,13 +200,13 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   };
 }
 
-/** The consumer through which records that found DEAD full are taken there at last: a few at a time, and rarely. */
+/** The consumer that moves fallback records to DEAD: a few at a time, and rarely. */
 export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
-  assert(filter !== undefined, 'a stream without a place beside its queues');
+  assert(filter !== undefined, 'a stream without a fallback subject');
   return { durable_name: 'unread', filter_subject: filter, ...untilAcked, max_ack_pending: limits.bus.fallbackHeldMax };
 }
 
-/** The consumer through which the control role writes subscribers' decisions down. */
+/** The consumer with which the control role stores subscribers' decisions. */
 export function decisionConsumer(): Partial<ConsumerConfig> {
   return {
     durable_name: 'inbound_decisions',
@@ -219,9 +216,7 @@ export function decisionConsumer(): Partial<ConsumerConfig> {
   };
 }
 
-/**
- * The consumer of everything of a kind that is due in one second; it goes away by itself when the second is long past.
- */
+/** The consumer of all records of a kind that are due in one second; the server deletes it when it is idle. */
 export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerConfig> {
   return {
     durable_name: `${kind}_${second}`,
@@ -234,24 +229,24 @@ export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerCo
 
 export const keyValueBuckets = {
   directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
-  /** 30 million numbers at ~11 B each, apart from the directory: an import must never leave no room for a revocation. */
+  /** 30 million numbers at ~11 B, apart from the directory: an import must always leave room for a revocation. */
   suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
   idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
-  /** A record for each machine, so that the server stamps it: what its clock says. */
+  /** One record per machine, for its server timestamp: the content is that machine's clock. */
   clock: { name: 'clock', ttlMs: 60_000, maxBytes: gib / 1024 },
   /**
-   * What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses every hour of 36
+   * What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses each hour of 36
    * days.
    */
   scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
   recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
-  /** Long texts from subscribers whose parts still come: 100,000 × ~1 KiB. */
+  /** Multipart texts of subscribers that are incomplete: 100,000 × ~1 KiB. */
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
-  /** For each carrier the place in EVENTS from which it must be read after a restart: ~100 B each. */
+  /** Each carrier's position in EVENTS for a restart: ~100 B each. */
   replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
-  /** A heartbeat for each actor thread and a lease for each bind, ~300 B each. */
+  /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
-  /** Which body keys are in use. */
+  /** The body keys in use. */
   installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
@@ -263,9 +258,9 @@ export function bucketBytesMax(bucket: KeyValueBucket, { streamMb }: StreamBound
   return keyValueBuckets[bucket].maxBytes;
 }
 
-/** The header of a record that ends a key instead of giving it a value. */
+/** The header of a record that deletes a key. */
 export const bucketOperation = 'KV-Operation';
-/** The stream behind a bucket, and a key's subject in it: for what the key-value client has no call. */
+/** The stream of a bucket and the subject of a key, for operations that the key-value client lacks. */
 export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${keyValueBuckets[bucket].name}`;
 export const subjectInBucket = (bucket: KeyValueBucket, key: string): string =>
   `$KV.${keyValueBuckets[bucket].name}.${key}`;

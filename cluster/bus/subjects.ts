@@ -1,15 +1,15 @@
-// The NATS subjects: built and parsed only here. Tokens never contain dots, because the configuration allows a–z, 0–9
-// and hyphens in carrier names.
+// Builds and parses all NATS subjects. Tokens never contain dots: the configuration allows a–z, 0–9 and hyphens in
+// carrier names.
 import { type AccountId, shardOf } from '../../model/ids.ts';
 import { type Category, type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 
-/** `mt.<lane>.<carrier>.<account shard>`: a message on its way to a carrier. */
+/** `mt.<lane>.<carrier>.<account shard>`: the queue of a message. */
 export function messageSubject(category: Category, carrier: string, accountId: AccountId | string): string {
   return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 }
 
-/** Every message of the lane of this category: one stream. */
+/** All messages of this category's lane: one stream. */
 export function laneSubject(category: Category): string {
   return laneSubjects[category];
 }
@@ -19,42 +19,42 @@ const laneSubjects: Readonly<Record<Category, string>> = {
   promotional: `mt.${laneOf.promotional}.>`,
 };
 
-/** Where the excess of accounts that flood a lane is moved to overflow. */
+/** Where the excess of a flooding account goes. */
 export type OverflowShard = `a${number}`;
 export type MessageShard = number | OverflowShard;
 
-/** The messages of one shard in one lane for one carrier. */
+/** The messages of one shard of a lane for one carrier. */
 export function messageFilter(lane: Lane, carrier: string, shard: MessageShard): string {
   return `mt.${lane}.${carrier}.${shard}`;
 }
 
 /**
- * The overflow shard of an account: always the same one, so that whoever looks for the copy of a record knows where it
- * must be. Accounts that share an account shard do not for that reason share it too.
+ * The overflow shard of an account, always the same, so that copies of a record can be found. Accounts that share an
+ * account shard usually have different ones.
  */
 export function overflowShardOf(accountId: AccountId | string): OverflowShard {
   return `a${shardOf(`to overflow ${accountId}`, limits.overflow.shards)}`;
 }
 
-/** `mt.<lane>.<carrier>.a<overflow shard>`: where what an account has too much of waits for its turn. */
+/** `mt.<lane>.<carrier>.a<overflow shard>`: where the excess of an account waits. */
 export function overflowSubject(category: Category, carrier: string, accountId: AccountId | string): string {
   return messageFilter(laneOf[category], carrier, overflowShardOf(accountId));
 }
 
-/** Every shard of one lane for one carrier. For counting only: consumers take one shard each. */
+/** Every shard of a lane for one carrier. For counting only: a consumer takes one shard. */
 export function laneFilter(lane: Lane, carrier: string): string {
   return `mt.${lane}.${carrier}.*`;
 }
 
-/** The overflow shard a subject names; null for every other subject. */
+/** The overflow shard in a subject; null for other subjects. */
 export function overflowShardOfSubject(subject: string): OverflowShard | null {
   const shard = subject.split('.')[3] ?? '';
   return subject.startsWith('mt.') && shard.startsWith('a') ? (shard as OverflowShard) : null;
 }
 
-/** `ev.<carrier>.<shard>`: batches of delivery events. A message's events all share one shard. */
+/** `ev.<carrier>.<shard>`: batches of delivery events. All events of a message share one shard. */
 export function eventSubject(carrier: string, shard: number): string {
-  // Refused requests went to no carrier. No carrier's name begins with an underscore.
+  // Refused requests have no carrier; no carrier's name begins with an underscore.
   return `ev.${carrier === '' ? '_ingress' : carrier}.${shard}`;
 }
 
@@ -63,14 +63,14 @@ export function eventFilter(carrier: string): string {
 }
 
 /**
- * scheduled: by a client · holds: accepted, and held by a carrier until quiet hours end · later: the system's own, short
- * waits. Each has a stream of its own, so that none of them takes the room of another.
+ * scheduled: by a client · holds: held by a carrier until quiet hours end · later: the system's own short waits. Each
+ * has its own stream, so that none fills the space of another.
  */
 export type WaitKind = 'scheduled' | 'holds' | 'later';
 
 /**
- * `<kind>.<hour>.<second>.<shard>`: what must wait until that second. The hour lets a releaser that was away for
- * weeks find what is overdue with one question per hour instead of one per second.
+ * `<kind>.<hour>.<second>.<shard>`: records that wait until that second. By hour, a releaser that was away for weeks
+ * finds overdue records with one request instead of 3,600.
  */
 export function waitSubject(kind: WaitKind, dueAtMs: number, shardKey: string): string {
   const second = Math.floor(dueAtMs / 1_000);
@@ -89,7 +89,7 @@ export function waitHourFilter(kind: WaitKind, hour: number): string {
   return `${kind}.${hour}.*.*`;
 }
 
-/** `cancel.<hour>.<second>`: the cancels of messages that are due in that second, in the order they came. */
+/** `cancel.<hour>.<second>`: the cancels of messages due in that second, in order. */
 export function cancelSubject(second: number): string {
   return `cancel.${hourOf(second)}.${second}`;
 }
@@ -98,13 +98,13 @@ export function cancelHourFilter(hour: number): string {
   return `cancel.${hour}.>`;
 }
 
-/** The carrier a message's subject names; null for every other subject. */
+/** The carrier in a message's subject; null for other subjects. */
 export function carrierOfSubject(subject: string): string | null {
   const [stream, , carrier] = subject.split('.');
   return stream === 'mt' && carrier !== undefined ? carrier : null;
 }
 
-/** The second a waiting record's subject is due. */
+/** The due second in a waiting record's subject. */
 export function secondOfWaitSubject(subject: string): number {
   return Number(subject.split('.')[2]);
 }
@@ -113,48 +113,48 @@ export function hourOf(second: number): number {
   return Math.floor(second / 3_600);
 }
 
-/** `mo.<carrier>`: what came from a carrier and could not be settled at once (receipts without a match, for one). */
+/** `mo.<carrier>`: what a carrier sent and could not be settled at once, such as receipts without a match. */
 export function inboundSubject(carrier: string): string {
   return `mo.${carrier}`;
 }
 
-/** `mo.<carrier>.in`: messages from subscribers, in the parts they came in. */
+/** `mo.<carrier>.in`: messages from subscribers, part by part. */
 export function inboundPartSubject(carrier: string): string {
   return `mo.${carrier}.in`;
 }
 export const inboundPartFilter = 'mo.*.in';
 
-/** `mo.<carrier>.decided`: what subscribers decided with a keyword, on its way to the suppression lists. */
+/** `mo.<carrier>.decided`: subscribers' STOP and START, on the way to the suppression lists. */
 export function decisionSubject(carrier: string): string {
   return `mo.${carrier}.decided`;
 }
 export const decisionFilter = 'mo.*.decided';
 
-/** `ops.<carrier>` and `ops.<carrier>.<bind>`: what operators ordered of a carrier or of one of its binds. */
+/** `ops.<carrier>` and `ops.<carrier>.<bind>`: operator commands for a carrier or one of its binds. */
 export function commandSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
 }
 
-/** Core NATS: a command was issued, read the stream. */
+/** Core NATS: a new command is in the stream. */
 export const commandsChangedSubject = 'notify.commands';
 
-/** Core NATS: which API keys are used today. */
+/** Core NATS: the API keys used today. */
 export const keysUsedSubject = 'notify.keys_used';
 
-/** Beside the orders, in their stream: what else the audit log receives. */
+/** Other records for the audit log, in the stream of the operator commands. */
 export const auditNoteSubject = 'audit.note';
-/** Core NATS: whoever serves carriers says how they are. */
+/** Core NATS: asks every node that serves carriers for their state. */
 export const carrierReportsSubject = 'ask.carriers';
 
-/** `dead.<stream>`: a record of that stream nobody could read or handle. */
+/** `dead.<stream>`: a record of that stream that could not be read or handled. */
 export function deadSubject(stream: string): string {
   return `dead.${stream}`;
 }
 export const deadFilter = 'dead.*';
 
 /**
- * `<subject>.unread`: where a record that cannot be read waits while DEAD is full. No filter of a carrier, of a count,
- * of a due second or of an inbound consumer has as many tokens. Null for subjects of streams that have no such place.
+ * `<subject>.unread`: where a record that cannot be handled waits while DEAD is full. No other filter has as many
+ * tokens. Null for subjects of streams without such a fallback.
  */
 export function fallbackSubject(subject: string): string | null {
   const tokens = subject.split('.');
@@ -173,13 +173,13 @@ export const fallbackFilters: Readonly<Record<string, string>> = {
   INBOUND: 'mo.*.*.unread',
 };
 
-/** The stream a record of DEAD came from; null for the mark of a replay. */
+/** The stream that a record of DEAD came from; null for the mark of a replay. */
 export function streamOfDeadSubject(subject: string): string | null {
   const [dead, stream, more] = subject.split('.');
   return dead === 'dead' && stream !== undefined && more === undefined ? stream : null;
 }
 
-/** `dead.replayed.<seq>`: that record of DEAD was about to be put back. */
+/** `dead.replayed.<seq>`: a replay of that record of DEAD was begun. */
 export function replayMarkSubject(seq: number): string {
   return `dead.replayed.${seq}`;
 }

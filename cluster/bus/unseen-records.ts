@@ -14,12 +14,12 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from './connect.ts';
 import { asRepublished } from './republished.ts';
 
-/** A consumer that has nothing pending although its stream has a record for it. Sequences are those of the stream. */
+/** A consumer with nothing pending although its stream has a record for it. Sequences are the stream's. */
 export type StaleConsumer = {
   readonly stream: string;
   readonly consumer: string;
   readonly subject: string;
-  /** The last record that it has delivered. */
+  /** The last record that it delivered. */
   readonly deliveredSeq: number;
   /** The last record of its subject. */
   readonly lastSeq: number;
@@ -30,7 +30,7 @@ type Seen = Pick<StaleConsumer, 'deliveredSeq' | 'lastSeq'> & { readonly looks: 
 const { looksMin, looksSpread, republishedMax } = limits.unseenRecords;
 const { callTimeoutMs } = limits.operations;
 
-/** Remembers the looks, and reports which consumers stay stale. */
+/** Keeps earlier checks and reports the consumers that stay stale. */
 export class UnseenRecords {
   readonly #random: Random;
   #seen = new Map<string, Seen>();
@@ -40,9 +40,9 @@ export class UnseenRecords {
   }
 
   /**
-   * Takes all that are stale at this look; returns those that were stale at the looks before, too, and have delivered nothing
-   * since. A record that was just published is delivered before the next look. The number of looks is random, so that the
-   * nodes do not all act at once.
+   * Takes the consumers that are stale at this check; returns those that were stale at several checks and delivered
+   * nothing between. A new record is delivered before the next check. The number of checks is random, so that nodes do
+   * not all act at once.
    */
   look(stale: readonly StaleConsumer[]): StaleConsumer[] {
     const seen = new Map<string, Seen>();
@@ -50,7 +50,7 @@ export class UnseenRecords {
     for (const each of stale) {
       const key = `${each.stream} ${each.consumer}`;
       const before = this.#seen.get(key);
-      // In a busy queue the last record is another one at each look.
+      // In a busy queue the last record changes at each check.
       const isSame = before?.deliveredSeq === each.deliveredSeq && (isUnseen(each) || before.lastSeq === each.lastSeq);
       const looks = isSame ? before.looks + 1 : Math.floor(-this.#random.unit() * looksSpread);
       if (looks >= looksMin) unchanged.push(each);
@@ -61,7 +61,7 @@ export class UnseenRecords {
   }
 }
 
-/** One look at the consumers of replicated queues, by stream, and what follows from it. */
+/** One check of the consumers of replicated queues, by stream, and the repair of stale ones. */
 export async function deliverUnseen(
   bus: Bus,
   records: UnseenRecords,
@@ -82,7 +82,7 @@ async function staleConsumers(
   const stale: StaleConsumer[] = [];
   for (const { name: consumer, config, num_pending, num_ack_pending, delivered } of consumers) {
     const subject = config.filter_subject ?? '';
-    // Most consumers account for every record, and cost no further question.
+    // Most consumers account for every record and need no further request.
     if (num_pending > 0 || (state.subjects?.[subject] ?? 0) <= num_ack_pending) continue;
     const last = bus.manager.streams.getMessage(stream, { last_by_subj: subject });
     const lastSeq = (await withDeadline('the last record of a subject', callTimeoutMs, last))?.seq ?? 0;
@@ -93,12 +93,12 @@ async function staleConsumers(
   return stale;
 }
 
-/** Its last record is later than the last it delivered. */
+/** The subject has a record after the last one delivered. */
 function isUnseen({ lastSeq, deliveredSeq }: StaleConsumer): boolean {
   return lastSeq > deliveredSeq;
 }
 
-/** Has another server lead the consumer, or publishes again what it counts as acked. */
+/** Moves the consumer to another server, or republishes a record that it wrongly counts as acked. */
 export async function repair(bus: Bus, stale: StaleConsumer): Promise<void> {
   const { stream, consumer } = stale;
   log.error({ alarm: 'records_unseen', ...stale }, 'a consumer does not deliver records that its stream has for it');
@@ -107,11 +107,11 @@ export async function repair(bus: Bus, stale: StaleConsumer): Promise<void> {
   const subject = `$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`;
   const asked = bus.connection.request(subject, '', { timeout: callTimeoutMs });
   await withDeadline('a step-down', callTimeoutMs, asked).catch((error: unknown) =>
-    ignoring(error, 'it is asked again when the records are still not delivered'),
+    ignoring(error, 'the server is asked again if the records are still not delivered'),
   );
 }
 
-/** A crash between the publish and the delete leaves both; the header has the event store asked before the second is sent. */
+/** A crash before the delete leaves both; the header makes the actor ask the event store before the second is sent. */
 async function republish(bus: Bus, { stream, subject, lastSeq }: StaleConsumer): Promise<void> {
   let seq = 0;
   for (let count = 0; count < republishedMax && seq < lastSeq; count += 1) {
@@ -123,7 +123,7 @@ async function republish(bus: Bus, { stream, subject, lastSeq }: StaleConsumer):
     const options = { msgID: `${stream}.${seq}.again`, headers: header, timeout: callTimeoutMs };
     await bus.jetstream.publish(subject, record.data, options);
     await withDeadline('a delete', callTimeoutMs, bus.manager.streams.deleteMessage(stream, seq)).catch(
-      (error: unknown) => ignoring(error, 'another node deleted it first, or the next look finds it'),
+      (error: unknown) => ignoring(error, 'another node deleted it first, or the next check finds it'),
     );
   }
 }

@@ -1,4 +1,4 @@
-// What waits for a carrier, asked of the server: whether anything does, since when, and how much in each overflow shard.
+// Asks the server what waits for a carrier: whether anything does, since when, and how much in each overflow shard.
 import { withDeadline } from '../../platform/deadline.ts';
 import { type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
@@ -7,7 +7,7 @@ import { streamNames } from './streams.ts';
 import { laneFilter, type OverflowShard, overflowShardOfSubject } from './subjects.ts';
 
 /**
- * When the oldest record that waits was stored, by the server's clock; Infinity when nothing waits, held records included.
+ * When the oldest waiting record was stored, by the server's clock, held records included; Infinity when none waits.
  * Older events are about messages that no longer exist.
  */
 export async function oldestStoredAtMs(bus: Pick<Bus, 'manager'>, carrier: string): Promise<number> {
@@ -25,14 +25,14 @@ async function oldestIn({ manager }: Pick<Bus, 'manager'>, lane: Lane, carrier: 
 /** Whether any record waits for the carrier, held ones included. */
 export async function waitsFor(bus: Pick<Bus, 'manager'>, carrier: string): Promise<boolean> {
   const asked = Object.values(laneOf).map((lane) =>
-    // How many, and not one of them: who asks may not read messages.
+    // Counts without reading: the caller may not be allowed to read messages.
     bus.manager.streams.info(streamNames.messages[lane], { subjects_filter: laneFilter(lane, carrier) }),
   );
   const found = await withDeadline('what waits for a carrier', limits.carrier.floorTimeoutMs, Promise.all(asked));
   return found.some(({ state }) => Object.keys(state.subjects ?? {}).length > 0);
 }
 
-/** Records by overflow shard, those that are held included; shards without any are left out. */
+/** Records per overflow shard, held ones included; empty shards are omitted. */
 export async function overflowDepth(
   bus: Pick<Bus, 'manager'>,
   lane: Lane,
