@@ -1,5 +1,5 @@
-// The carriers as an operator sees them, and the only way to issue a command, for the command line and the management
-// API: configuration, desired state and the reports of the actors combined.
+// The carriers for an operator, and the only way to issue a command, used by the command line and the management API:
+// combines configuration, desired state and the reports of the actors.
 import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
 import { type CarrierState, type DesiredState, carrierStates } from '../../model/carrier-state.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -11,30 +11,30 @@ import { type NewCommand, issueCommand, noCommands, issuedBy, desiredStateOfBind
 import { askForCarriers, mergedBinds } from './reports.ts';
 
 export type BindView = BindReport & {
-  /** What it is to be, its carrier's order included. */
+  /** The stricter of its own and its carrier's desired state. */
   readonly desiredState: DesiredState;
-  /** Its own order; null when it runs by its own. */
+  /** Its own command; null when it has none. */
   readonly command: OperatorCommand | null;
 };
 
-/** `why`, `pace` and `recovering` are those of all nodes that have binds of it; `pace` is null while nobody says. */
+/** `why`, `pace` and `recovering` cover all nodes that have binds of it; `pace` is null while no node reports one. */
 export type CarrierView = Pick<CarrierReport, 'why' | 'inFlight' | 'pace' | 'recovering'> & {
   readonly name: string;
   readonly desiredState: DesiredState;
   readonly command: OperatorCommand | null;
-  /** As published to the entry points; null while nobody answers for it, or nobody has a bind of it. */
+  /** As published to the entry points; null while no node answers for it or has a bind of it. */
   readonly state: CarrierState | null;
-  /** Threads that answer for it, those that stand by too: one a node. */
+  /** Threads that answer for it, standby ones included: one per node. */
   readonly servedBy: number;
   readonly binds: readonly BindView[];
 };
 
-/** What a bad name is answered with: `there` is what could have been meant. */
+/** The answer to an unknown name; `there` lists the known ones. */
 export type NoSuch = { readonly ok: false; readonly what: 'carrier' | 'bind'; readonly there: readonly string[] };
 export type Given = {
   readonly ok: true;
   readonly command: OperatorCommand;
-  /** All who serve the carrier follow it; false also when nobody does at the moment. */
+  /** Every thread that serves the carrier follows it; false also when none does at the moment. */
   readonly inEffect: boolean;
   readonly carrier: CarrierView;
 };
@@ -60,7 +60,7 @@ export function viewsOf(
   );
 }
 
-/** Rejects when it is not known whether the order was taken. */
+/** Rejects when it is unknown whether the command was stored. */
 export async function commandCarrier(
   bus: Bus,
   configured: readonly CarrierConfig[],
@@ -82,7 +82,7 @@ export async function commandCarrier(
   }
 }
 
-/** Who repeats an order without a reason has not taken back the one that is in effect. */
+/** A repeated command without a reason keeps the reason of the one in effect. */
 async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): Promise<string> {
   if (reason !== '' || verb === 'resume') return reason;
   try {
@@ -90,7 +90,7 @@ async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): 
     const stands = bind === null ? commands.carrier : commands.binds.get(bind);
     return stands?.verb === verb ? stands.reason : '';
   } catch (error) {
-    ignoring(error, 'the order is given without the reason that came before');
+    ignoring(error, 'the command is issued without the earlier reason');
     return '';
   }
 }
@@ -113,7 +113,7 @@ function viewOf(
   commands: CarrierCommands,
   reports: readonly CarrierReport[],
 ): CarrierView {
-  // With several nodes the best of those that have binds, as the entry points judge it.
+  // Of several nodes that have binds the best one, as at the entry points.
   const speaking = reports.filter(({ standby }) => !standby);
   const best = carrierStates.flatMap((state) => speaking.filter((report) => report.state === state))[0];
   return {
@@ -121,7 +121,7 @@ function viewOf(
     desiredState: issuedBy(commands.carrier),
     command: effective(commands.carrier),
     state: best?.state ?? null,
-    why: best?.why ?? (reports.length > 0 ? 'nobody has its binds' : ''),
+    why: best?.why ?? (reports.length > 0 ? 'no node has its binds' : ''),
     servedBy: reports.length,
     inFlight: reports.reduce((sum, { inFlight }) => sum + inFlight, 0),
     pace: paceOf(speaking),
@@ -147,7 +147,7 @@ function paceOf(reports: readonly CarrierReport[]): Pace | null {
 const effective = (command: OperatorCommand | null | undefined) =>
   issuedBy(command) === 'running' ? null : (command ?? null);
 
-/** As reported, else as configured: an order may be given before anybody serves the carrier. */
+/** The binds as reported, else as configured: a command may be given before any node serves the carrier. */
 function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierReport[]): BindReport[] {
   const reported = mergedBinds(reports);
   if (reported.length > 0 || config === undefined) return reported;
@@ -200,7 +200,7 @@ function effectiveJson(command: OperatorCommand | null): Record<string, unknown>
   return { id, at: new Date(atMs).toISOString(), actor, from, reason };
 }
 
-/** What an order is answered with. */
+/** The answer to a command. */
 export function commandJson({ command, inEffect, carrier }: Given): Record<string, unknown> {
   const { id, verb, bind } = command;
   const target = bind === null ? carrier.name : `${carrier.name}/${bind}`;

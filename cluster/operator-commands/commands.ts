@@ -1,6 +1,6 @@
-// Operator commands as records of the stream ORDERS: one publish is both what is in effect (the last record of its
-// subject) and what the audit log will say, so neither can exist without the other. No database is needed. Pure but
-// for issueCommand, readCommands and their bus.
+// Operator commands as records of the stream ORDERS: one publish both puts a command into effect (the last record of
+// its subject) and gives the audit log its record, so neither exists without the other. Needs no database. Pure except
+// issueCommand, publishForAudit and readCommands.
 import type { StoredMsg } from '@nats-io/jetstream';
 import { newAuditId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -22,7 +22,7 @@ export const issuedBy = (command: OperatorCommand | null | undefined): DesiredSt
 const comesTo = { pause: 'paused', drain: 'drained', resume: 'running' } as const;
 const strictness: readonly DesiredState[] = ['running', 'paused', 'drained'];
 
-/** What a bind is to be: its own order and its carrier's, the stricter of them. */
+/** The desired state of a bind: the stricter of its own command and its carrier's. */
 export function desiredStateOfBind(commands: CarrierCommands, bind: number): DesiredState {
   const [own, carriers] = [issuedBy(commands.binds.get(bind)), issuedBy(commands.carrier)];
   return strictness.indexOf(own) > strictness.indexOf(carriers) ? own : carriers;
@@ -30,7 +30,7 @@ export function desiredStateOfBind(commands: CarrierCommands, bind: number): Des
 
 export type NewCommand = Pick<OperatorCommand, 'verb' | 'carrier' | 'bind' | 'reason' | 'actor' | 'from'>;
 
-/** Resolves when the order is durable; those who serve the carrier hear of it at once. Rejects when unsure. */
+/** Resolves when the command is durable; the threads that serve the carrier are notified. Rejects when unsure. */
 export async function issueCommand(bus: Bus, given: NewCommand, clock: Clock = systemClock): Promise<OperatorCommand> {
   const atMs = clock.nowMs();
   const command: OperatorCommand = { v: 1, id: newAuditId(atMs), atMs, ...given };
@@ -39,7 +39,7 @@ export async function issueCommand(bus: Bus, given: NewCommand, clock: Clock = s
   return command;
 }
 
-/** Resolves when a record of ORDERS is durable. A lost answer is no lost record: the id makes a second publish harmless. */
+/** Resolves when a record of ORDERS is durable. Retries after a lost answer: the id makes a second publish harmless. */
 export async function publishForAudit(bus: Bus, subject: string, text: string, id: string): Promise<void> {
   const { callTimeoutMs } = limits.operations;
   const publish = () =>
@@ -47,9 +47,10 @@ export async function publishForAudit(bus: Bus, subject: string, text: string, i
   await publish().catch(publish);
 }
 
-/** Every command in effect, by carrier. */
+/** All commands in effect, by carrier. */
 export async function readCommands(bus: Bus): Promise<ReadonlyMap<string, CarrierCommands>> {
-  const call = <T>(work: Promise<T>) => withDeadline('reading orders', limits.operations.callTimeoutMs, work);
+  const call = <T>(work: Promise<T>) =>
+    withDeadline('reading operator commands', limits.operations.callTimeoutMs, work);
   const { state } = await call(bus.manager.streams.info(streamNames.orders, { subjects_filter: 'ops.>' }));
   const subjects = Object.keys(state.subjects ?? {});
   const stored = await Promise.all(
@@ -67,17 +68,20 @@ export async function readCommands(bus: Bus): Promise<ReadonlyMap<string, Carrie
   return all;
 }
 
-/** One that cannot be read is not in effect, and must not keep the others from being read. */
+/** Null for an unreadable command: it is not in effect, and the others must still be read. */
 function readable({ data, seq, subject }: StoredMsg): OperatorCommand | null {
   try {
     return decodeCommand(data);
   } catch (error) {
-    log.error({ alarm: 'order_unreadable', seq, subject, error: messageOf(error) }, 'an order cannot be read');
+    log.error(
+      { alarm: 'order_unreadable', seq, subject, error: messageOf(error) },
+      'an operator command cannot be read',
+    );
     return null;
   }
 }
 
-/** Throws RejectMessage('poison_record') for what is no order of this version. */
+/** Throws RejectMessage('poison_record') when this version cannot read the command. */
 export function decodeCommand(octets: Uint8Array): OperatorCommand {
   try {
     const read = JSON.parse(Buffer.from(octets).toString('utf8')) as Record<keyof OperatorCommand, unknown>;
@@ -91,6 +95,6 @@ export function decodeCommand(octets: Uint8Array): OperatorCommand {
     if (!isSound) throw new Error('a field is missing or has another kind of value');
     return { v, id, atMs, verb, carrier, bind, reason, actor, from } as OperatorCommand;
   } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable order: ${messageOf(error)}`);
+    throw new RejectMessage('poison_record', `not a readable operator command: ${messageOf(error)}`);
   }
 }

@@ -1,19 +1,19 @@
-// Operator commands about carriers and the reports of those who serve them: types only, shared by the command line,
-// the management API and the actors. A command is in effect until the next one for the same carrier or bind.
+// Operator commands about carriers, and the reports of the threads that serve them: types only, shared by the command
+// line, the management API and the actors. A command is in effect until the next one for the same carrier or bind.
 import type { BindState, CarrierState } from '../../model/carrier-state.ts';
 import type { AuditId } from '../../model/ids.ts';
 
 export type { DesiredState } from '../../model/carrier-state.ts';
 
 /**
- * pause: nothing more is submitted, sessions stay and receipts come in · drain: the same, and the sessions end when
- * what is out is answered · resume: as if nothing had been ordered, and binds that were given up are tried again.
+ * pause: nothing is submitted; sessions stay bound and receipts arrive · drain: the same, and the sessions unbind when
+ * all submits are answered · resume: back to normal, and binds that were given up are tried again.
  */
 export type CommandVerb = 'pause' | 'drain' | 'resume';
 
 export type OperatorCommand = {
   readonly v: 1;
-  /** The audit record's id, too. */
+  /** Also the id of its audit record. */
   readonly id: AuditId;
   readonly atMs: number;
   readonly verb: CommandVerb;
@@ -27,7 +27,7 @@ export type OperatorCommand = {
   readonly from: string;
 };
 
-/** The last orders for one carrier. */
+/** The last commands of one carrier. */
 export type CarrierCommands = {
   readonly carrier: OperatorCommand | null;
   readonly binds: ReadonlyMap<number, OperatorCommand>;
@@ -41,35 +41,35 @@ export type BindReport = {
   readonly reason: string;
   readonly windowUsed: number;
   readonly window: number;
-  /** Until its next try; null when it does not wait for one. */
+  /** Null when it does not wait for its next try. */
   readonly nextTryInMs: number | null;
 };
 
-/** How one carrier is where it is served. */
+/** The state of a carrier on one node. */
 export type CarrierReport = {
   readonly carrier: string;
-  /** It has none of the carrier's binds: others speak for it, and its state is nobody's. */
+  /** This node has none of the carrier's binds: only other nodes' reports give its state. */
   readonly standby: boolean;
   readonly state: CarrierState;
   readonly why: string;
-  /** Ids of the orders that are in effect there. */
+  /** Ids of the commands in effect there. */
   readonly commands: readonly string[];
   readonly binds: readonly BindReport[];
   /** Messages taken from the streams and not settled. */
   readonly inFlight: number;
-  /** Null: none of the contract is theirs. */
+  /** Null: this node has no share of the contract. */
   readonly pace: Pace | null;
   readonly recovering: Recovering | null;
 };
 
 /**
- * Segments a second, of those that the contract allows there. `slowedBy`: what the carrier said; empty when at the
- * whole rate.
+ * Segments a second, and how many the node's share of the contract allows. `slowedBy`: the carrier's status for
+ * throttling; empty at the whole rate.
  */
 export type Pace = { readonly perS: number; readonly ofPerS: number; readonly slowedBy: string };
 
-/** Still avoided, although there is no fault any more: so long already, and until it is good again if it stays so. */
+/** Still avoided after the fault: for how long, and in how long it is good again if no fault follows. */
 export type Recovering = { readonly forMs: number; readonly goodInMs: number };
 
-/** What one thread of one node answers. */
+/** The report of one thread of one node. */
 export type CarriersReport = { readonly v: 1; readonly thread: string; readonly carriers: readonly CarrierReport[] };

@@ -1,5 +1,5 @@
-// Asks every thread that serves carriers for a report, over core NATS. Nothing is durable; no answer means that
-// nobody serves a carrier.
+// Asks every thread that serves carriers for a report over core NATS. Nothing is durable; no answer means that no
+// thread serves a carrier.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { bindStates } from '../../model/carrier-state.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -8,17 +8,17 @@ import type { Bus } from '../bus/connect.ts';
 import { carrierReportsSubject } from '../bus/subjects.ts';
 import type { BindReport, CarrierReport, CarriersReport } from './contract.ts';
 
-/** Answers with what `report` says at that moment. Undone with the subscription's unsubscribe. */
+/** Answers each request with `report`, until the subscription ends. */
 export function answerForCarriers(bus: Bus, thread: string, report: () => readonly CarrierReport[]): Subscription {
   return bus.connection.subscribe(carrierReportsSubject, {
     callback: (error, question) => {
-      if (error !== null) return ignoring(error, 'questions about carriers cannot be received at the moment');
+      if (error !== null) return ignoring(error, 'requests for carrier reports cannot be received at the moment');
       question.respond(JSON.stringify({ v: 1, thread, carriers: report() } satisfies CarriersReport));
     },
   });
 }
 
-/** One entry per carrier and thread that serves it. Empty when nobody answers. */
+/** One entry per carrier and thread that serves it. Empty without answers. */
 export async function askForCarriers(bus: Bus): Promise<CarrierReport[]> {
   const { reportsWithinMs, reportsStallMs, reportsMax } = limits.operations;
   const reports: CarrierReport[] = [];
@@ -31,7 +31,7 @@ export async function askForCarriers(bus: Bus): Promise<CarrierReport[]> {
     });
     for await (const answer of answers) reports.push(...readReport(answer));
   } catch (error) {
-    ignoring(error, 'nobody answers for carriers');
+    ignoring(error, 'no thread answers for carriers');
   }
   return reports;
 }
@@ -41,7 +41,7 @@ function readReport(answer: Msg): readonly CarrierReport[] {
     const read = answer.json<Partial<CarriersReport>>();
     return read.v === 1 && Array.isArray(read.carriers) ? read.carriers : [];
   } catch (error) {
-    ignoring(error, 'an answer about carriers cannot be read');
+    ignoring(error, 'a carrier report cannot be read');
     return [];
   }
 }
@@ -51,7 +51,7 @@ const rankOf = ({ state }: BindReport) => {
   return at === -1 ? bindStates.length : at;
 };
 
-/** Of a bind that several nodes report, the report whose state counts first. */
+/** One report per bind: when several nodes report it, the one with the most relevant state. */
 export function mergedBinds(reports: readonly CarrierReport[]): BindReport[] {
   const best = new Map<number, BindReport>();
   for (const bind of reports.flatMap((report) => report.binds)) {

@@ -1,6 +1,6 @@
-// The operator commands in effect, for a thread that serves carriers: read at the start, at each notification, and
-// once a second in case a notification was lost. While NATS is away the known commands stay in effect; the state
-// never returns to "running" because the stream cannot be read.
+// The operator commands in effect, for a thread that serves carriers: read at the start, at each notification, and once
+// a second in case a notification was lost. While NATS is away the known commands stay in effect: a stream that cannot
+// be read never means "running".
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -14,12 +14,12 @@ import { noCommands, readCommands } from './commands.ts';
 
 type CommandsWatch = {
   of(carrier: string): CarrierCommands;
-  /** Calls `run` with a carrier's name when its orders are others than before. */
+  /** Calls `run` with the name of a carrier whose commands changed. */
   onChange(run: (carrier: string) => void): void;
   stop(): void;
 };
 
-/** Resolves when all commands in effect are known: a carrier must not send a message before it knows that it may. */
+/** Resolves when all commands are known: a carrier must not send before it knows that it may. */
 export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promise<CommandsWatch> {
   let known: ReadonlyMap<string, CarrierCommands> = new Map();
   let seenSeq = -1;
@@ -31,8 +31,8 @@ export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promi
 
   async function read(): Promise<void> {
     const info = bus.manager.streams.info(streamNames.orders);
-    const { state } = await withDeadline('looking for orders', limits.operations.callTimeoutMs, info);
-    // Asked before the reading: an order that comes in between is read again, not missed.
+    const { state } = await withDeadline('checking for operator commands', limits.operations.callTimeoutMs, info);
+    // Read before the commands: a command published in between is read again, not missed.
     if (state.last_seq === seenSeq) return;
     const next = await readCommands(bus);
     const before = known;
@@ -51,9 +51,10 @@ export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promi
         failing = false;
       })
       .catch((error: unknown) => {
-        if (stopped) return ignoring(error, 'the watch of orders ended');
-        // Said once, not once a second.
-        if (!failing) log.warn({ error: messageOf(error) }, 'orders cannot be read: those known stay in effect');
+        if (stopped) return ignoring(error, 'the watch of operator commands ended');
+        // Logged once, not every second.
+        if (!failing)
+          log.warn({ error: messageOf(error) }, 'operator commands cannot be read: the known ones stay in effect');
         failing = true;
       })
       .finally(() => {
@@ -83,7 +84,7 @@ export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promi
 
 const fingerprint = (commands: CarrierCommands | undefined) => commandIds(commands ?? noCommands).join();
 
-/** The ids of all commands in effect for a carrier: how all threads report which they know. */
+/** The ids of the carrier's commands: threads report which ones they follow. */
 export function commandIds({ carrier, binds }: CarrierCommands): string[] {
   return [...(carrier === null ? [] : [carrier.id]), ...[...binds.values()].map(({ id }) => id)].sort();
 }

@@ -1,5 +1,5 @@
-// The actors process: carriers in threads, and the release of LATER. It is ready when every carrier has
-// replayed its events and takes work; whether a carrier's binds are up is health, not readiness.
+// The actors process: carriers in threads, and the releaser of waiting messages. It is ready when every carrier has
+// replayed its events and accepts work; whether binds are up is health, not readiness.
 import { join } from 'node:path';
 import { countTerminalEvent } from '../../actors/terminal-counters.ts';
 import { ReleaseRules } from '../../actors/later/release-rules.ts';
@@ -36,10 +36,10 @@ import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 
-/** Null: lost sessions leave no file. */
+/** Null: the flight recorder writes no files for lost sessions. */
 const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder: join(dataDir, 'flight'), kept });
 
-/** Events of ended messages are published again by the next releaser: their records were not acked. */
+/** The next releaser publishes the events of ended messages again, because their records were not acked. */
 const eventsIdleMs = 500;
 /** Identifies one incarnation of this process. */
 const processBytes = 8;
@@ -81,9 +81,9 @@ runRole('actors', async ({ env }) => {
   });
   await pool.start();
   started = pool;
-  // One may have come while they started.
+  // A version may have arrived during the start.
   for (const registryUpdate of keeper.registryUpdate()) pool.registry(registryUpdate);
-  // The final events of scheduled messages must be published as long as this process lives.
+  // No deadline: the final events of scheduled messages must be published while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher, { onDurable: countTerminalEvent });
   const carriers = watchCarriers(bus);
@@ -126,7 +126,7 @@ runRole('actors', async ({ env }) => {
   const stopStreams = watchStreams(bus);
   void releasers
     .start()
-    .catch((error: unknown) => log.error({ error: messageOf(error) }, 'what waits cannot be released'));
+    .catch((error: unknown) => log.error({ error: messageOf(error) }, 'waiting messages cannot be released'));
 
   return {
     metrics: async () => (await pool.metrics()).flat(),
@@ -143,7 +143,7 @@ runRole('actors', async ({ env }) => {
         ({ carrier, bindsBound, bindsWanted, elsewhere, state, why }) =>
           `${carrier} ${bindsBound}/${bindsWanted}${elsewhere === 0 ? '' : ` (${elsewhere} held elsewhere)`}${state === 'good' ? '' : ` ${state} (${why})`}`,
       );
-      if (!clock.agrees) return { ok: false, detail: 'this machine’s clock is not that of the others' };
+      if (!clock.agrees) return { ok: false, detail: 'this machine’s clock differs from the others’' };
       return { ok: true, detail: `binds: ${binds.join(', ')}` };
     },
     drainMs: () => actorsDrainMs(inEffect),

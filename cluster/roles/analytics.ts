@@ -1,5 +1,5 @@
-// The analytics role as a process of its own: chDB runs inside it, and a native abort there must end nothing else.
-// It is ready when the schema is in place, the recorder reads and questions are answered.
+// The analytics role, a process of its own: chDB runs inside it, and a native abort there must end nothing else. It is
+// ready when the schema is in place, the recorder reads and queries are answered.
 import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { keepHistoryFor, applySchema } from '../../analytics/store/schema.ts';
@@ -38,7 +38,7 @@ runRole('analytics', async ({ env, stopping }) => {
   };
 });
 
-/** A server that is down at the start is waited for; events wait in the stream meanwhile. */
+/** Waits for a server that is down at the start; events wait in the stream meanwhile. */
 async function schemaInPlace(engine: Engine, historyDays: number, stopping: AbortSignal): Promise<void> {
   for (;;) {
     try {

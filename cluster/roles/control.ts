@@ -1,6 +1,6 @@
-// The control role: brings the database up to date, projects tenants into the directory and serves the management
-// API. Sending never waits for it. The projection comes first, because a restart may have to bring a revocation
-// through within a second; the API's libraries are loaded only after its first pass.
+// The control role: migrates the database, projects tenants into the directory and serves the management API. Sending
+// never waits for it. The projection starts first, because after a restart a revocation may be due within a second; the
+// API's libraries load after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
@@ -39,10 +39,10 @@ import type { DemoToPrint } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';
 
-/** How long the database may take to come up before this start counts as failed. */
+/** How long the database may take to answer before this start fails. */
 const databaseWaitMs = 20_000;
 const databaseRetryMs = 250;
-/** After a first start the demo's keys must work when they are printed. */
+/** After a first start the demo's keys must work by the time they are printed. */
 const demoWaitMs = 5_000;
 
 runRole('control', async (link) => {
@@ -66,7 +66,7 @@ runRole('control', async (link) => {
   const projector = startProjector({ databaseUrl, bus });
   const outboxIsEmpty = async () => {
     const refused = projector.refused();
-    // Then nothing else of this role may run here: all of it would write into the wrong database.
+    // The database is the wrong one: nothing else of this role may write to it.
     if (refused !== null) throw refused;
     return projector.failure() === null && (await readOutbox(store, 1)).length === 0;
   };
@@ -80,7 +80,7 @@ runRole('control', async (link) => {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
   const { keys, idempotentWrite } = await openKeys(bus, bodyKeys, clock);
-  // The stream is made by other roles, which may start later.
+  // Other roles create the stream, and may start later.
   void untilDone(
     () => bringKeptNotes(bus, settings.dataDir),
     (error) => log.warn({ error }, 'records for the audit log that were kept here cannot be brought yet'),
@@ -102,14 +102,14 @@ runRole('control', async (link) => {
     ready: { port: api.port, demo: demo === null ? null : demoToPrint(demo, demoFile) },
     health() {
       const failure = projector.failure() ?? audit.failure();
-      // Still healthy: with the database away sending goes on, and a balancer must not take this machine out.
+      // Still healthy: sending works without the database, so a load balancer must keep this machine.
       return { ok: true, detail: failure === null ? '' : `changes of tenants wait: ${failure}` };
     },
     async configure(next) {
       const verdict = reloadVerdict(configuration, next);
       const values = changedValues(configuration, next);
       configuration = next;
-      // A carrier that is not simulated may have been added.
+      // The new configuration may have a real carrier.
       void untilDone(
         () => revokeLiveDemoKey(store, { file: demoFile, realCarriers: realCarriers(next.carriers) }),
         (error) => log.warn({ error }, 'the live demo key cannot be revoked yet'),
@@ -117,7 +117,7 @@ runRole('control', async (link) => {
       );
       const detail = { changed: verdict.ok ? verdict.changed : verdict.needRestart, values };
       const note = { action: 'config.reloaded', target: settings.configFile, detail, by: thisMachine() } as const;
-      // What is in effect is in effect, recorded or not: an operator must know.
+      // The configuration is in effect even if recording it fails: the operator must know.
       await noteForAudit(bus, note, clock).catch((error: unknown) =>
         log.error({ alarm: 'not_audited', ...note, error: messageOf(error) }, 'a reload is not in the audit log'),
       );
@@ -136,7 +136,7 @@ runRole('control', async (link) => {
   };
 });
 
-/** Keys that were shown before stay where they are. */
+/** Keys that were shown before are not shown again. */
 function demoToPrint({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: DemoAccount, file: string): DemoToPrint {
   return {
     accountId,
@@ -147,7 +147,7 @@ function demoToPrint({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Dem
   };
 }
 
-/** The store of idempotency keys, as the ingress has it. */
+/** The store of idempotency keys, as in the ingress. */
 async function openKeys(
   bus: Bus,
   bodyKeys: BodyKeys,

@@ -1,5 +1,5 @@
-// The ingress role: reads settings, configuration and the body key, and starts the listening threads. Its main
-// thread stays out of the traffic, so that it always answers the supervisor. See api/http/ for the ingress itself.
+// The ingress role: reads settings, configuration and the body key, and starts the listening threads. Its main thread
+// carries no traffic, so that it always answers the supervisor. The ingress itself is in api/http/.
 import { type IngressThreads, startThreads } from '../../api/http/threads.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
@@ -43,7 +43,7 @@ runRole('ingress', async ({ env }) => {
     registries: keeper.registryUpdate(),
   });
   const running = threads;
-  // One may have come while they started.
+  // A version may have arrived during the start.
   for (const registryUpdate of keeper.registryUpdate()) running.registry(registryUpdate);
   return {
     ready: { port: running.port },
@@ -58,5 +58,5 @@ runRole('ingress', async ({ env }) => {
   };
 });
 
-/** The process must be gone before its own deadline. */
+/** The process must have ended before its own deadline. */
 const drainMarginMs = 200;

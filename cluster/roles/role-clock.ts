@@ -1,5 +1,5 @@
-// The clock a role decides by: this machine's own where it is alone with its nats-server, else the time that the machines
-// agree on.
+// The clock of a role: this machine's own when its nats-server is its own, otherwise the time that the machines agree
+// on.
 import { type ClusterClock, clusterClock, ownClock } from '../bus/cluster-clock.ts';
 import type { Bus } from '../bus/connect.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -13,7 +13,7 @@ type Given = {
   readonly limits: Pick<Configuration['limits'], 'streamReplicas'>;
 };
 
-/** Resolves after the first look. */
+/** Resolves after the first comparison. */
 export async function roleClock({ bus, settings, env, limits }: Given): Promise<ClusterClock> {
   if (settings.ownBus) return ownClock();
   return clusterClock(bus, { node: loadNode(settings.dataDir, env).node, replicas: limits.streamReplicas });

@@ -1,5 +1,5 @@
-// What the gates and the router read of the configuration: the one place where heliograph.yaml's words become
-// policy's. At the start of the ingress, and again when the file changes.
+// The part of the configuration that the gates and the router use: the only conversion from heliograph.yaml to policy's
+// types. Runs when the ingress starts and when the file changes.
 import type { RoutingRules } from '../../policy/contract.ts';
 import { type Configuration, sandboxCarrierName } from '../../config/configuration.ts';
 

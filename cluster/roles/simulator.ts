@@ -1,5 +1,5 @@
-// The simulator role: one bundled SMSC for each simulated carrier, all in this process, on the ports the supervisor
-// chose, so that carriers are found at the same place after a restart. It knows PDUs only, nothing of the product.
+// The simulator role: one bundled SMSC per simulated carrier, all in this process, on ports that the supervisor keeps
+// over restarts. It knows SMPP only, nothing of the product.
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { assert } from '../../platform/assert.ts';
@@ -29,7 +29,7 @@ function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: numb
   return startSimulator({
     port,
     accounts: [{ systemId: bind.systemId, password: bind.password, tps: simulate.tps }],
-    // What an SMSC knows of its clients by contract.
+    // What a contract fixes between the SMSC and its clients.
     alphabet: wire.text,
     latency: latencyOf(simulate.latencyMs),
     response: latencyOf(simulate.responseMs),

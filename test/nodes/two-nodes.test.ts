@@ -177,7 +177,7 @@ test('a standby does not make a carrier look good that is down at its holder', a
   expect(await viewCarriers(harness.bus, [carrier])).toMatchObject([{ state: 'down', why: 'no_bind', servedBy: 2 }]);
   ofHolder?.unsubscribe();
   expect(await viewCarriers(harness.bus, [carrier])).toMatchObject([
-    { state: null, why: 'nobody has its binds', servedBy: 1 },
+    { state: null, why: 'no node has its binds', servedBy: 1 },
   ]);
   ofStandby?.unsubscribe();
 }, 60_000);
