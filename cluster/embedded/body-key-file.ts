@@ -4,16 +4,16 @@ import { SetupError } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type BodyKeys, bodyKeyId, parseBodyKeys } from '../../model/records/body-keys.ts';
 
-/** A line is a key or `gone:<id>`, and since when it does not seal any more: set by the first start without it. */
+/** A key or `gone:<id>`, and when it stopped sealing; the first start without it sets that. */
 type Line = { readonly entry: string; readonly retiredAtMs: number | null };
 
 export type Rotation = {
   /** The new content of the file. */
   readonly text: string;
   readonly sealing: string;
-  /** Old keys that stay, and how long something sealed with them may be kept; null: that begins at the next start. */
+  /** Old keys that stay, and until when data sealed with them may be kept; null: counted from the next start. */
   readonly kept: readonly { readonly id: string; readonly untilMs: number | null }[];
-  /** Old keys that were taken away. */
+  /** Old keys that were removed. */
   readonly gone: readonly string[];
 };
 
@@ -26,8 +26,8 @@ export function bodyKeysIn(text: string): BodyKeys {
 }
 
 /**
- * Pure but for the new key. What was sealed with a key is kept for at most `keptMs` after another one took its place, and
- * that is at the next start: until then the old one seals. `keptMs` null: not known, so that every key stays.
+ * Pure except for the new key. Data sealed with an old key is kept for up to `keptMs` after the next start, when the
+ * new key begins to seal. `keptMs` null: unknown, so every key stays.
  */
 export function rotated(text: string, nowMs: number, keptMs: number | null): Rotation {
   const lines = linesOf(text);
@@ -50,7 +50,7 @@ export function rotated(text: string, nowMs: number, keptMs: number | null): Rot
     text: [
       key.toString('base64'),
       ...kept.map(lineText),
-      // Said for one rotation, so that the next start takes them out of what is in use.
+      // Kept for one rotation, so that the next start removes them from the keys in use.
       ...gone.map((id) => `gone:${id}`),
       '',
     ].join('\n'),
@@ -63,10 +63,7 @@ export function rotated(text: string, nowMs: number, keptMs: number | null): Rot
   };
 }
 
-/**
- * Pure: the content after a start, which is when a key that comes first for the first time begins to seal; null: as it
- * is.
- */
+/** Pure: the content after a start, when a new first key begins to seal; null: unchanged. */
 export function startedWith(text: string, nowMs: number): string | null {
   const lines = linesOf(text);
   if (!waitsForStart(lines)) return null;
@@ -76,7 +73,7 @@ export function startedWith(text: string, nowMs: number): string | null {
   return [...stamped.map(lineText), ''].join('\n');
 }
 
-/** A key comes after another one and has not been retired: nobody has started with the new one yet. */
+/** An old key that is not retired: nothing has started with the new one yet. */
 const waitsForStart = (lines: readonly Line[]) =>
   lines.slice(1).some((line) => !isGone(line) && line.retiredAtMs === null);
 
@@ -89,7 +86,7 @@ function linesOf(text: string): Line[] {
     const [entry, retiredAt] = line.trim().split(/\s+/);
     if (entry === undefined || entry === '') return [];
     const retiredAtMs = retiredAt === undefined ? null : Date.parse(retiredAt);
-    // Never quoted: the other word of the line is a key.
+    // Never quotes the line: its other word is a key.
     if (Number.isNaN(retiredAtMs)) throw new SetupError('secrets/body-key: expected a time behind each retired key');
     return { entry, retiredAtMs };
   });

@@ -1,12 +1,11 @@
-// What the supervisor needs to know about a server it runs for us, the same for nats-server and postgres.
-// Types only.
+// What the supervisor knows of an embedded server, the same for nats-server and postgres. Types only.
 import type { ServerProcess } from './server-process.ts';
 
 export type EmbeddedServer = ServerProcess & {
   /** With credentials, on loopback. */
   readonly url: string;
-  /** Resolves when a real connection was answered; rejects when the server ends first or the limit passes. */
+  /** Resolves when the server has answered on a real connection; rejects when it ends first or the limit passes. */
   ready(limitMs: number): Promise<void>;
-  /** How it does while it runs; left out: as long as it runs it is well. */
+  /** Health while it runs; missing: healthy as long as it runs. */
   health?(): { readonly ok: boolean; readonly detail: string };
 };

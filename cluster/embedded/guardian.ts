@@ -1,6 +1,6 @@
-// Ends the children of a process that was killed, kill -9 included: roles that hang and did not drain by themselves, and
-// embedded servers, which know nothing of us. A small shell reads their ids from a pipe that closes with us, gives each
-// its time, and looks at the command before it sends a signal, because ids are used again. It restarts nothing.
+// Ends the children of a process that was killed, even by kill -9: roles that hang instead of draining, and embedded
+// servers, which know nothing of us. A small shell reads their ids from a pipe that closes with our process, waits for
+// each one's grace time, and checks the command before it sends a signal, because ids are reused. It restarts nothing.
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { ignoring } from '../../platform/errors.ts';
@@ -9,19 +9,19 @@ import { harmlessEnvironment } from './harmless-environment.ts';
 
 export type Guarded = {
   readonly pid: number;
-  /** A part of its command by which it is recognised. */
+  /** A part of its command that identifies it. */
   readonly mark: string;
-  /** How long it may run on without us. */
+  /** How long it may run after we died. */
   readonly graceMs: number;
-  /** Then this is sent, and KILL when it has not ended after embeddedKillMs. */
+  /** The signal after that; KILL follows after embeddedKillMs. */
   readonly signal: 'TERM' | 'INT' | 'KILL';
 };
 
 const guarded = new Set<number>();
-/** The shell's input; null while there is nothing to guard. */
+/** The shell's input; null while nothing is guarded. */
 let pipe: Writable | null = null;
 
-/** Returns what is called when the process has ended. */
+/** Call the result when the process has ended. */
 export function guard({ pid, mark, graceMs, signal }: Guarded): () => void {
   pipe ??= startShell();
   guarded.add(pid);
@@ -43,7 +43,7 @@ function startShell(): Writable {
   const killS = String(limits.supervision.embeddedKillMs / 1_000);
   const shell = spawn('/bin/sh', ['-c', guardianScript, 'guardian', killS], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    // A group of its own: Ctrl-C in the terminal does not reach it.
+    // Its own process group: Ctrl-C in the terminal does not reach it.
     detached: true,
     cwd: '/',
     env: harmlessEnvironment(process.env),
@@ -56,7 +56,7 @@ function startShell(): Writable {
   return input;
 }
 
-// For dash, bash and the macOS sh; small images have no ps.
+// For dash, bash and the sh of macOS; small images have no ps.
 const guardianScript = `
 kill_s=$1; pids=' '
 while read -r word pid grace signal mark; do

@@ -1,4 +1,4 @@
-// Finds the nats-server that set-up remembered, or one on PATH. It never downloads: that is set-up's work.
+// Finds the nats-server that set-up installed, or one on PATH. Only set-up downloads.
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { SetupError, ignoring } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
-// The NATS permissions of each role: which streams it publishes to, reads and deletes from, and which other subjects
-// it publishes or subscribes. The allowed subjects of a user follow from the table; docs/operations.md prints them
-// for a server of one's own. A stream or bucket that is not in the table does not compile. Decision 149.
+// The NATS permissions of each role: the streams it publishes to, reads and deletes from, and the other subjects it
+// publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
+// an external server. A stream or bucket missing here does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
 import {
@@ -17,13 +17,13 @@ export type NatsRole = (typeof natsRoles)[number];
 export type Access = {
   readonly write: readonly NatsRole[];
   readonly read: readonly NatsRole[];
-  /** Deletes records of others, or purges. What a work queue's reader acks goes too. */
+  /** Deletes other roles' records, or purges. Acking readers of work queues too. */
   readonly remove?: readonly NatsRole[];
 };
 /** A stream and the subjects it stores. */
 export type StreamAccess = Access & {
   readonly subjects: readonly string[];
-  /** Move what they cannot read while DEAD is full, and write nothing else. */
+  /** Move unreadable records to the fallback while DEAD is full, and write nothing else. */
   readonly putInFallback?: readonly NatsRole[];
 };
 
@@ -44,7 +44,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'] },
   HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'] },
   LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'] },
-  // The releaser closes a second here, too: of a cancel and a release one comes first.
+  // The releaser closes a second here too: either a cancel or the release comes first.
   CANCELS: { subjects: ['cancel.>'], write: ['ingress', 'actors'], read: ['ingress', 'actors'], remove: ['actors'] },
   INBOUND: {
     subjects: ['mo.>'],
@@ -65,13 +65,13 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     read: ['actors', 'control'],
     remove: ['control'],
   },
-  // Who reads and removes is the operator.
+  // Only the operator reads and removes.
   DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics'], read: [] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   directory: { write: ['control'], read: ['ingress', 'actors', 'control'] },
-  // Actors write what subscribers decide; control takes it away again.
+  // Actors write subscribers' decisions; control removes them.
   suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
   clock: { write: everyRole, read: everyRole },
@@ -81,11 +81,11 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
-  // Versions are written by an operator's import.
+  // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },
 };
 
-/** Beside the streams: what is said and heard and kept by nobody. */
+/** Core NATS subjects, without a stream. */
 export const talk: Readonly<
   Record<string, { readonly publish: readonly NatsRole[]; readonly subscribe: readonly NatsRole[] }>
 > = {
@@ -104,7 +104,7 @@ export const talk: Readonly<
   ),
 };
 
-/** Answers to a role come here. Its own are heard by itself only; who is asked by others may send to all of them. */
+/** The reply subjects of a role, for its own subscription only. Roles that answer requests may publish to all. */
 export const inboxOf = (role: NatsRole) => `_INBOX.${role}`;
 const answers: Partial<Record<NatsRole, string>> = {
   actors: '_INBOX.>',
@@ -114,7 +114,7 @@ const answers: Partial<Record<NatsRole, string>> = {
 
 export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };
 
-/** What one user may who has all these roles. Answers come to the inbox of the first. */
+/** The permissions of a user with all these roles. Its reply subjects are those of the first. */
 export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
   const isOurs = (those: readonly NatsRole[] = []) => those.some((role) => roles.includes(role));
   const spoken = Object.entries(talk);
@@ -122,7 +122,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
     publish: [
       ...asks,
       ...accessAll.flatMap(([name, access]) => [
-        // Whoever starts first makes what is missing, and brings it to its settings.
+        // The first role to start creates missing streams and updates their settings.
         `$JS.API.STREAM.CREATE.${name}`,
         `$JS.API.STREAM.UPDATE.${name}`,
         ...(isOurs(access.write) ? access.subjects : []),
@@ -140,7 +140,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
   };
 }
 
-/** Streams and those behind the buckets, by name. */
+/** Streams and those of the buckets, by name. */
 export const accessAll: readonly (readonly [string, StreamAccess])[] = [
   ...Object.entries(streamAccess),
   ...(Object.keys(bucketAccess) as KeyValueBucket[]).map(
@@ -152,7 +152,7 @@ export const accessAll: readonly (readonly [string, StreamAccess])[] = [
   ),
 ];
 
-/** What there is and how full it is, never what is in it. */
+/** Names and sizes of streams, never their content. */
 const asks = [
   '$JS.API.INFO',
   '$JS.API.STREAM.LIST',
@@ -173,16 +173,16 @@ const reading = (stream: string) => [
   `$JS.API.CONSUMER.DELETE.${stream}.*`,
   `$JS.API.CONSUMER.MSG.NEXT.${stream}.*`,
   `$JS.ACK.${stream}.>`,
-  // As servers with domains and accounts write it.
+  // The form used by servers with domains and accounts.
   `$JS.ACK.*.*.${stream}.>`,
   `$JS.FC.${stream}.>`,
-  // Another server is asked to lead a consumer that does not see its records.
+  // Moves a consumer that does not deliver its records to another server.
   `$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.*`,
 ];
 
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
-/** As nats-server's configuration has it. */
+/** In the form of nats-server's configuration. */
 export function permissionsText({ publish, subscribe }: Permissions): string {
   const list = (subjects: readonly string[]) => subjects.map((subject) => JSON.stringify(subject)).join(', ');
   return `{ publish: { allow: [${list(publish)}] }, subscribe: { allow: [${list(subscribe)}] } }`;

@@ -1,15 +1,15 @@
-// The users of the embedded nats-server, one per role. Each authenticates with an nkey: it signs the server's
-// challenge, so a process that takes the server's port after a crash receives no password. nats-permissions.ts has
-// their permissions.
+// The users of the embedded nats-server, one per role. Each authenticates with an nkey, by signing the server's
+// challenge, so that a process that takes the server's port after a crash receives no password. Permissions:
+// nats-permissions.ts.
 import { createHmac } from 'node:crypto';
 import { nkeys } from '@nats-io/transport-node';
 import { natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
 
-/** `operator`: the supervisor and the command line, who may everything. */
+/** `operator`: the supervisor and the command line, with all permissions. */
 export const natsUsers = ['operator', ...natsRoles] as const;
 export type NatsUser = (typeof natsUsers)[number];
 
-/** The `authorization` block of the server's configuration. It holds public keys only. */
+/** The `authorization` block of the server's configuration. Only public keys. */
 export function authorizationText(secret: string): string {
   const users = natsUsers.map((user) => {
     const key = nkeys.fromSeed(new TextEncoder().encode(userSeed(secret, user))).getPublicKey();
@@ -18,10 +18,10 @@ export function authorizationText(secret: string): string {
   return `authorization {\n  users: [\n${users.join('\n')}\n  ]\n}`;
 }
 
-/** The private key of a user, as NATS writes it (SU…). Who has one cannot make another one of it. */
+/** The private key of a user in NATS form (SU…). Other users' keys cannot be derived from it. */
 export function userSeed(secret: string, user: NatsUser): string {
   const raw = createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest();
-  // Prefix "seed of a user" (18 << 3, 20 << 3), the key, CRC-16: github.com/nats-io/nkeys.
+  // Prefix of a user seed (18 << 3, 20 << 3), the key, CRC-16: github.com/nats-io/nkeys.
   const octets = Buffer.concat([Buffer.from([(18 << 3) | (20 >> 2), (20 << 6) & 0xff]), raw]);
   const sum = Buffer.alloc(2);
   sum.writeUInt16LE(crc16(octets));

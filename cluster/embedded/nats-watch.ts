@@ -1,6 +1,6 @@
-// Ends an embedded nats-server that runs and does not answer, so that the supervisor restarts it. It happens:
-// nats-server 2.9.10 waits for a lock when a stream's file cannot grow (disk full), and does not recover when there
-// is space again. Killing it loses nothing that was acknowledged. One missed answer is never enough.
+// Ends an embedded nats-server that runs but does not answer, so that the supervisor restarts it: nats-server 2.9.10
+// waits for a lock when a stream's file cannot grow (disk full), and does not recover when there is space again.
+// Killing it loses nothing that was acknowledged. One missed answer is never enough.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -9,12 +9,12 @@ import type { EmbeddedServer } from './embedded-server.ts';
 
 export type NatsWatchOptions = {
   readonly lookEveryMs?: number;
-  /** Looks in a row without an answer before it is ended. */
+  /** Consecutive unanswered checks before it is ended. */
   readonly silencesMax?: number;
   readonly clock?: Clock;
 };
 
-/** The same server, watched from its readiness to its end. `ask` rejects when JetStream does not answer. */
+/** The server, watched from readiness to its end. `ask` rejects when JetStream does not answer. */
 export function watchedNats(
   server: EmbeddedServer,
   ask: () => Promise<void>,
@@ -53,7 +53,7 @@ export function watchedNats(
       void watch();
     },
     stop(limitMs) {
-      over.abort(new Error('the server is told to stop'));
+      over.abort(new Error('the server was asked to stop'));
       return server.stop(limitMs);
     },
     health: () => ({ ok: silences === 0, detail: silences === 0 ? '' : `does not answer (${silences} times)` }),

@@ -1,5 +1,5 @@
-// The embedded nats-server: its configuration file, its start and the proof that JetStream answers.
-// Loopback only, with users of its own: everybody on this machine could otherwise read the streams.
+// The embedded nats-server: its configuration file, its start and the check that JetStream answers. On loopback and
+// with its own users: otherwise everybody on this machine could read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -15,7 +15,7 @@ import { startServerProcess } from './server-process.ts';
 export type NatsOptions = {
   dataDir: string;
   port: number;
-  /** What the users' keys are made from. */
+  /** The users' keys are derived from it. */
   password: string;
   storeMbMax?: number;
   graceMs?: number;
@@ -60,7 +60,7 @@ async function askJetStream(url: string): Promise<void> {
   }
 }
 
-/** With the private key of the user where a name would stand. */
+/** The URL with the user's private key in place of a user name. */
 export function natsUrl(options: { port: number; password: string }, user: NatsUser = 'operator'): string {
   const inbox = user === 'operator' ? '' : `?inbox=${inboxOf(user)}`;
   return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}${inbox}`;

@@ -1,5 +1,5 @@
-// Ports of the embedded servers: free ones chosen once and remembered, and chosen again only when another process
-// took them. Never the default ports of NATS or PostgreSQL, so that the machine's own can run beside ours.
+// Ports of the embedded servers: free ones are chosen once and remembered, and replaced only when another process took
+// them. Never the default ports of NATS or PostgreSQL, so that the machine's own servers can run too.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { ignoring } from '../../platform/errors.ts';
 
 const firstPort = 16_384;
 const portCount = 16_384;
-/** Processes that start beside each other begin this far apart. */
+/** Processes that start together begin their search this far apart. */
 const walksApart = 101;
 let walked = (process.pid * walksApart) % portCount;
 
 export type Ports = {
-  /** The port remembered for `name` when it is still free on loopback, else a free one, remembered from now on. */
+  /** The port remembered for `name` if it is still free on loopback, else a free one, remembered from now on. */
   choose(name: string): Promise<number>;
 };
 
@@ -35,9 +35,9 @@ export function rememberedPorts(runDir: string): Ports {
 }
 
 /**
- * Free on loopback a moment ago, and never the same one twice in this process. Below those that Linux (32768 and up) and
- * macOS give to outgoing connections: one of these could hold the port of a server that is about to come again, and who
- * dials a port among them at which nobody listens may be connected to himself, and so hold it as well.
+ * A port that was just free on loopback; never the same one twice in this process. Below the ephemeral ports of Linux
+ * (32768 and up) and macOS: an outgoing connection could hold one while its server restarts, and a client that dials an
+ * ephemeral port without a listener can connect to itself (TCP simultaneous open).
  */
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < portCount; tried += 1) {

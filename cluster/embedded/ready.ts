@@ -1,14 +1,14 @@
-// Waits until a server answers. When it never does, the last reason is reported.
+// Waits until a server answers; reports the last error when it never does.
 import { DeadlineExceeded, until } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 
 export type ReadyOptions = {
-  /** As in its log file: `nats-server`. */
+  /** The name of its log file: `nats-server`. */
   readonly name: string;
-  /** Resolves when it answers; rejects as long as it does not. */
+  /** Resolves when the server answers, otherwise rejects. */
   readonly ask: () => Promise<unknown>;
   readonly limitMs: number;
-  /** The server's end ends the wait early. */
+  /** The server's end, which ends the wait early. */
   readonly ended: Promise<unknown> | undefined;
 };
 

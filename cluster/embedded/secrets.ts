@@ -1,5 +1,5 @@
-// Secrets a single machine makes for itself, in files only their owner can read. They are generated once and
-// kept: losing `body-key` means losing every body in the streams. Never logged, never in a command line.
+// The secrets that a single machine generates once, in files only their owner can read. Losing `body-key` means losing
+// every body in the streams. Never logged, never in a command line.
 import {
   chmodSync,
   closeSync,
@@ -23,10 +23,10 @@ import { type Rotation, bodyKeysIn, rotated, startedWith } from './body-key-file
 export { bodyKeysText };
 
 export type Secrets = {
-  /** Of message bodies: HELIOGRAPH_BODY_KEY, or our own. */
+  /** For message bodies: HELIOGRAPH_BODY_KEY, or our own. */
   bodyKeys: BodyKeys;
   natsPassword: string;
-  /** Of the roles of the embedded PostgreSQL. */
+  /** For the roles of the embedded PostgreSQL. */
   databasePasswords: DatabasePasswords;
 };
 
@@ -43,7 +43,7 @@ export function loadSecrets(dataDir: string, env: Record<string, string | undefi
   };
 }
 
-/** The body keys alone: a role that was given them reads no other secret. */
+/** Only the body keys: a role that was given them reads no other secret. */
 export function loadBodyKeys(dataDir: string, env: Readonly<Record<string, string | undefined>>): BodyKeys {
   const given = env['HELIOGRAPH_BODY_KEY'];
   if (given) return parseBodyKeys(given);
@@ -59,7 +59,7 @@ function secretsFolder(dataDir: string): string {
 
 const bodyKeyFile = (dataDir: string) => join(dataDir, 'secrets', 'body-key');
 
-/** Puts a new body key before those of the file; in effect at the next start. */
+/** Puts a new body key before those of the file; it seals from the next start on. */
 export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number | null): Rotation {
   const file = bodyKeyFile(dataDir);
   if (!existsSync(file)) throw new SetupError(`${file}: there is no body key of this machine's own yet (npm start)`);
@@ -68,7 +68,7 @@ export function rotateBodyKey(dataDir: string, nowMs: number, keptMs: number | n
   return rotation;
 }
 
-/** Called by the supervisor before any role runs: from now on the first key seals, and the time of the others runs. */
+/** Called by the supervisor before any role runs: the first key seals from now on, the others are retired. */
 export function beginSealing(dataDir: string, nowMs: number): void {
   const file = bodyKeyFile(dataDir);
   const text = existsSync(file) ? startedWith(readFileSync(file, 'utf8'), nowMs) : null;
@@ -80,7 +80,7 @@ function replaceFile(file: string, text: string): void {
   renameSync(`${file}.${process.pid}`, file);
 }
 
-/** Reads the file, or makes it with 32 fresh random bytes. Two processes at once end up with the same one. */
+/** Reads the file, or creates it with 32 random bytes. Two processes at once get the same ones. */
 function secretFile(file: string, encoding: 'base64' | 'base64url'): string {
   try {
     return readFileSync(file, 'utf8').trim();

@@ -1,5 +1,5 @@
-// Starts an embedded server (nats-server, postgres) as a process with a log file. The guardian ends it when we die, after a
-// grace in which our roles drain. It never restarts anything.
+// Starts an embedded server (nats-server, postgres) as a process with a log file. If we die, the guardian ends it after
+// a grace time in which our roles drain. It never restarts anything.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,13 +12,13 @@ import { harmlessEnvironment } from './harmless-environment.ts';
 export type ServerProcessOptions = {
   name: string;
   command: string;
-  /** The first two tell it from any other process. */
+  /** The first two identify the process. */
   args: string[];
-  /** Standard output and error of the server; started afresh when it has grown past logBytesMax. */
+  /** Standard output and error of the server; truncated at the start when larger than logBytesMax. */
   logFile: string;
-  /** Holds the id of the process, so that the next start can end what this one left behind. */
+  /** The process id, so that the next start can end the process. */
   pidFile: string;
-  /** What asks the server to stop properly: nats-server TERM, postgres INT ("fast"). */
+  /** The signal for an orderly stop: nats-server TERM, postgres INT ("fast"). */
   stopSignal: 'TERM' | 'INT';
   user?: { uid: number; gid: number };
   graceMs?: number;
@@ -29,7 +29,7 @@ export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 export type ServerProcess = {
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** Asks the server to stop; kills it when it has not ended after `limitMs`. */
+  /** Asks the server to stop; kills it after `limitMs`. */
   stop(limitMs: number): Promise<void>;
   /** Ends the server at once. */
   kill(): void;
@@ -42,7 +42,7 @@ export function startServerProcess(options: ServerProcessOptions): ServerProcess
   const logFd = openSync(options.logFile, 'a', 0o600);
   const child = spawn(options.command, options.args, {
     stdio: ['ignore', logFd, logFd],
-    // A group of its own: Ctrl-C in the terminal must not reach the server before the roles have drained.
+    // Its own process group: Ctrl-C must not reach the server before the roles have drained.
     detached: true,
     cwd: '/',
     env: harmlessEnvironment(process.env),

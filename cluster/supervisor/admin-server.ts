@@ -1,6 +1,6 @@
 // The operator's port: /metrics merged over all processes and threads, /health/live, /health/ready. It asks the
-// children and holds no state of its own. It has no authentication: on loopback unless told otherwise, and there it
-// answers only to names of loopback, so that no page in a browser of this machine reads it under a name of its own.
+// children and holds no state. It has no authentication: by default it listens on loopback, and there answers only to
+// loopback host names, so that no web page in a local browser can read it through DNS rebinding.
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
 import { SetupError, ignoring } from '../../platform/errors.ts';
@@ -12,7 +12,7 @@ import type { SupervisionTree } from './supervision-tree.ts';
 
 export type AdminServer = {
   readonly port: number;
-  /** Readiness says no from now on: balancers stop sending before the drain begins. */
+  /** Readiness fails from now on: load balancers stop sending before the drain begins. */
   announceStop(): void;
   close(): Promise<void>;
 };
@@ -56,7 +56,7 @@ export async function startAdminServer(host: string, port: number, parts: AdminP
   };
 }
 
-/** A client too old to name a host is no browser. */
+/** A client too old to send a Host header is not a browser. */
 function nameIn(host: string | undefined): string {
   return host === undefined ? 'localhost' : host.replace(/:\d*$/, '');
 }
@@ -91,7 +91,7 @@ async function route(
       const children = tree.status;
       const ready = !stopping && children.every((child) => child.ready);
       const status = stopping ? 'stopping' : ready ? 'ready' : 'not_ready';
-      // A bad file on disk is no reason to take this machine out: what is in effect works.
+      // Still ready with a bad file on disk: the configuration in effect works.
       const refused = configurationRefused();
       const configuration = refused === null ? { inEffect: true } : { inEffect: false, problems: refused };
       return sendJson(response, ready ? 200 : 503, { status, children, configuration });

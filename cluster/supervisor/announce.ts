@@ -1,5 +1,5 @@
-// What the person at the terminal reads: progress while things start, then how to send the first message.
-// Standard output only; everything for machines goes to the log.
+// What a person at the terminal reads: progress during the start, then how to send the first message. Standard output
+// only; logs go elsewhere.
 import { resolve } from 'node:path';
 import { type CarrierConfig, realCarriers } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -7,9 +7,9 @@ import type { Settings } from '../../config/settings.ts';
 /** What the control role reports of the demo account. */
 export type DemoToPrint = {
   readonly accountId: string;
-  /** Holds the keys; readable by its owner only. */
+  /** The file with the keys, readable only by its owner. */
   readonly file: string;
-  /** Only of the start that made them: they are shown once. `live` is null where a carrier is not simulated. */
+  /** Only from the start that created them: they are shown once. `live` is null where a carrier is real. */
   readonly keys: { readonly live: string | null; readonly test: string } | null;
   readonly hasLive: boolean;
   /** This start revoked the live key. */
@@ -19,7 +19,7 @@ export type DemoToPrint = {
 type Announcement = {
   settings: Settings;
   carriers: readonly Pick<CarrierConfig, 'name' | 'simulate'>[];
-  /** From the control child; null when no demo account was made by this start or it has been removed. */
+  /** From the control child; null when this start made no demo account or it was removed. */
   demo: DemoToPrint | null;
   adminPort: number;
   secondsToReady: number;
@@ -42,13 +42,13 @@ export function readyText({ settings, carriers, demo, adminPort, secondsToReady 
   } else if (settings.roles.includes('control')) {
     lines.push('', 'More keys: npx heliograph keys create --account <account>');
   }
-  lines.push('', 'Ctrl-C drains and stops. A second Ctrl-C ends at once.', '');
+  lines.push('', 'Ctrl-C drains and stops. A second Ctrl-C stops at once.', '');
   return lines.join('\n');
 }
 
 function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[]): string[] {
   const { keys, file, hasLive, liveKeyRevoked } = demo;
-  // A line of its own, so that the key is neither in the output of a later start nor in the shell's history.
+  // A line of its own, so that the key is in neither a later start's output nor the shell's history.
   const ask = `npx heliograph keys demo${hasLive ? '' : ' --test'}`;
   const shown =
     keys === null
@@ -56,7 +56,7 @@ function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[
       : [
           ...(keys.live === null ? [] : [`  Live key   ${keys.live}`]),
           `  Test key   ${keys.test}`,
-          `             shown this once; later: ${ask}`,
+          `             shown only once; later: ${ask}`,
         ];
   const setKey = `KEY=$(${inFolder(settings)}${ask})`;
   return [
@@ -66,7 +66,7 @@ function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[
     ...(real.length === 0
       ? []
       : [
-          `Real carriers: ${real.join(', ')}. There is no live demo key here; make an account and a key of your own:`,
+          `Real carriers: ${real.join(', ')}. There is no live demo key; create an account and a key:`,
           '',
           '  npx heliograph accounts create --name "Acme" && npx heliograph keys create --account <account>',
           '',
@@ -81,11 +81,11 @@ function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[
     `    -H 'Content-Type: application/json' \\`,
     `    -d '{"to":"+8801712345678","from":"HELIOGRAPH","message":"Your code is 482913","category":"otp"}'`,
     '',
-    'Then look at its life: GET /v1/sms/<id> with the same key.',
+    'Then read its status: GET /v1/sms/<id> with the same key.',
   ];
 }
 
-/** For a command that is typed in another shell: where the data is, when that is not the usual place. */
+/** For commands typed in another shell: the data folder, if not the default. */
 function inFolder({ dataDir }: Settings): string {
   return dataDir === resolve('data') ? '' : `HELIOGRAPH_DATA='${dataDir}' `;
 }
@@ -94,13 +94,13 @@ export function baseUrl(settings: Settings): string {
   return `http://${reachable(settings.httpHost)}:${settings.httpPort}`;
 }
 
-/** An address a person on this machine can type. */
+/** An address that works on this machine. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** The demo account of the control child's ready message, when it has one. */
+/** The demo account in the control child's ready message, if any. */
 export function demoOf(readyFacts: Record<string, unknown> | undefined): DemoToPrint | null {
   return (readyFacts?.['demo'] as DemoToPrint | null | undefined) ?? null;
 }

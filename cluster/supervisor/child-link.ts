@@ -1,6 +1,6 @@
 // The child's half of supervision: a role process reports that it is ready, answers requests for metrics and health,
-// and drains when it is asked to. It stops by itself in two cases only: the supervisor is gone, or an uncaught error
-// makes its state unknown.
+// and drains on request. It stops by itself in two cases only: the supervisor is gone, or an uncaught error makes its
+// state unknown.
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
@@ -13,30 +13,30 @@ import type { Configuration } from '../../config/configuration.ts';
 import type { FromChild, Health, MetricObject, ToChild } from './messages.ts';
 
 type RunningRole = {
-  /** Stop taking work, finish what is held, close everything. May take up to `deadlineMs`; then the process is killed. */
+  /** Stops accepting work, finishes what it holds, closes everything. After `deadlineMs` the process is killed. */
   drain(deadlineMs: number): Promise<void>;
-  /** How long that may take when nobody but a signal says so. Left out: as long as any child's. */
+  /** The deadline of a drain without one (a signal). Missing: the default of all children. */
   drainMs?(): number;
-  /** Metrics of the role's threads (the process's own registry is added by itself). */
+  /** Metrics of the role's threads; the process's own registry is added. */
   metrics?(): Promise<MetricObject[]>;
-  /** A changed configuration to put into effect, whole, without a restart. Left out: the role reads nothing of it. */
+  /** Puts a changed configuration into effect without a restart. Missing: the role uses none of it. */
   configure?(configuration: Configuration): Promise<void>;
-  /** Asked every second: cheap and without I/O. */
+  /** Called every second: cheap and without I/O. */
   health?(): Health;
-  /** Sent to the supervisor with the ready message, for example the demo account's keys. */
+  /** Sent with the ready message, for example the demo account's keys. */
   ready?: Record<string, unknown>;
 };
 
 export type ChildLink = {
-  /** This role's settings and secrets: sent by the supervisor, or the environment of who runs a role by hand. */
+  /** The role's settings and secrets: from the supervisor, or the environment when a role is run by hand. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborted when the drain begins, and at once when the supervisor is gone. */
+  /** Aborted when the drain begins, and when the supervisor is gone. */
   readonly stopping: AbortSignal;
-  /** Run again by the supervisor, or by hand: then there is no channel and SIGINT drains too. */
+  /** Started by the supervisor. By hand there is no channel, and SIGINT drains too. */
   readonly supervised: boolean;
 };
 
-/** The whole life of a role process. Returns at once; the process ends by itself after the drain. */
+/** The whole life of a role process. Returns at once; the process ends after the drain. */
 export function runRole(role: string, start: (link: ChildLink) => Promise<RunningRole>): void {
   keepFilesPrivate();
   const supervised = process.send !== undefined;
@@ -53,13 +53,13 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   const starting = settingsOf(supervised).then((env) => start({ env, stopping: stopping.signal, supervised }));
   let draining = false;
 
-  /** Null: the role's own time. */
+  /** Null: the role's own deadline. */
   const drain = async (why: string, givenMs: number | null) => {
     if (draining) return;
     draining = true;
     stopping.abort(new Error(why));
     try {
-      // What is not ready holds nothing of anybody's: its start gets a moment to end, then it is left.
+      // A role that is not ready holds nothing to drain: its start gets a moment to finish, then the process exits.
       const patienceMs = Math.min(givenMs ?? limits.supervision.drainMs, limits.supervision.unreadyDrainMs);
       const running = await withDeadline(`start of ${role}`, patienceMs, starting).catch((error: unknown) => {
         ignoring(error, 'stopped while it was starting: there is nothing to drain');
@@ -76,14 +76,14 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     }
   };
 
-  // The terminal sends Ctrl-C to the whole group: the supervisor decides about the order of the drain.
+  // The terminal sends Ctrl-C to the whole group, but the supervisor orders the drain.
   process.on('SIGINT', () => {
     if (!supervised) void drain('SIGINT', null);
   });
   process.on('SIGTERM', () => void drain('SIGTERM', null));
   process.on('disconnect', () => void drain('the supervisor is gone', limits.supervision.orphanDrainMs));
   process.on('message', (message: ToChild) => {
-    if (message.type === 'drain') void drain('the supervisor says so', message.deadlineMs);
+    if (message.type === 'drain') void drain('the supervisor requested it', message.deadlineMs);
     if (message.type === 'configure') void starting.then((running) => configure(running, message.configuration));
     if (message.type === 'ask') void starting.then((running) => answer(running, message.id));
   });
@@ -102,7 +102,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
         error instanceof SetupError,
         error instanceof BadConfiguration,
       ];
-      // What a person must change the supervisor says, once.
+      // The supervisor reports, once, what a person must change.
       if (!fix || !supervised)
         log.fatal({ error: why, stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
       send({ type: 'failed', why, fix, badConfiguration }, () => process.exit(1));
@@ -110,7 +110,7 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
   );
 }
 
-/** Node keeps messages that come before there is a listener. */
+/** Node.js keeps messages that arrive before there is a listener. */
 function settingsOf(supervised: boolean): Promise<ChildLink['env']> {
   if (!supervised) return Promise.resolve(process.env);
   return new Promise((resolve) => {
@@ -123,7 +123,7 @@ function settingsOf(supervised: boolean): Promise<ChildLink['env']> {
   });
 }
 
-/** What could not be put into effect here is taken over at the next start: the supervisor hands out the new one. */
+/** A failure here takes effect at the next start, when the supervisor passes the new configuration. */
 async function configure(running: RunningRole, configuration: Configuration): Promise<void> {
   try {
     await running.configure?.(configuration);
@@ -131,7 +131,7 @@ async function configure(running: RunningRole, configuration: Configuration): Pr
     metrics.configReloadFailed.inc();
     log.error(
       { alarm: 'config_reload_failed', error: messageOf(error) },
-      'a changed configuration is not in effect here',
+      'a changed configuration is not in effect in this role',
     );
   }
 }
@@ -147,7 +147,7 @@ async function answer(running: RunningRole, id: number): Promise<void> {
   }
 }
 
-/** Health is pushed when it changes, so that /health/ready answers without asking anybody. */
+/** Health is pushed on change, so that /health/ready answers without asking the child. */
 function watchHealth(running: RunningRole): void {
   if (running.health === undefined) return;
   let last = '';
@@ -162,7 +162,7 @@ function watchHealth(running: RunningRole): void {
   systemClock.every(limits.supervision.healthEveryMs, look);
 }
 
-/** `then` runs when the message has left, or when there is no supervisor. */
+/** `then` runs when the message was sent, or when there is no supervisor. */
 function send(message: FromChild, then: () => void = () => {}): void {
   if (process.send === undefined || !process.connected) return then();
   try {

@@ -1,6 +1,6 @@
-// Opens the data folder for one supervisor: locks it against a second one, checks its format, and ends what a killed
-// supervisor left running. A process is ended only if its command names this folder. The format is a number in the file
-// `format`: a folder of another one is refused before anything is started on it, because its queues would wait unread.
+// Opens the data folder for one supervisor: locks it against a second one, checks its format, and ends processes that a
+// killed supervisor left running, if their command names this folder. The format is a number in the file `format`: a
+// folder of another format is refused before anything starts, because its queues would not be read.
 import {
   chmodSync,
   existsSync,
@@ -24,11 +24,11 @@ type DataFolder = {
   readonly path: string;
   readonly runDir: string;
   release(): void;
-  /** Nothing was started: takes away what opening it made. */
+  /** When nothing was started: removes what opening created. */
   discard(): void;
 };
 
-/** Throws SetupError when another supervisor has the folder, or when its data has another format. */
+/** Throws SetupError when another supervisor has the folder, or its data has another format. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
   const runDir = join(path, 'run');
   const made = [runDir, join(path, 'logs'), path].filter((each) => !existsSync(each));
@@ -36,7 +36,7 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
   try {
     makePrivate(path);
   } catch (error) {
-    throw new SetupError(`HELIOGRAPH_DATA: cannot make the folder ${path}: ${(error as Error).message}`, error);
+    throw new SetupError(`HELIOGRAPH_DATA: cannot create the folder ${path}: ${(error as Error).message}`, error);
   }
   const lock = takeLock(join(runDir, 'supervisor.lock'));
   if (!lock.taken) {
@@ -64,15 +64,15 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
   }
 }
 
-/** What only its owner may enter. `postgres` is not among them: run by root, the database belongs to another user. */
+/** Only for their owner. Without `postgres`: under root, the database belongs to another user. */
 const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets'];
 const privateFiles = ['format', 'node-name', 'database-name', 'demo-keys.json'];
 
-/** Makes the folder, and takes from everybody else what an older version left open in one that is there. */
+/** Creates the folder, or removes the permissions of others that an older version left. */
 function makePrivate(path: string): void {
   const isNew = !existsSync(path);
   mkdirSync(path, { recursive: true });
-  // Others may pass through a folder of root's: the embedded PostgreSQL runs as another user.
+  // Under root others may pass through: the embedded PostgreSQL runs as another user.
   if (isNew) narrow(path, process.getuid?.() === 0 ? 0o711 : 0o700);
   else narrow(path, statSync(path).mode & 0o711);
   mkdirSync(join(path, 'run'), { recursive: true, mode: 0o700 });
@@ -87,12 +87,12 @@ function narrow(path: string, mode: number): void {
   try {
     chmodSync(path, mode);
   } catch (error) {
-    // A folder of another user: whoever lent it decides who reads it.
+    // The folder of another user, who decides about its permissions.
     log.warn({ path, error: (error as Error).message }, 'others may read this path: it belongs to another user');
   }
 }
 
-/** How CLI commands find the running system; readable by its owner only, because of the passwords. */
+/** How CLI commands find the running system; readable only by its owner, because of the passwords. */
 export type Connections = {
   pid: number;
   /** The heliograph.yaml in effect; null when the configuration did not come from a file. */
@@ -129,15 +129,15 @@ async function endLeftovers(dataDir: string, runDir: string): Promise<void> {
   const pidFiles = readdirSync(runDir).filter((name) => name.endsWith('.pid'));
   if (pidFiles.length === 0) return;
   const groups = new Set(pidFiles.map((name) => Number.parseInt(readFileSync(join(runDir, name), 'utf8'), 10)));
-  // Each child leads a process group of its own, so the remembered id finds all of it.
+  // Each child leads a process group, so the stored id finds the whole group.
   const find = async () =>
     (await listProcesses()).filter((entry) => groups.has(entry.groupId) && isOf(entry, dataDir, runDir));
   const left = await find();
   if (left.length > 0) {
-    log.warn({ pids: left.map((entry) => entry.pid) }, 'ending what a killed supervisor left behind');
+    log.warn({ pids: left.map((entry) => entry.pid) }, 'ending processes that a killed supervisor left running');
     for (const entry of left) send(entry.pid, 'SIGTERM');
     const waitMs = limits.supervision.embeddedGraceMs + limits.supervision.embeddedKillMs;
-    await until('the end of left-over processes', async () => (await find()).length === 0, {
+    await until('the end of leftover processes', async () => (await find()).length === 0, {
       limitMs: waitMs,
       everyMs: 50,
     }).catch((error) => ignoring(error, 'killed instead'));
@@ -147,7 +147,7 @@ async function endLeftovers(dataDir: string, runDir: string): Promise<void> {
   for (const name of pidFiles) rmSync(join(runDir, name), { force: true });
 }
 
-/** The folder as a whole word, so that /data/a is not taken for /data/a2. */
+/** Matches the folder as a whole word: /data/a is not /data/a2. */
 function isOf(entry: ProcessEntry, dataDir: string, runDir: string): boolean {
   if (entry.command.includes(`${dataDir}/`) || entry.command.endsWith(`--data=${dataDir}`)) return true;
   const movedPostgres = join(dataDir, 'postgres', 'moved-to');
@@ -167,13 +167,13 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Raised with every change of a durable name or record that cannot read what was written before. */
+/** Incremented with every change of a durable name or record that cannot read earlier data. */
 export const dataFormat = 3;
 
-/** Any of these holds what a system has written; folders before format 2 carried no number. */
+/** Folders with data from a running system; before format 2 there was no number. */
 const written = ['nats', 'postgres', 'clickhouse'];
 
-/** Throws SetupError when the folder holds data of another format. Marks a folder that holds none. */
+/** Throws SetupError when the folder has data of another format. Marks a folder without data. */
 function checkDataFormat(path: string): void {
   const file = formatFile(path);
   const hasData = written.some((name) => existsSync(join(path, name)));

@@ -1,5 +1,5 @@
-// What supervisor and child say to each other over the IPC channel. Types only. A new message is added here
-// first; neither side may understand a message the other does not know.
+// The messages between supervisor and child over the IPC channel. Types only. New messages are added here first;
+// neither side may use one that the other does not know.
 
 import type { Configuration } from '../../config/configuration.ts';
 import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
@@ -9,20 +9,20 @@ export type { MetricObject };
 
 export type Health = {
   ok: boolean;
-  /** For a person: what is up or what is missing. */
+  /** For people: what is up or missing. */
   detail: string;
 };
 
 export type ToChild =
-  /** The first one: the role's settings and secrets by their names, heliograph.yaml among them. */
+  /** The first message: the role's settings and secrets by name, heliograph.yaml included. */
   | { type: 'settings'; env: Readonly<Record<string, string>> }
   | ToLinked
-  /** heliograph.yaml has changed, and nothing in it needs a restart of this child. */
+  /** heliograph.yaml has changed, and this child needs no restart for it. */
   | { type: 'configure'; configuration: Configuration };
 
 export type FromChild =
   | { type: 'ready'; ready: Record<string, unknown> }
-  /** `fix`: a person must change something first, so trying again is of no use. */
+  /** `fix`: a person must change something first, so a retry is useless. */
   | { type: 'failed'; why: string; fix: boolean; badConfiguration?: boolean }
   | FromLinked<MetricObject[][]>
   | ({ type: 'health' } & Health);

@@ -1,5 +1,5 @@
-// Which children a machine runs and with what: settings and configuration in, supervision data out. The drain
-// order (stopRank) is the order of the message backwards: entry points first, storage last.
+// The children of this machine and their parameters: settings and configuration in, supervision data out. The drain
+// order (stopRank) follows a message backwards: entry points first, storage last.
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -20,7 +20,7 @@ import { type RoleChild, configurationFor, settingsFor } from './role-settings.t
 
 type PlanInput = {
   settings: Settings;
-  /** The configuration as it is now; it may change while the children run. */
+  /** The current configuration; it may change while the children run. */
   inEffect: () => Configuration;
   secrets: Secrets;
   ports: Ports;
@@ -31,9 +31,9 @@ type PlanInput = {
 type Plan = {
   specs: ChildSpec[];
   natsUrl: string;
-  /** Null when this machine runs no role that needs a database. */
+  /** Null when no role on this machine needs a database. */
   databaseUrl: string | null;
-  /** Null: no owner's was given. */
+  /** Null: not given. */
   databaseOwnerUrl: string | null;
 };
 
@@ -97,7 +97,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
       restart: 'always',
       startWithinMs: limits.supervision.startMs,
-      // The carriers may be others by then.
+      // The carriers may have changed by then.
       get stopWithinMs() {
         return name === 'actors' ? actorsDrainMs(inEffect()) + drainHeadroomMs : limits.supervision.drainMs;
       },
@@ -109,7 +109,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
           dataDir: settings.dataDir,
           pidFile: join(input.runDir, `${name}.pid`),
           env: { ...inherited, HELIOGRAPH_ROLE: name },
-          // Whoever starts later, or again, starts with what is in effect then.
+          // A later start uses the configuration in effect then.
           settings: {
             ...settingsFor(name, { ...all, NATS_URL: natsUrlOf(name) }),
             [configurationVariable]: JSON.stringify(configurationFor(name, inEffect())),
@@ -129,9 +129,9 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
 }
 
 /**
- * Small young generations: on a message's way because a collection of one of 16 MB stops a thread with much in flight
- * for 10 to 20 ms, and one of 2 MB for 3 to 5 (bench: tenants); for the others because an idle machine does not need
- * the memory. `yields`: platform/priority.ts.
+ * Small young generations: in the path of messages because a collection of 16 MB stops a busy thread for 10 to 20 ms,
+ * one of 2 MB for 3 to 5 (bench: tenants); elsewhere because an idle machine does not need the memory. `yields`:
+ * platform/priority.ts.
  */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
@@ -151,7 +151,7 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
   simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 
-/** Same ports after a restart: an actor that reconnects must find its carrier where it was. */
+/** The same ports after a restart, so that actors reconnect to their carriers. */
 async function simulatedPorts(configuration: Configuration, ports: Ports): Promise<SimulatedPorts> {
   const simulated: SimulatedPorts = {};
   for (const carrier of configuration.carriers) {
@@ -188,7 +188,7 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
   };
 }
 
-/** Asked before anything is started, so that the answer is one sentence and not a crash of the ingress. */
+/** Checked before anything starts: one sentence instead of a crash of the ingress. */
 export async function portTaken(settings: Settings): Promise<string | null> {
   const { roles, httpPort, httpHost, adminPort, adminHost } = settings;
   const wanted = [

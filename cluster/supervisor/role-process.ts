@@ -1,5 +1,5 @@
-// One run of a role: a Node process that speaks the messages of child-link. It has its own process group, so that
-// Ctrl-C reaches only the supervisor, which then drains the roles in order.
+// One run of a role: a Node.js process with the messages of child-link. It has its own process group, so that Ctrl-C
+// reaches only the supervisor, which then drains the roles in order.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
@@ -21,14 +21,14 @@ type RoleOptions = {
   file: string;
   dataDir: string;
   pidFile: string;
-  /** What everybody may read. */
+  /** Readable by every process of the user. */
   env: Readonly<Record<string, string | undefined>>;
-  /** What only the role is given, over its channel. */
+  /** Passed only to the role, over its channel. */
   settings: Readonly<Record<string, string>>;
-  /** The part of the configuration that is the role's. */
+  /** Selects the role's part of the configuration. */
   ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
-  /** It is no part of a message's path, and yields the processor to what is (platform/priority.ts). */
+  /** Not in the path of messages: it runs at lower priority (platform/priority.ts). */
   yields: boolean;
 };
 
@@ -37,7 +37,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
     execArgv: [...options.nodeFlags],
     env: options.env,
     detached: true,
-    // A role's standard output belongs to nobody: what a library prints there goes with the logs.
+    // A role prints nothing; what a library prints goes with the logs.
     stdio: ['ignore', 2, 2, 'ipc'],
   });
   let release = () => {};
@@ -82,9 +82,9 @@ export function startRole(options: RoleOptions): ManagedProcess {
       end({ code, signal }, signal === null ? `exit code ${code}` : `ended by ${signal}`),
     );
     child.on('error', (error) => {
-      // Only a process that never was: errors of a running one (a message to a closed channel) end with its exit.
+      // Only if the process never started: errors of a running one (a message to a closed channel) end with its exit.
       if (child.pid === undefined) end({ code: 127, signal: null }, error.message);
-      else ignoring(error, 'the child is going');
+      else ignoring(error, 'the child is exiting');
     });
   });
 
@@ -114,13 +114,13 @@ export function startRole(options: RoleOptions): ManagedProcess {
   };
 }
 
-/** The child is given a little less time than it has, so that it is the one to say that its drain took too long. */
+/** The child gets a little less time than the supervisor waits, so that it reports a slow drain itself. */
 export const drainHeadroomMs = 500;
 
 function send(child: ChildProcess, message: ToChild): boolean {
   if (!child.connected) return false;
   child.send(message, (error) => {
-    if (error !== null) ignoring(error, 'the child is going');
+    if (error !== null) ignoring(error, 'the child is exiting');
   });
   return true;
 }

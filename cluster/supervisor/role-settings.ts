@@ -1,13 +1,12 @@
-// The settings and secrets of each role, and the parts of heliograph.yaml it reads. They go over the channel to the
-// child and not into its environment, which every process of the same user can read and every child of it would
-// inherit.
+// The settings and secrets of each role, and the parts of heliograph.yaml it uses. They are sent over the channel to
+// the child, not in its environment, which every process of the user can read and every child inherits.
 import { createHmac } from 'node:crypto';
 import { secretBytes } from '../../platform/random.ts';
 import type { BindConfig, Configuration } from '../../config/configuration.ts';
 
 export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
 
-/** Settings by the name of their variable: what `loadSettings` and its neighbours read. */
+/** Settings by variable name, as `loadSettings` and others read them. */
 type Settings = Readonly<Record<string, string>>;
 
 const everyRole = ['HELIOGRAPH_DATA', 'HELIOGRAPH_NODE'] as const;
@@ -25,7 +24,7 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
   actors: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SIMULATED'],
   control: [
     ...everyRole,
-    // Named in the audit log when the file is reloaded.
+    // The audit log names it when the file is reloaded.
     'HELIOGRAPH_CONFIG',
     'NATS_URL',
     'HELIOGRAPH_OWN_BUS',
@@ -39,7 +38,7 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
   simulator: [...everyRole, 'HELIOGRAPH_SIMULATED'],
 };
 
-/** The settings of one role out of all. */
+/** The settings of one role. */
 export function settingsFor(role: RoleChild, all: Readonly<Record<string, string | undefined>>): Settings {
   return Object.fromEntries(
     settingsOfRole[role].flatMap((name) => {
@@ -49,7 +48,7 @@ export function settingsFor(role: RoleChild, all: Readonly<Record<string, string
   );
 }
 
-/** The configuration as one role may know it: passwords of carriers are for those who bind. */
+/** The configuration for one role: only roles that bind get the carriers' passwords. */
 export function configurationFor(role: RoleChild, configuration: Configuration): Configuration {
   const { carriers } = configuration;
   switch (role) {
@@ -64,7 +63,7 @@ export function configurationFor(role: RoleChild, configuration: Configuration):
   }
 }
 
-/** That a password has changed stays visible: what is used instead is made with a key that no role is given. */
+/** A keyed hash in place of the password shows that it changed; no role has the key. */
 const noSecret = (bind: BindConfig): BindConfig => ({
   ...bind,
   password: createHmac('sha256', markKey).update(bind.password).digest('hex').slice(0, 8),

@@ -1,5 +1,5 @@
-// Runs Heliograph on one machine: lock, servers, roles, admin port, then the wait for a reason to stop, and the
-// drain. It owns the signals of the process. Nothing it starts outlives it.
+// Runs Heliograph on one machine: lock, servers, roles, admin port, then the wait for a reason to stop, and the drain.
+// It owns the signals of the process. Nothing it starts outlives it.
 import { basename } from 'node:path';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -24,13 +24,13 @@ import { SupervisionTree } from './supervision-tree.ts';
 type SystemOptions = {
   settings: Settings;
   configuration: Configuration;
-  /** Follow the file and put changes in effect; false when the configuration did not come from it. */
+  /** Put changes of the file into effect; false when the configuration is not from a file. */
   watchFile?: boolean;
-  /** Holds ingress.ts, actors.ts and so on. */
+  /** The folder of ingress.ts, actors.ts and so on. */
   rolesDir: string;
 };
 
-/** Resolves with the exit code when everything is gone. Throws SetupError when it cannot even begin. */
+/** Resolves with the exit code when everything has ended. Throws SetupError when it cannot begin. */
 export async function runSystem({
   settings,
   configuration,
@@ -40,11 +40,11 @@ export async function runSystem({
   const beganAtMs = systemClock.monotonicMs();
   const seconds = () => (systemClock.monotonicMs() - beganAtMs) / 1_000;
   const signals = listenToSignals();
-  // A reader that went away (`npm start | head`) is no reason to stop sending messages.
+  // A closed output (`npm start | head`) is no reason to stop sending messages.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => ignoring(error, 'nobody reads the output'));
+    stream.on('error', (error) => ignoring(error, 'the output is closed'));
   }
-  // First: a second start of the same system should hear that, and not that its port is taken.
+  // First, so that a second start reports a running system and not a taken port.
   const folder = await openDataFolder(settings.dataDir);
   const taken = await portTaken(settings);
   if (taken !== null) {
@@ -74,7 +74,7 @@ export async function runSystem({
     });
     const tree = new SupervisionTree(plan.specs);
     signals.onForce(() => {
-      say('Ending at once.');
+      say('Stopping at once.');
       tree.killAll();
       const leave = () => {
         tidyUp();
@@ -116,7 +116,7 @@ export async function runSystem({
           readyFacts.set(name, facts);
           say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
         },
-        onFailed: (name, why) => say(`✗ ${name.padEnd(12)} ${why}; tried again now and then, the others go on`),
+        onFailed: (name, why) => say(`✗ ${name.padEnd(12)} ${why}; retried from time to time, the others continue`),
       });
       const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
       if (first === 'ready') {
@@ -131,7 +131,7 @@ export async function runSystem({
     } catch (error) {
       exitCode = error instanceof BadConfiguration ? exitCodeBadConfiguration : 1;
       say(`✗ ${messageOf(error)}`);
-      // What a person must change is said once.
+      // Already reported by the caller as something a person must change.
       if (!(error instanceof SetupError)) log.error({ error: messageOf(error) }, 'cannot start');
     }
     watch?.stop();
@@ -153,9 +153,9 @@ type Signals = {
   close(): void;
 };
 
-/** A second Ctrl-C this soon after the first is the same one: npm passes on what the terminal already sent. */
+/** A second SIGINT this soon is the same Ctrl-C: npm forwards what the terminal already sent. */
 const samePressMs = 300;
-/** After a forced end nothing is waited for longer than this. */
+/** The longest wait after a forced end. */
 const forceWithinMs = 3_000;
 
 function listenToSignals(): Signals {
@@ -176,7 +176,7 @@ function listenToSignals(): Signals {
     }
   };
   const onTerminate = () => settle('SIGTERM');
-  // The set-up process that started us is gone: nobody would ever stop us.
+  // The set-up process that started us is gone: nobody could stop us.
   const onDisconnect = () => settle('the starting process is gone');
   process.on('SIGINT', onInterrupt);
   process.on('SIGTERM', onTerminate);

@@ -1,6 +1,6 @@
-// Warnings at the start about settings that are allowed and rarely intended: embedded servers that every machine
-// would have of its own, and HTTP ports that others on the network can use. A role control with the wrong database is
-// refused by control/projection/owner.ts instead.
+// Warnings at the start about settings that are allowed but rarely intended: embedded servers that every machine would
+// have for itself, and HTTP ports that others on the network can use. control/projection/owner.ts refuses a control
+// role with the wrong database.
 import type { Configuration } from '../../config/configuration.ts';
 import type { Settings } from '../../config/settings.ts';
 import { isLoopback } from '../../config/loopback.ts';
@@ -16,21 +16,21 @@ export function startWarnings(settings: Settings, { ingress }: Pick<Configuratio
 function historyOfItsOwn({ roles, natsUrl, clickhouseUrl }: Settings): string[] {
   if (!roles.includes('analytics') || natsUrl === null || clickhouseUrl !== null) return [];
   return [
-    'NATS_URL is set and CLICKHOUSE_URL is not: this machine keeps the history in a ClickHouse of its own. With more ' +
+    'NATS_URL is set and CLICKHOUSE_URL is not: this machine keeps the history in its own ClickHouse. With more ' +
       'than one machine on that NATS set CLICKHOUSE_URL on all of them, or each will have only a part of it',
   ];
 }
 
-/** Without a proxy that ends TLS keys and texts cross the network in clear. */
+/** Without a proxy that ends TLS, keys and texts cross the network in clear text. */
 function openHttpServer({ roles, httpHost, httpPort }: Settings, trustedProxies: readonly string[]): string[] {
   if (!roles.includes('ingress') || isLoopback(httpHost) || trustedProxies.length > 0) return [];
   return [
     `The API listens on ${httpHost}:${httpPort} without TLS, and ingress.trusted_proxies names no proxy that ends TLS in ` +
-      'front of it: API keys and texts cross the network in clear (docs/operations.md, Behind a proxy)',
+      'front of it: API keys and texts cross the network in clear text (docs/operations.md, Behind a proxy)',
   ];
 }
 
-/** What crosses a network unencrypted: passwords, numbers, names. */
+/** Connections that carry passwords, numbers and names without encryption. */
 function plainConnections({ natsUrl, databaseUrl, databaseOwnerUrl, clickhouseUrl }: Settings): string[] {
   const elsewhere = (url: string | null) =>
     (url?.split(',') ?? []).map((each) => new URL(each)).filter(({ hostname }) => !isLocal(hostname));

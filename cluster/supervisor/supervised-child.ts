@@ -1,5 +1,5 @@
-// Keeps one child alive: starts it, waits for its readiness, starts it again after a crash as the restart policy
-// says, and drains it at the end. It knows nothing of the other children; order is the tree's business.
+// Keeps one child running: starts it, waits for its readiness, restarts it after a crash as the restart policy says,
+// and drains it at the end. It knows nothing of other children; the tree orders them.
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { DeadlineExceeded } from '../../platform/deadline.ts';
 import { assert } from '../../platform/assert.ts';
@@ -14,28 +14,28 @@ import type { Exit } from '../embedded/server-process.ts';
 
 export type ChildSpec = {
   name: string;
-  /** Children that must have been ready once before this one is started for the first time. */
+  /** Children that must have been ready before its first start. */
   after: readonly string[];
-  /** always: also after a clean exit it did not get told to. on-crash: a clean exit is final. */
+  /** always: restarts after any exit that was not requested · on-crash: a clean exit is final. */
   restart: 'always' | 'on-crash';
   startWithinMs: number;
-  /** Asked when it is stopped: what is in effect may have changed since it was started. */
+  /** Read when it is stopped: the configuration may have changed since its start. */
   readonly stopWithinMs: number;
-  /** Children of the lowest rank are drained first; those of one rank together. */
+  /** The lowest rank drains first; children of one rank drain together. */
   stopRank: number;
   start(): Promise<ManagedProcess>;
 };
 
-/** One life of a child, whatever it is: a role of ours or an embedded server. */
+/** One run of a child: a role or an embedded server. */
 export type ManagedProcess = {
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** Settles once per life. Rejects when it ended first, failed, or was not ready in time. */
+  /** Settles once per run. Rejects when it ended first, failed, or was not ready in time. */
   ready(limitMs: number): Promise<Record<string, unknown>>;
   health(): Health;
   metrics(): Promise<MetricObject[][]>;
   configure(configuration: Configuration): void;
-  /** Drains it; kills it when it is not gone after `limitMs`. Resolves when it is gone. */
+  /** Drains it, and kills it after `limitMs`. Resolves when it has ended. */
   stop(limitMs: number): Promise<void>;
   kill(): void;
 };
@@ -63,7 +63,7 @@ const edges: Record<ChildState, readonly ChildState[]> = {
 
 export class SupervisedChild {
   readonly spec: ChildSpec;
-  /** What the child sent with its first ready message; rejects when a person must fix something first. */
+  /** The facts of its first ready message; rejects when a person must fix something first. */
   readonly firstReady: Promise<Record<string, unknown>>;
   #settleFirst!: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: unknown) => void };
   #state: ChildState = 'waiting';
@@ -73,7 +73,7 @@ export class SupervisedChild {
   #halt = new AbortController();
   #life: Promise<void> = Promise.resolve();
   #hasBeenReady = false;
-  /** A person must change something before the first start: another try would say the same. */
+  /** A person must change something before the first start: a retry would fail the same way. */
   #mustBeFixed = false;
   readonly #clock: Clock;
   #onFailed: (why: string) => void = () => {};
@@ -89,13 +89,13 @@ export class SupervisedChild {
     this.firstReady = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
-    // Whoever starts the tree looks at it; a child that is stopped first must not count as an uncaught error.
+    // The tree awaits it; without this, a child stopped before would cause an unhandled rejection.
     this.firstReady.catch((error) => ignoring(error, 'reported by the tree'));
     metrics.childUp.set({ child: spec.name }, 0);
     metrics.childRestarts.inc({ child: spec.name }, 0);
   }
 
-  /** `onFailed` hears of each time the restart budget is spent; the child is still tried now and then. */
+  /** `onFailed` runs whenever the restart budget is spent; the child is still retried from time to time. */
   start(onFailed: (why: string) => void = () => {}): void {
     this.#onFailed = onFailed;
     this.#life = this.#live();
@@ -113,7 +113,7 @@ export class SupervisedChild {
     };
   }
 
-  /** Drains it and resolves when it is gone. Safe to call in every state, also twice. */
+  /** Drains it and resolves when it has ended. Safe in every state, also twice. */
   async stop(): Promise<void> {
     if (!this.#halt.signal.aborted) {
       this.#halt.abort(new Error('the supervisor stops'));
@@ -131,7 +131,7 @@ export class SupervisedChild {
     this.#process?.kill();
   }
 
-  /** A child that is starting has, or gets at its next start, what is in effect. */
+  /** A child that is starting has the new configuration, or gets it at its next start. */
   configure(configuration: Configuration): void {
     this.#process?.configure(configuration);
   }
@@ -152,7 +152,7 @@ export class SupervisedChild {
         return;
       }
       if (why === null) {
-        this.#become('stopped', 'ended by itself');
+        this.#become('stopped', 'ended without a request');
         return;
       }
       const decision = restartPolicy(budget, this.#clock.monotonicMs(), this.#random);
@@ -171,13 +171,13 @@ export class SupervisedChild {
     }
   }
 
-  /** Until the process is gone. Null: a clean end that needs no restart; else why it ended. */
+  /** Runs until the process has ended. Null: a clean end without restart; otherwise why it ended. */
   async #oneLife(): Promise<string | null> {
     let failure: string | null = null;
     try {
       const child = await this.spec.start();
       this.#process = child;
-      // Told to stop while it was being started.
+      // Stopped during its start.
       if (this.#halt.signal.aborted) void child.stop(this.spec.stopWithinMs);
       const readyFacts = await child.ready(this.spec.startWithinMs);
       if (!this.#halt.signal.aborted) {

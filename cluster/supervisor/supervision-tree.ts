@@ -1,5 +1,5 @@
-// All children together: started as soon as what they need is ready, stopped rank by rank in reverse. It decides
-// nothing about a single child's restarts and has no idea of what the children do.
+// All children: starts each as soon as those it needs are ready, and stops them by rank. It decides no restarts and
+// knows nothing of what the children do.
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
@@ -25,8 +25,8 @@ export class SupervisionTree {
   }
 
   /**
-   * Resolves when all have been ready once; rejects when a person must fix something first. A child that only
-   * crashes does not end the others: with its database away the control plane is down, and sending goes on.
+   * Resolves when all have been ready once; rejects when a person must fix something first. A child that crashes does
+   * not end the others: without its database the control plane is down, and sending goes on.
    */
   async start(heard: TreeListener): Promise<void> {
     const started = new Map(this.children.map((child) => [child.spec.name, child.firstReady]));
@@ -48,7 +48,7 @@ export class SupervisionTree {
     for (const child of this.children) child.configure(configuration);
   }
 
-  /** All have been asked to stop and is gone when this resolves. */
+  /** Resolves when all have been asked to stop and have ended. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopInOrder();
     return this.#stopping;
@@ -64,7 +64,7 @@ export class SupervisionTree {
       const group = this.children.filter((child) => child.spec.stopRank === rank);
       const results = await Promise.allSettled(group.map((child) => child.stop()));
       for (const result of results) {
-        // One child that will not go must not keep the others from being drained.
+        // A child that does not end must not keep the others from draining.
         if (result.status === 'rejected') ignoring(result.reason, 'a child could not be stopped');
       }
       log.info({ children: group.map((child) => child.spec.name) }, 'stopped');
