@@ -1,5 +1,5 @@
-// `accounts limit|networks|resend|inbound`: one account's settings, in the database of the running system; the outbox
-// carries every change to the entry points and carriers. Without options a command shows what is set.
+// `accounts limit|networks|resend|inbound`: an account's settings, in the database of the running system; the outbox
+// sends every change to the entry points and carriers. Without options a command shows the settings.
 import { networkProblem } from '../platform/ip-address.ts';
 import { categories } from '../model/message.ts';
 import { SetupError } from '../platform/errors.ts';
@@ -38,10 +38,10 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<R
   ]);
 }
 
-/** Also the remedy for an account whose own list excludes all its clients. */
+/** Also the way out for an account whose own list excludes all its clients. */
 export async function accountNetworks(id: string, { allow }: { allow?: string }): Promise<Result> {
   const { ipAllowlist } = await settingsAfter(id, allow === undefined ? {} : { ipAllowlist: networksOf(allow) });
-  return shown(id, { ip_allowlist: ipAllowlist }, ipAllowlist.length === 0 ? ['from everywhere'] : ipAllowlist);
+  return shown(id, { ip_allowlist: ipAllowlist }, ipAllowlist.length === 0 ? ['no restriction'] : ipAllowlist);
 }
 
 function networksOf(text: string): readonly string[] {
@@ -69,7 +69,7 @@ export async function resendUnknown(id: string, options: { categories?: string }
   );
 }
 
-/** The account can set the same by PATCH /v1/account/settings. */
+/** The account can set the same with PATCH /v1/account/settings. */
 export async function setInbound(id: string, options: { keepText?: string; helpText?: string }): Promise<Result> {
   const { keepText, helpText } = options;
   if (keepText !== undefined && keepText !== 'yes' && keepText !== 'no') {
@@ -85,7 +85,7 @@ export async function setInbound(id: string, options: { keepText?: string; helpT
   });
   return shown(id, { inbound: { keep_text: keep, help_text: help } }, [
     `text of subscribers’ messages  ${keep ? 'kept, encrypted' : 'not kept'}`,
-    `answer to HELP                 ${help ?? 'the one of the country'}`,
+    `answer to HELP                 ${help ?? 'the default of the country'}`,
   ]);
 }
 
@@ -101,7 +101,7 @@ const shown = (id: string, settings: Result['json'], lines: readonly string[]): 
   lines: [`Account  ${id}`, ...lines.map((line) => `  ${line}`)],
 });
 
-/** undefined: unchanged. null: the value that removes it. */
+/** undefined: unchanged · null: removes the value. */
 function numberOrNone(option: string, text: string | undefined, none: string, min: number, max: number) {
   if (text === undefined) return undefined;
   return text === none ? null : wholeNumber(option, text, min, max, `, or ${none}`);

@@ -1,5 +1,5 @@
-// `audit`, `audit verify|partitions|detach`: the audit log of the running system's database, newest first, and its hash
-// chain.
+// `audit`, `audit verify|partitions|detach`: the audit log in the database of the running system, newest first, and its
+// hash chain.
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
@@ -28,7 +28,7 @@ export async function auditCommand({ target, action, limit: text }: Options): Pr
     account: accountId,
     detail,
   }));
-  // Actions of another version are found too.
+  // Actions of other versions can be searched too.
   if (items.length === 0 && action !== undefined && !isAction(action)) {
     throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);
   }
@@ -45,10 +45,10 @@ function recordLine({ atMs, actor, origin, action, target, detail }: AuditRecord
   return [new Date(atMs).toISOString(), `${actor}${from}`, action, target, more.join(', ')].join('  ').trimEnd();
 }
 
-/** Rows are read at some 50,000 a second: 100 million of them take half an hour. */
+/** At some 50,000 rows a second, 100 million take half an hour. */
 const verifiedWithinMs = 3_600_000;
 
-/** The exit code is 1 when the chain is broken. */
+/** Exit code 1 when the chain is broken. */
 export async function verifyCommand(options: { expect?: string }): Promise<Result> {
   const expected = headsOf(options.expect);
   const verdict = await withStore((store) => verifyAudit(store, expected), { withinMs: verifiedWithinMs });

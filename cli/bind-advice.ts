@@ -1,6 +1,5 @@
-// What the doctor says about a bind that does not work, and what to do: one that it tried itself (smpp/probe.ts), and one
-// that the running system reports as not bound, so that the same fault gets the same advice. Never contains a password.
-// Pure.
+// The doctor's description of a bind that does not work, and what to do. The same advice for a bind that it tried
+// itself (smpp/probe.ts) and one that the running system reports. Never contains a password. Pure.
 import { type CommandStatusName, commandStatus, nameOfStatus } from '../smpp/command-status.ts';
 import type { ProbeEnd, ProbeFound } from '../smpp/probe.ts';
 import type { CloseCause } from '../smpp/session-contract.ts';
@@ -8,17 +7,17 @@ import type { BindConfig } from '../config/configuration.ts';
 
 export type BindAdvice = { readonly ok: boolean; readonly what: string; readonly todo: string };
 
-/** Sessions of the running system with these credentials, and those that heliograph.yaml configures; or none. */
+/** Sessions of the running system with these credentials, and those in heliograph.yaml; null: unknown. */
 export type Sessions = { readonly bound: number; readonly wanted: number } | null;
 
-/** What is known of a fault; `at` is the address, `code` and `text` are those of the error. */
+/** A fault. `at` is the address; `code` and `text` are the error's. */
 type Fault = Pick<ProbeFound, 'addresses'> & {
   readonly bind: BindConfig;
   readonly at: string;
   readonly code: string;
   readonly text: string;
   readonly status: number;
-  /** In the certificate that was shown. */
+  /** The names in the server's certificate. */
   readonly names: string;
   readonly sessions: Sessions;
 };
@@ -35,7 +34,7 @@ export function probeAdvice(bind: BindConfig, found: ProbeFound, sessions: Sessi
   return adviceOn(end, { bind, at, code, text, addresses, names, sessions, status: status ?? 0 });
 }
 
-/** Null for a transient state, or a reason that needs no further words: an unknown one is shown unchanged. */
+/** Null for a transient state or an unknown reason, which is shown unchanged. */
 export function reportAdvice(bind: BindConfig, reason: string, sessions: Sessions): BindAdvice | null {
   const at = `${bind.host}:${bind.port}`;
   const [, kind = '', why = ''] = /^([a-z_]+): (.*)$/s.exec(reason) ?? [];
@@ -76,32 +75,32 @@ const faults: Readonly<Record<Failure, (fault: Fault) => Words>> = {
     'check the network between this machine and the carrier (VPN, routes, firewall)',
   ],
   tls_timeout: ({ at }) => [
-    `${at} takes the connection and does not begin TLS`,
+    `${at} takes the connection but does not begin TLS`,
     'the port does not speak TLS: ask for the TLS port, or set binds.tls: false',
   ],
   tls_failed: tlsWords,
   closed_before_answer: ({ at, bind, text }) => [
     `${at} closed the connection instead of answering the bind (${text})`,
     bind.tls
-      ? 'mostly the address of this machine is not allowed, or our certificate is not: ask the carrier for both'
-      : 'mostly the address of this machine is not allowed: ask the carrier; or the port wants TLS (binds.tls)',
+      ? 'usually the carrier does not allow the address of this machine, or our certificate: ask it for both'
+      : 'usually the carrier does not allow the address of this machine: ask it; or the port requires TLS (binds.tls)',
   ],
   no_answer_to_bind: ({ at }) => [
-    `${at} takes the connection and does not answer the bind`,
-    'mostly the port wants TLS (binds.tls) or is not the SMPP port; otherwise the SMSC is stuck: ask the carrier',
+    `${at} accepts the connection but does not answer the bind`,
+    'usually the port requires TLS (binds.tls) or is not the SMPP port; otherwise the SMSC hangs: ask the carrier',
   ],
   not_smpp: ({ at, text }) => [
-    `what answers at ${at} does not speak SMPP (${text})`,
+    `the server at ${at} does not speak SMPP (${text})`,
     'correct binds.port; a TLS port needs binds.tls',
   ],
   bind_refused: refusedWords,
   closed_after_bind: ({ at, text }) => [
-    `${at} took the bind and closed the connection at once (${text})`,
+    `${at} accepted the bind and closed the connection at once (${text})`,
     'ask the carrier: often another session with this system id has taken its place',
   ],
   no_answer_to_enquire_link: ({ at }) => [
-    `${at} took the bind and does not answer enquire_link`,
-    'sessions would be cut again and again: ask the carrier to answer enquire_link',
+    `${at} accepted the bind but does not answer enquire_link`,
+    'sessions would be closed again and again: ask the carrier to answer enquire_link',
   ],
 };
 
@@ -120,9 +119,9 @@ function worksHow(bind: BindConfig, { tls, bindMs, enquireMs, deferred }: ProbeF
 
 const refusals: Partial<Record<CommandStatusName, readonly [what: string, todo: string]>> = {
   ESME_RINVPASWD: ['the password is wrong', 'correct binds.password, or the variable that binds.password_env names'],
-  ESME_RINVSYSID: ['the system id is not known there', 'correct binds.system_id'],
+  ESME_RINVSYSID: ['the system id is unknown', 'correct binds.system_id'],
   ESME_RBINDFAIL: [
-    'the bind failed there, without a reason',
+    'the bind failed without a reason',
     'check system_id, password, system_type and the kind of bind (binds.type); then ask the carrier',
   ],
   ESME_RINVBNDSTS: [
@@ -130,13 +129,16 @@ const refusals: Partial<Record<CommandStatusName, readonly [what: string, todo: 
     'try another binds.type: transceiver, or transmitter and receiver',
   ],
   ESME_RINVCMDID: [
-    'this kind of bind is not known there',
+    'this kind of bind is unknown',
     'it may speak SMPP 3.3: use a transmitter and a receiver, interface_version 0x33',
   ],
   ESME_RINVSERTYP: ['the system type is not the right one', 'correct binds.system_type'],
   ESME_RINVSYSTYP: ['the system type is not the right one', 'correct binds.system_type'],
-  ESME_RSYSERR: ['it has a fault of its own', 'ask the carrier; some answer so for an address that is not allowed'],
-  ESME_RTHROTTLED: ['it wants fewer bind attempts', 'wait a few minutes, then try again'],
+  ESME_RSYSERR: [
+    'the SMSC has an internal error',
+    'ask the carrier; some answer this to an address that is not allowed',
+  ],
+  ESME_RTHROTTLED: ['too many bind attempts', 'wait a few minutes, then try again'],
 };
 
 function refusedWords({ bind, status, sessions }: Fault): Words {
@@ -145,8 +147,8 @@ function refusedWords({ bind, status, sessions }: Fault): Words {
     return [`the carrier has as many sessions of ${bind.systemId} as it allows (${name})`, tooManyTodo(sessions)];
   }
   const [what, todo] = refusals[name as CommandStatusName] ?? [
-    'it did not say why',
-    'ask the carrier what this status means there',
+    'without a known reason',
+    'ask the carrier what this status means',
   ];
   return [`the carrier refused the bind of ${bind.systemId}: ${what} (${name})`, todo];
 }
@@ -159,7 +161,7 @@ function tooManyTodo(sessions: Sessions): string {
   if (bound < wanted) {
     return `the running system has ${bound} of the ${wanted} that heliograph.yaml asks for: lower binds.count to ${bound}, or ask the carrier to allow ${wanted} (a session that was cut is forgotten after about a minute)`;
   }
-  return 'the running system has them, so the credentials are right: nothing to do, or drain the carrier (carriers drain) and try again';
+  return 'the running system has them, so the credentials are right: nothing to do, or drain the carrier (carriers drain) and retry';
 }
 
 function tlsWords({ bind, at, code, text, names }: Fault): Words {
@@ -172,7 +174,7 @@ function tlsWords({ bind, at, code, text, names }: Fault): Words {
   }
   if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code)) {
     return [
-      `the certificate of ${at} is by an authority nobody here trusts (${code})`,
+      `the certificate of ${at} is from an authority that is not trusted here (${code})`,
       "set tls.ca_file to the carrier's authority",
     ];
   }
@@ -183,7 +185,7 @@ function tlsWords({ bind, at, code, text, names }: Fault): Words {
     ];
   }
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH|UNEXPECTED_MESSAGE|EPROTO/.test(`${code} ${text}`))
-    return [`what answers at ${at} does not speak TLS`, 'ask for the TLS port, or set binds.tls: false'];
+    return [`the server at ${at} does not speak TLS`, 'ask for the TLS port, or set binds.tls: false'];
   if (code === 'ECONNRESET') {
     return [
       `${at} closed the connection instead of beginning TLS`,
@@ -201,7 +203,7 @@ function tlsWords({ bind, at, code, text, names }: Fault): Words {
 const keepsClosing =
   'it is retried automatically; if every attempt ends so, the carrier does not allow the address of this machine, requires TLS (binds.tls), or gives the session to another client: ask it';
 
-/** Advice about a session that ended after days as well as after a moment. */
+/** For sessions that ended after days as well as after a moment. */
 const ended: Partial<Record<CloseCause['kind'], string>> = {
   peer_closed: keepsClosing,
   peer_unbind: keepsClosing,
@@ -218,7 +220,7 @@ function connectEnd(bind: BindConfig, why: string): Failure {
   return bind.tls !== false && !/EHOSTUNREACH|ENETUNREACH/.test(why) ? 'tls_failed' : 'no_connection';
 }
 
-/** Node's text about a certificate, which does not contain the code. */
+/** Node.js's texts about certificates without the error code. */
 const tlsCodes: readonly (readonly [RegExp, string])[] = [
   [/altnames/i, 'ERR_TLS_CERT_ALTNAME_INVALID'],
   [/self-signed/i, 'SELF_SIGNED_CERT_IN_CHAIN'],
@@ -228,7 +230,7 @@ const tlsCodes: readonly (readonly [RegExp, string])[] = [
   [/ECONNRESET|before secure TLS/i, 'ECONNRESET'],
 ];
 
-/** A vendor-specific status has no name, only a number. */
+/** A vendor-specific status has only a number. */
 function statusIn(reason: string): number | null {
   const [text] = /\bESME_[A-Z_]+\b|\b0x[0-9a-f]{8}\b/.exec(reason) ?? [];
   if (text === undefined) return null;

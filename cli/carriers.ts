@@ -1,5 +1,5 @@
-// `carriers list|pause|drain|resume`: uses NATS only, so that a carrier can be stopped while the database is
-// unavailable; the audit record is durable together with the command and is copied to the database later.
+// `carriers list|pause|drain|resume`. Uses only NATS, so that a carrier can be stopped while the database is
+// unavailable; the audit record is durable with the command and reaches the database later.
 import { SetupError, ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { type CarrierConfig } from '../config/configuration.ts';
@@ -58,7 +58,7 @@ export const issueCommandFromCli =
 
 const done: Record<CommandVerb, string> = { pause: 'Paused', drain: 'Draining', resume: 'Resumed' };
 
-/** Commands that stay in effect after `resume`: the carrier's own, or those of single binds. */
+/** Commands that stay in effect after `resume`: the carrier's, or those of single binds. */
 function stillCommanded(verb: CommandVerb, bind: number | null, carrier: CarrierView): string[] {
   if (verb !== 'resume') return [];
   if (bind !== null && carrier.desiredState !== 'running')
@@ -81,7 +81,7 @@ function carrierLines(carrier: CarrierView): string[] {
   ];
 }
 
-/** A carrier stays avoided for a while after a fault; this explains why although its binds are bound. */
+/** A carrier is avoided for a while after a fault: says why, although its binds are bound. */
 function stateText({ state, why, recovering }: CarrierView): string {
   if (state === null) return `not served${why === '' ? '' : ` (${why})`}`;
   if (recovering === null) return `${state}${why === '' ? '' : ` (${why})`}`;
@@ -89,7 +89,7 @@ function stateText({ state, why, recovering }: CarrierView): string {
   return `${state} (${why}; recovering for ${seconds(forMs)}, good in ${seconds(goodInMs)} if it lasts)`;
 }
 
-/** `6 of 50/s (ESME_RTHROTTLED)`. */
+/** For example `6 of 50/s (ESME_RTHROTTLED)`. */
 export function paceText({ perS, ofPerS, slowedBy }: Pace): string {
   const short = (value: number) => Number(value.toFixed(value < 10 ? 1 : 0));
   return `${short(perS)} of ${short(ofPerS)}/s (${slowedBy})`;
@@ -113,7 +113,7 @@ export function commandText(command: OperatorCommand | null): string {
   return `  since ${new Date(atMs).toISOString()} by ${actor} (${from})${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** The carriers of the file; the nodes report theirs too, because the running system may differ. */
+/** The carriers of the file; the nodes report theirs too, because the running system's may differ. */
 async function configuredCarriers(): Promise<readonly CarrierConfig[]> {
   try {
     return (await readConfiguration(effectiveConfigFileOrWarn().file)).carriers;

@@ -1,18 +1,18 @@
-// Every command of `heliograph`, a row each: its name, its help, what it takes, and which code it loads. program.ts
-// declares them and prints what they return; `start` and `smsc`, which run until they are ended, are declared there.
+// Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
+// declares them and prints their results, and declares `start` and `smsc`, which run until stopped.
 import type { Result } from './print.ts';
 
 export type CommandRow = {
-  /** After its group, if it is in one: `accounts limit`. */
+  /** With its group, if any: `accounts limit`. */
   readonly name: string;
   readonly help: string;
-  /** Arguments (`<id>`) and options, in the order of the help; every command has --json too. */
+  /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
   readonly takes?: Readonly<Record<string, string>>;
-  /** Options that it cannot do without. */
+  /** Required options. */
   readonly requires?: Readonly<Record<string, string>>;
-  /** It exits when it has printed, whatever a check has left open, such as a name look-up without an answer. */
+  /** Exits after printing, even if a check left something open, such as a DNS look-up. */
   readonly exits?: boolean;
-  /** Loaded on use, so that every command starts fast. The function gets the arguments and then the options. */
+  /** Loaded on use, so that every command starts fast. Called with the arguments, then the options. */
   readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
 };
 
@@ -43,7 +43,7 @@ export const commands: readonly CommandRow[] = [
   },
   {
     name: 'accounts create',
-    help: 'make an account',
+    help: 'create an account',
     requires: { '--name <name>': 'its name, for display' },
     load: async () => (await import('./tenants.ts')).createAccountCommand,
   },
@@ -58,9 +58,9 @@ export const commands: readonly CommandRow[] = [
     takes: {
       ...account,
       '--per-second <n>': 'requests a second, or none',
-      '--burst <n>': 'requests at once after a pause (default: as many as per second)',
+      '--burst <n>': 'requests at once after a pause (default: the value of --per-second)',
       '--idempotency-keys-per-hour <n>': 'idempotency keys an hour, or default',
-      '--weight <n>': 'its weight beside other accounts that wait for the same carrier, 1 to 100, or default',
+      '--weight <n>': 'its weight against other accounts that wait for the same carrier, 1 to 100, or default',
     },
     load: async () => (await import('./account-settings.ts')).limitAccount,
   },
@@ -125,7 +125,7 @@ export const commands: readonly CommandRow[] = [
   {
     name: 'audit verify',
     help: 'recompute the hash chain over all records and name the first one that was changed',
-    takes: { '--expect <heads>': 'heads of the chain kept from earlier, row:hash,row:hash with the whole hashes' },
+    takes: { '--expect <heads>': 'heads of the chain saved earlier, row:hash,row:hash with full hashes' },
     load: async () => (await import('./audit.ts')).verifyCommand,
   },
   {
@@ -167,7 +167,7 @@ export const commands: readonly CommandRow[] = [
   },
   {
     name: 'dead replay',
-    help: 'publish records to their original subject again, after the cause is fixed',
+    help: 'publish records again to their original subject, after the cause is fixed',
     takes: {
       '[seq...]': 'their numbers',
       '--all': 'all records that DEAD holds now',
@@ -184,7 +184,7 @@ export const commands: readonly CommandRow[] = [
   },
   {
     name: 'directory owner',
-    help: 'the PostgreSQL database it is projected from',
+    help: 'show the PostgreSQL database it is projected from',
     load: async () => (await import('./directory.ts')).ownerCommand,
   },
   {
@@ -195,7 +195,7 @@ export const commands: readonly CommandRow[] = [
   },
   {
     name: 'keys create',
-    help: 'make an API key; it is shown this once',
+    help: 'create an API key; it is shown only once',
     requires: { '--account <id>': 'the account it belongs to (acc_…)' },
     takes: {
       '--test': 'a test key: everything goes to the sandbox carrier',
@@ -291,13 +291,13 @@ function registryCommands(name: 'dnd' | 'ported', what: string, file: string): C
     },
     {
       name: `${name} check`,
-      help: 'whether a number is listed in the version in effect, and as what',
+      help: 'show whether a number is listed in the version in effect, and how',
       takes: { '<number>': 'E.164 with the plus sign' },
       load: async () => (await import('./registry.ts')).checkCommand(name),
     },
     {
       name: `${name} status`,
-      help: 'which version is in effect',
+      help: 'show the version in effect',
       load: async () => (await import('./registry.ts')).statusCommand(name),
     },
   ];

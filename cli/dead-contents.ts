@@ -12,7 +12,7 @@ import { streamNames } from '../cluster/bus/streams.ts';
 
 export type DeadContents = {
   readonly fields: Readonly<Record<string, string | number>>;
-  /** A message to a subscriber, without its body. */
+  /** The message without its body. */
   readonly message: Message | null;
 };
 

@@ -1,6 +1,6 @@
-// `dead list|show|replay|drop`: uses NATS, and to replay messages the event store, which knows whether a carrier has
-// started them. A started message is never replayed, so that nobody gets it twice. Replays and deletions are audited;
-// an unavailable database does not prevent them.
+// `dead list|show|replay|drop`. Uses NATS, and for replays of messages the event store, which knows whether a carrier
+// has one already: then it is not replayed, so that nobody gets it twice. Replays and deletions are audited; an
+// unavailable database does not prevent them.
 import { newAuditId } from '../model/ids.ts';
 import type { Message } from '../model/message.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -69,12 +69,12 @@ type ReplayOptions = { all?: boolean; stream?: string; again?: boolean };
 export async function replayDeadCommand(texts: readonly string[], options: ReplayOptions): Promise<Result> {
   const from = streamOf(options.stream);
   if (options.all === true ? texts.length > 0 : texts.length === 0) {
-    throw new SetupError('dead replay: expected numbers of records, or --all');
+    throw new SetupError('dead replay: expected record numbers, or --all');
   }
   if (options.all !== true && from !== null) throw new SetupError('--stream goes with --all');
   const given = texts.map(seqOf);
   const results = await withBus(async (bus) => {
-    // Listed before the first replay: a record that returns at once is not replayed for ever.
+    // Listed before the first replay: a record that returns to DEAD at once is not replayed for ever.
     const { entries } =
       options.all === true ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : none;
     const seqs = options.all === true ? entries.map(({ seq }) => seq) : [...new Set(given)];
@@ -118,7 +118,7 @@ export async function dropDeadCommand(text: string, { yes = false }: { yes?: boo
   };
 }
 
-/** Never rejects: a failure must not prevent printing and auditing the earlier ones. */
+/** Never rejects: after a failure the earlier replays must still be printed and audited. */
 async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Replay> {
   try {
     return await tryReplay(bus, seq, again);
@@ -154,7 +154,7 @@ async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Replay>
   return { seq, entry: record, code: replayed.code, detail: replayed.detail };
 }
 
-/** Whether any carrier ever had a part of it: stricter than the carriers' check, because an operator can wait. */
+/** Whether any carrier ever had a part of it: stricter than the carriers' own check, because an operator can wait. */
 function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
   return askEventStore(
     bus,
@@ -163,7 +163,7 @@ function wasEverBegun(bus: Bus, message: Message): Promise<EventStoreAnswer> {
   );
 }
 
-/** Null, or why the audit record could not be written. */
+/** Null, or why the audit record was not written. */
 async function audit(what: 'replayed' | 'dropped', entries: readonly DeadEntry[]): Promise<string | null> {
   if (entries.length === 0) return null;
   const atMs = systemClock.nowMs();

@@ -1,5 +1,5 @@
-// `keys demo`: prints a key that the first start made, from a file that only the owner of the data folder can read.
-// Standard output has the key alone, so that a shell can capture it: KEY=$(npx heliograph keys demo).
+// `keys demo`: prints a key that the first start created, from a file that only the owner of the data folder can read.
+// Standard output has only the key, for use in a shell: KEY=$(npx heliograph keys demo).
 import { SetupError } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
@@ -15,7 +15,7 @@ export function demoKeyCommand(options: { test?: boolean }): Result {
   const key = livemode ? demo.liveKey : demo.testKey;
   if (key === null) {
     throw new SetupError(
-      'There is no live demo key: not all carriers are simulated. Make a key of your own (heliograph keys create), or take the test key (--test)',
+      'There is no live demo key: not all carriers are simulated. Create a key (heliograph keys create), or use the test key (--test)',
     );
   }
   return { json: { object: 'api_key', account: demo.accountId, livemode, key }, lines: [key] };

@@ -1,5 +1,5 @@
-// `directory owner|release`, and the same check for the doctor. Uses NATS only: an operator who releases has no valid
-// database, and the wrong one must not be queried.
+// `directory owner|release`, and the same check for the doctor. Uses only NATS: an operator who releases the directory
+// has no valid database, and the wrong one must not be queried.
 import { readFileSync } from 'node:fs';
 import { SetupError, ignoring } from '../platform/errors.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
@@ -30,7 +30,7 @@ export async function releaseCommand({ yes = false }: { yes?: boolean }): Promis
   const owner = await withBus(async (bus) => {
     const before = await directoryOwner(bus);
     if (before === null) return null;
-    // Recorded first: a release that cannot be audited must not happen.
+    // Audited first: a release that cannot be audited must not happen.
     const detail = { database: before.database, since: new Date(before.sinceMs).toISOString(), host: before.host };
     await noteForAudit(bus, { action: 'directory.released', target: 'directory', detail, by: operatorName() });
     return releaseDirectory(bus);
@@ -48,12 +48,12 @@ function shown(owner: DirectoryOwner | null, line: string): Result {
 
 export type DirectoryCheck = {
   readonly natsUrl: string;
-  /** Null: it is this machine's embedded one and does not run now. */
+  /** Null: this machine's embedded database, which is not running. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
 };
 
-/** The doctor's line about the directory; throws OwnedByAnother when this machine's control role would not start. */
+/** The doctor's line about the directory. Throws OwnedByAnother when this machine's control role would not start. */
 export async function directoryState({ natsUrl, databaseUrl, dataDir }: DirectoryCheck): Promise<string> {
   const owner = await closing(await connectBus(natsUrl, 'doctor', answersWithinMs), directoryOwner);
   if (owner === null) return 'not filled yet';
@@ -64,7 +64,7 @@ export async function directoryState({ natsUrl, databaseUrl, dataDir }: Director
 
 const answersWithinMs = 3_000;
 
-/** Null for a database that no control role has used yet. */
+/** Null for a database that no control role has used. */
 async function nameOf(databaseUrl: string): Promise<string | null> {
   try {
     return await closing(openStore(databaseUrl), installationId);

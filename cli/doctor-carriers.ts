@@ -1,6 +1,5 @@
 // The doctor's check of carriers: binds each bind of a real carrier once, as configured, and unbinds; it never submits.
-// Where a running system has the binds it reads that system's report instead, because a carrier allows only so many
-// sessions.
+// If a running system has the binds it uses that system's report instead, because a carrier allows only a few sessions.
 import { SetupError, ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { probeBind } from '../smpp/probe.ts';
@@ -16,13 +15,13 @@ import { closing } from './with-bus.ts';
 
 export type CarrierCheck = {
   readonly carriers: readonly CarrierConfig[];
-  /** Only this carrier. */
+  /** Check only this carrier. */
   readonly only?: string | undefined;
-  /** Also bind where the running system has the bind. */
+  /** Bind even if the running system has the bind. */
   readonly force: boolean;
-  /** The NATS of the running system; null: none runs, as far as this machine knows. */
+  /** The NATS of the running system; null: this machine knows of none. */
   readonly natsUrl: string | null;
-  /** A system runs on the data folder. */
+  /** A system runs on this data folder. */
   readonly isRunning: boolean;
   /** That system serves carriers; not every machine of an installation does. */
   readonly servesCarriers?: boolean;
@@ -48,7 +47,7 @@ export async function examineCarriers({
     asked.map(async (carrier) => {
       const view = views?.find(({ name }) => name === carrier.name) ?? null;
       const findings = view === null ? [] : aboutCarrier(view);
-      // Simulated carriers listen only while the system runs, and only for it.
+      // Simulated carriers listen only while the system runs, for that system.
       const mayTry = force && carrier.simulate === null;
       const serving = view !== null && view.servedBy > 0;
       if (serving && !mayTry) return [...findings, ...reportedBinds(carrier, view, forced(carrier))];
@@ -63,7 +62,7 @@ export async function examineCarriers({
   return findings.flat();
 }
 
-/** Sequentially: a carrier that allows few sessions must not refuse us because of parallel attempts. */
+/** One after the other: parallel attempts could exceed the sessions that a carrier allows. */
 async function probed(carrier: CarrierConfig, running: CarrierView | null, stepMs: number): Promise<Finding[]> {
   const findings: Finding[] = [];
   let first = 1;
@@ -88,7 +87,7 @@ function wireOf({ tls, addressRange: { ton, npi, range }, ...bind }: BindConfig)
   };
 }
 
-/** The advice to use --force, for a real carrier. */
+/** The advice to use --force; only for a real carrier. */
 function forced({ name, simulate }: CarrierConfig): string {
   return simulate === null ? `; doctor --carrier ${name} --force binds all the same` : '';
 }
@@ -96,7 +95,7 @@ function forced({ name, simulate }: CarrierConfig): string {
 const notAsked = (carrier: CarrierConfig) =>
   problem(carrier, 'the system runs and no node reports this carrier\n→ see the log of the actors');
 
-/** This machine's system has no actors, and no other node reports the carrier. Without effect for a simulated one. */
+/** This machine's system has no actors, and no node reports the carrier. Harmless for a simulated one. */
 function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
   const what = !othersAre
     ? 'no node runs the role carriers\n→ start one that does'
@@ -104,7 +103,7 @@ function servedByNobody(carrier: CarrierConfig, othersAre: boolean): Finding {
   return { ...problem(carrier, what), ok: carrier.simulate !== null };
 }
 
-/** A system that cannot be queried may still have its binds. */
+/** A system that does not answer may still have its binds. */
 const notKnown = (carrier: CarrierConfig) =>
   problem(
     carrier,

@@ -1,5 +1,5 @@
-// The doctor's findings about a carrier that the running system serves: its binds, operator commands in effect, and
-// whether it is sent less than its contract. It does no I/O.
+// The doctor's findings about a carrier of the running system: its binds, the operator commands in effect, and whether
+// it is sent less than its contract. No I/O.
 import { limits } from '../platform/limits.ts';
 import { type BindConfig, type CarrierConfig, bindsOf } from '../config/configuration.ts';
 import type { BindView, CarrierView } from '../cluster/operator-commands/carriers.ts';
@@ -7,7 +7,7 @@ import type { Pace } from '../cluster/operator-commands/contract.ts';
 import { type Sessions, reportAdvice } from './bind-advice.ts';
 import { commandText, paceText, seconds } from './carriers.ts';
 
-/** The result of one check. `note`: nothing is wrong, but worth reporting. */
+/** The result of one check. `note`: correct, but worth reporting. */
 export type Finding = { check: string; ok: boolean; note?: boolean; detail: string };
 
 /** `forced`: the advice to use --force. */
@@ -16,7 +16,7 @@ export function reportedBinds(carrier: CarrierConfig, view: CarrierView, forced:
   return view.binds.map((bind) => {
     const config = configured[bind.bind - 1];
     const check = `${carrier.name}/${bind.bind}`;
-    // A bind of another node, or one that an operator stopped, is correct.
+    // Correct: another node has the bind, or an operator stopped it.
     const ok = bind.state === 'bound' || bind.state === 'resting' || bind.state === 'elsewhere';
     if (!ok) return { check, ok, detail: notBound(carrier, config, bind, view, forced) };
     const hint = bind.state === 'bound' ? ` (the running system has it${forced})` : '';
@@ -35,7 +35,7 @@ function notBound(
   forced: string,
 ): string {
   const next = nextTryInMs === null ? '' : `, next try in ${seconds(nextTryInMs)}`;
-  // Only the running system can reach a simulated carrier, and its address means nothing.
+  // A simulated carrier is reachable only by the running system; its address means nothing here.
   const advice =
     config === undefined || carrier.simulate !== null
       ? null
@@ -49,7 +49,7 @@ function notBound(
   return `${found}${what} (as the running system reports it${forced})\n→ ${todo}${again}`;
 }
 
-/** Sessions with these credentials at this address: those bound anywhere, and those that heliograph.yaml configures. */
+/** Sessions with these credentials at this address: those bound on any node, and those in heliograph.yaml. */
 export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: BindConfig, view: CarrierView): Sessions {
   const same = bindsOf(carrier, {}).map(
     (bind) => bind.host === host && bind.port === port && bind.systemId === systemId,
@@ -58,7 +58,7 @@ export function sessionsOf(carrier: CarrierConfig, { host, port, systemId }: Bin
   return { bound, wanted: same.filter(Boolean).length };
 }
 
-/** Findings about the carrier as a whole. */
+/** Findings about the whole carrier. */
 export function aboutCarrier({ name, desiredState, command, pace }: CarrierView): Finding[] {
   const findings: Finding[] = [];
   if (command !== null)

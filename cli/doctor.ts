@@ -1,6 +1,6 @@
-// `doctor`: checks everything a start needs and advises on each problem. It changes nothing and starts nothing; with
-// the system running it queries the running parts, else the parts a start would use. Carriers are checked by binding to
-// them (doctor-carriers.ts).
+// `doctor`: checks everything that a start needs and gives advice on each problem. It changes and starts nothing; it
+// queries the running system, or else checks what a start would use. It checks carriers by binding to them
+// (doctor-carriers.ts).
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -29,7 +29,7 @@ import { closing } from './with-bus.ts';
 
 export type DoctorOptions = { carrier?: string; force?: boolean };
 
-/** A line per check; the exit code is 1 when there is a problem. */
+/** One line per check; exit code 1 when there is a problem. */
 export async function doctorCommand(options: DoctorOptions): Promise<Result> {
   const findings = await examine(process.env, options);
   const ok = findings.every((finding) => finding.ok);
@@ -83,7 +83,7 @@ export async function examine(
     return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
   const running = runningOn(dataDir);
-  // The running system reports its roles; the settings of this command may differ.
+  // The roles of the running system; the settings of this shell may differ.
   let servesCarriers = roles.includes('carriers');
   await check('system', async () => {
     if (running === null) return `does not run on ${dataDir}`;
@@ -122,7 +122,7 @@ export async function examine(
       throw new SetupError(`CLICKHOUSE_URL: ${hostOf(clickhouseUrl)} answered ${response.status} to a ping`);
     return `${hostOf(clickhouseUrl)} answers`;
   });
-  // For one carrier: only its findings and failures of what it depends on.
+  // With --carrier: only its findings, and failures of what it depends on.
   if (carrier !== undefined) findings = findings.filter(({ check: name, ok }) => !ok && restsOn.includes(name));
   if (carriers === null) return findings;
   try {
@@ -189,7 +189,7 @@ function embedded(packageName: string, setting: string): string {
   return `embedded: ${packageName}`;
 }
 
-/** Never the whole URL: it contains a password. */
+/** Never the whole URL, which contains a password. */
 function hostOf(url: string): string {
   return url
     .split(',')

@@ -1,14 +1,14 @@
-// The heliograph.yaml that a command uses: that of the running system, wherever it was started; without one the file
-// that a start in this shell would read.
+// The heliograph.yaml that a command uses: that of the running system, wherever it was started, otherwise the one that
+// a start in this shell would read.
 import { loadSettings } from '../config/settings.ts';
 import { isAlive } from '../cluster/embedded/processes.ts';
 import { type Connections, readConnections } from '../cluster/supervisor/data-folder.ts';
 
 export type EffectiveConfigFile = {
   readonly file: string;
-  /** It is the file of the running system. */
+  /** It is the running system's file. */
   readonly isRunning: boolean;
-  /** Set when HELIOGRAPH_CONFIG of this shell names another file than the one in effect. */
+  /** Set when HELIOGRAPH_CONFIG of this shell names another file than the running system's. */
   readonly warning: string | null;
 };
 
@@ -23,14 +23,14 @@ export function effectiveConfigFile(env: Env = process.env): EffectiveConfigFile
   return { file: running, isRunning: true, warning: isAnother ? warning : null };
 }
 
-/** As effectiveConfigFile(), with the warning printed on standard error. */
+/** effectiveConfigFile(), with its warning printed on standard error. */
 export function effectiveConfigFileOrWarn(): EffectiveConfigFile {
   const found = effectiveConfigFile();
   if (found.warning !== null) process.stderr.write(`! ${found.warning}\n`);
   return found;
 }
 
-/** Null also when the supervisor was killed and its file remained. */
+/** Null when nothing runs, also when a killed supervisor left its file. */
 export function runningOn(dataDir: string): Connections | null {
   const connections = readConnections(dataDir);
   return connections !== null && isAlive(connections.pid) ? connections : null;

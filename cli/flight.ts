@@ -1,5 +1,5 @@
-// `flight CARRIER`: queries all threads that serve the carrier, over NATS only, and lists the recordings, writes the
-// PDUs to a capture file, or prints the decisions. The data was masked when it was recorded.
+// `flight CARRIER`: asks all threads that serve the carrier, over NATS only, and lists the recordings, writes the PDUs
+// to a capture file, or prints the decisions. The data was masked when it was recorded.
 import { writeFile } from 'node:fs/promises';
 import { DeadlineExceeded } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
@@ -26,7 +26,7 @@ export async function flightCommand(carrier: string, options: FlightOptions): Pr
     throw new SetupError('--pcap and --decisions: found both, expected one of them');
   }
   if (options.bind !== undefined && options.decisions === true) {
-    throw new SetupError('--bind: decisions are those of the whole carrier, leave it out');
+    throw new SetupError('--bind: decisions are of the whole carrier, omit --bind');
   }
   const { pcap, decisions = false } = options;
   return withBus(async (bus) => {
@@ -37,7 +37,7 @@ export async function flightCommand(carrier: string, options: FlightOptions): Pr
   });
 }
 
-/** The recording of a bind by one thread of one node. */
+/** One thread's recording of a bind. */
 type Recorded = {
   readonly listing: FlightListing;
   readonly bind: FlightBind;

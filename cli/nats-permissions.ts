@@ -1,5 +1,5 @@
-// `nats-permissions`: prints the authorization section for the configuration of one's own nats-server, from the table
-// that configures the embedded one.
+// `nats-permissions`: prints the authorization section for an external nats-server, from the table that also configures
+// the embedded one.
 import { SetupError } from '../platform/errors.ts';
 import {
   type NatsRole,
@@ -10,7 +10,7 @@ import {
 } from '../cluster/embedded/nats-permissions.ts';
 import type { Result } from './print.ts';
 
-/** A user for each role; with `--roles` one user who has all these. */
+/** One user per role; with `--roles` one user with all of these. */
 export function natsPermissionsCommand({ roles }: { roles?: string }): Result {
   const users = roles === undefined ? natsRoles.map((role) => [role]) : [rolesOf(roles)];
   const data = users.map((of) => ({ roles: of, inbox: inboxOf(of[0]!), permissions: permissionsOf(...of) }));
@@ -25,7 +25,7 @@ export function natsPermissionsCommand({ roles }: { roles?: string }): Result {
 function rolesOf(text: string): NatsRole[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
   const found = names.map((name) => {
-    // Named as in HELIOGRAPH_ROLES and `start --roles`.
+    // The names of HELIOGRAPH_ROLES and `start --roles`.
     const role = natsRoles.find((each) => each === (name === 'carriers' ? 'actors' : name));
     if (role === undefined)
       throw new SetupError(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);

@@ -1,4 +1,4 @@
-// The values of options and arguments that several commands take; a wrong one is a SetupError that says what is expected.
+// Parses options and arguments that several commands take; throws a SetupError that says what is expected.
 import { type AccountId, isAccountId } from '../model/ids.ts';
 import { type Category, categories } from '../model/message.ts';
 import { SetupError } from '../platform/errors.ts';
@@ -9,13 +9,13 @@ export function wholeNumber(option: string, text: string, min: number, max: numb
   throw new SetupError(`${option}: found "${text}", expected a whole number from ${min} to ${max}${or}`);
 }
 
-/** `option`: of which it is the value; without it, it is the argument. */
+/** `option`: the option's name; '' for an argument. */
 export function accountIdOf(text: string, option = ''): AccountId {
   if (isAccountId(text)) return text;
   throw new SetupError(`${option === '' ? '' : `${option}: `}found "${text}", expected an account id (acc_…)`);
 }
 
-/** Of --categories; null without it. */
+/** Parses --categories; null without it. */
 export function categoriesOf(text: string | undefined): readonly Category[] | null {
   if (text === undefined) return null;
   return text.split(',').map((each) => {

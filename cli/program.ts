@@ -39,7 +39,7 @@ function declare(row: CommandRow): void {
   command.option('--json', 'print one JSON object').action(() => run(row, command));
 }
 
-/** Declared with the first of its commands; `audit` is a command itself. */
+/** Declared with its first command; `audit` is itself a command. */
 function groupOf(name: string): Command {
   const found = program.commands.find((command) => command.name() === name);
   return found ?? program.command(name).description(groups[name] ?? '');
@@ -47,7 +47,7 @@ function groupOf(name: string): Command {
 
 async function run({ load, exits = false }: CommandRow, command: Command): Promise<void> {
   const perform = (await load()) as (...given: unknown[]) => Promise<Result> | Result;
-  // A group's own option of the same name, such as `audit --json`, captures that of its command.
+  // An option of the group with the same name, such as `audit --json`, captures that of its command.
   const options = command.optsWithGlobals<{ json?: boolean }>();
   const result = await perform(...command.processedArgs, options);
   print(result, options.json === true);

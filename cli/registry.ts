@@ -1,5 +1,5 @@
-// `dnd import|check|status`, `ported import|check|status`: registries of the running system. Progress goes to standard
-// error, the result to standard output. The file is read on this machine; the version reaches all nodes.
+// `dnd import|check|status`, `ported import|check|status`: the registries of the running system. Progress goes to
+// standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
 import { AssertionFailed } from '../platform/assert.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -66,7 +66,7 @@ export const importCommand =
         `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
         ...(report.conflicts === 0
           ? []
-          : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two was taken`]),
+          : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two is used`]),
       ],
     };
   };
@@ -98,7 +98,7 @@ export const statusCommand = (name: RegistryName) => async (): Promise<Result> =
   };
 };
 
-/** Whether a number is listed in the version in effect, and as what. */
+/** Looks up a number in the version in effect. */
 export const checkCommand =
   (name: RegistryName) =>
   async (number: string): Promise<Result> => {
@@ -124,7 +124,7 @@ export const checkCommand =
     };
   };
 
-/** Adds the advice to run the command again when NATS fails during it. */
+/** If NATS fails during `work`, advises to run the command again. */
 function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   return withBus(async (bus) => {
     try {

@@ -1,5 +1,5 @@
-// `senders|templates list|approve|reject`: what clients registered, in the database of the running system. The outbox
-// carries every change to the entry points and carriers.
+// `senders|templates list|approve|reject`: reviews what clients registered, in the database of the running system. The
+// outbox sends every change to the entry points and carriers.
 import type { AccountId, SenderId, TemplateId } from '../model/ids.ts';
 import { senderLikeness } from '../model/sender-likeness.ts';
 import { SetupError } from '../platform/errors.ts';

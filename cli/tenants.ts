@@ -1,5 +1,5 @@
 // `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running
-// system. The outbox carries changes to every ingress.
+// system. The outbox sends every change to all ingresses.
 import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
 import type { ApiKeyId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -71,7 +71,7 @@ export async function createKeyCommand(options: {
     lines: [
       `Key      ${id}  ${livemode ? 'live' : 'test'}  ${scopes.join(',')}`,
       `         ${made.token}`,
-      'It is shown only this once: store it now.',
+      'It is shown only once: store it now.',
     ],
   };
 }
@@ -121,8 +121,8 @@ async function everyPage<T>(read: (after: string | null) => Promise<Page<T>>): P
 }
 
 /**
- * Runs `work` with the database of DATABASE_URL, else that of the running system; `asOwner`: as the owner of its
- * tables. Throws SetupError when there is none or it cannot be reached.
+ * Runs `work` with the database of DATABASE_URL or of the running system; `asOwner`: as the owner of its tables. Throws
+ * SetupError when there is none or it cannot be reached.
  */
 export async function withStore<T>(
   work: (store: Store) => Promise<T>,

@@ -1,5 +1,4 @@
-// A connection to the NATS of the running system for one command: that of NATS_URL, else of the system on the data
-// folder.
+// Connects a command to the NATS of NATS_URL, otherwise of the system that runs on the data folder.
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { type Bus, connectBus } from '../cluster/bus/connect.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -30,7 +29,7 @@ export async function closing<Opened extends { close(): Promise<unknown> }, T>(
   }
 }
 
-/** Rejects with a SetupError that says in a sentence why `work` failed. */
+/** Rejects with a SetupError whose sentence explains why `work` failed. */
 export async function explained<T>(work: Promise<T>, sentence: (error: unknown) => string): Promise<T> {
   try {
     return await work;

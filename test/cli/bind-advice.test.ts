@@ -14,7 +14,7 @@ test.each([
   ['connect_failed: no connection within 5000 ms', 'does not answer at all (127.0.0.1)', 'a firewall'],
   ['connect_failed: connect EHOSTUNREACH 10.0.0.1:2775', 'EHOSTUNREACH', 'check the network'],
   ['connect_failed: getaddrinfo EAI_AGAIN smsc.invalid', 'has no address (EAI_AGAIN)', 'correct binds.host'],
-  ['bind_timeout: no answer to the bind within 5000 ms', 'does not answer the bind', 'mostly the port wants TLS'],
+  ['bind_timeout: no answer to the bind within 5000 ms', 'does not answer the bind', 'usually the port requires TLS'],
   ['bind_refused: the bind was refused with ESME_RALYBND', 'as many sessions', 'another machine holds them'],
   ['bind_refused: the bind was refused with 0x00000401', '(0x00000401)', 'ask the carrier what this status means'],
   ['the carrier refused the bind: ESME_RINVSYSID', 'not known there', 'correct binds.system_id'],

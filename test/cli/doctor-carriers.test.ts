@@ -102,7 +102,7 @@ describe('a fault is reported, and what to do', () => {
       'an unknown system id',
       {},
       { systemId: 'nobody' },
-      'the system id is not known there (ESME_RINVSYSID)\n→ correct binds.system_id',
+      'the system id is unknown (ESME_RINVSYSID)\n→ correct binds.system_id',
     ],
     [
       'a carrier that has enough sessions',
@@ -114,7 +114,7 @@ describe('a fault is reported, and what to do', () => {
       'a carrier that does not answer the bind',
       { faults: [{ name: 'no-bind-resp', args: {} }] },
       {},
-      'does not answer the bind\n→ mostly the port wants TLS',
+      'does not answer the bind\n→ usually the port requires TLS',
     ],
     [
       'a carrier that does not answer enquire_link',
@@ -139,7 +139,7 @@ describe('a fault is reported, and what to do', () => {
   it('a server that is silent, one that closes, and one with another protocol', async () => {
     expect(await detailOf(await server(() => {}))).toContain('does not answer the bind');
     expect(await detailOf(await server((socket) => socket.on('data', () => socket.destroy())))).toContain(
-      'mostly the address of this machine is not allowed',
+      'usually the carrier does not allow the address of this machine',
     );
     const http = await server((socket) => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
     expect(await detailOf(http)).toContain('does not speak SMPP');

@@ -141,7 +141,7 @@ test('the handling of messages from subscribers is set and shown', async () => {
   expect(set.inbound).toEqual({ keep_text: true, help_text: 'Call 09612' });
   expect(await readAccountSettings(store, accountId)).toMatchObject({ keepInboundText: true, helpText: 'Call 09612' });
   await json('accounts', 'inbound', accountId, '--help-text', 'none');
-  expect((await cli('accounts', 'inbound', accountId)).stdout).toMatch(/kept, encrypted[^]*the one of the country/);
+  expect((await cli('accounts', 'inbound', accountId)).stdout).toMatch(/kept, encrypted[^]*the default of the country/);
   expect((await cli('accounts', 'inbound', accountId, '--keep-text', 'on')).stderr).toContain('expected yes or no');
   expect((await cli('accounts', 'inbound', accountId, '--help-text', 'x'.repeat(500))).stderr).toContain('459');
 });
