@@ -42,6 +42,10 @@ export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) 
  * Holds one of the account's publish slots until `done`. `use`: 'otp' for every single message, whatever its category;
  * 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier request under the same
  * idempotency key may have published it so long ago that the stream's duplicate window has passed.
+ * ```ts
+ * const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
+ * acceptMessage(parts, message, 'otp', (refused) => (refused === null ? answer202(message) : refuse(refused)));
+ * ```
  */
 export function acceptMessage(parts: AcceptParts, message: Message, use: Use, done: AcceptDone, again = false): void {
   const { capacity } = parts;

@@ -1,5 +1,5 @@
-// `heliograph start`: settings and configuration in, the supervised system running, exit code out. A composition
-// root: it may import everything and decides nothing itself.
+// `heliograph start`: from settings and configuration to the running, supervised system and its exit code. A
+// composition root: it may import everything and decides nothing itself.
 import { parseArgs } from 'node:util';
 import { join } from 'node:path';
 import { SetupError, messageOf } from '../platform/errors.ts';

@@ -26,7 +26,7 @@ export function readBody(
   let length = 0;
   exchange.receiving = true;
   exchange.res.onData((chunk, isLast) => {
-    if (!exchange.isOpen) return; // answered already (too large, too slow): the rest is not wanted
+    if (!exchange.isOpen) return; // already refused (too large, too slow)
     length += chunk.byteLength;
     exchange.received = length;
     if (length > bodyBytesMax) {

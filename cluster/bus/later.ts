@@ -29,10 +29,7 @@ const idHeader = 'Heliograph-Id';
 const cancelableHeader = 'Heliograph-Cancelable';
 const dayMs = 86_400_000;
 
-/**
- * Depends on the record and its due time only: a repeat goes to the same stream, unless it crosses a quarter of an
- * hour.
- */
+/** A repeat goes to the stream of the first try, unless the remaining wait has fallen below shortWaitMsMax. */
 function waitKindOf({ cancelable, dueAtMs }: Pick<LaterRecord, 'cancelable' | 'dueAtMs'>, nowMs: number): WaitKind {
   if (cancelable !== undefined) return 'scheduled';
   return dueAtMs - nowMs > limits.bus.shortWaitMsMax ? 'holds' : 'later';

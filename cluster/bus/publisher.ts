@@ -245,7 +245,7 @@ export class Publisher {
   #onAnswer(msg: Msg): void {
     const token = Number.parseInt(msg.subject.slice(this.#inbox.length), 36);
     const pending = this.#pending.get(token);
-    if (pending === undefined) return; // answered already by an earlier try
+    if (pending === undefined) return; // an earlier try was answered
     const answer = readPublishAnswer(msg.data);
     switch (answer.kind) {
       case 'stored':

@@ -154,8 +154,8 @@ const untilAcked = {
 /**
  * The consumer of one shard of one lane for one carrier. A consumer delivers in stream order, so a single one for all
  * shards would put an account's flood before all others. `windowPdus` is the sum of the carrier's windows: one shard
- * alone can fill them twice over; account shards get more, for records on their way to overflow that would block those
- * behind them.
+ * alone can fill them and hold twice as many more; an account shard also has capacity for records on their way to
+ * overflow, so that those behind them are delivered.
  */
 export function messageConsumer(
   lane: Lane,

@@ -1,4 +1,4 @@
-// Runs other programs for set-up: output kept for the error message, a deadline on each, nothing left running.
+// Runs other programs for set-up: keeps their output for the error message, sets a deadline, leaves nothing running.
 import { execFile, spawn } from 'node:child_process';
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -27,7 +27,7 @@ export function run(command, args, { cwd, env, timeoutMs = 600_000 } = {}) {
 }
 
 /**
- * All of its output, apart by stream: for a program whose answer is a document.
+ * The complete output, by stream: for a program that prints a document.
  * @param {string} command
  * @param {string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, timeoutMs?: number }} [options]
@@ -61,7 +61,7 @@ export function isProgram(path) {
 }
 
 /**
- * How to run npm under a node of our choice: npm decides by the node it runs on which platform packages to take.
+ * How to run npm under a given node: npm chooses platform packages by the node it runs on.
  * @param {string} node
  * @returns {{ command: string, args: string[] } | null}
  */
@@ -71,11 +71,11 @@ export function npmUnder(node) {
   const found = which('npm');
   if (found === null) return null;
   const real = realpathSync(found);
-  // A version manager's shim is no JavaScript: it is run as it is and finds our node first on PATH.
+  // A version manager's shim is not JavaScript: it is executed directly and finds our node first on PATH.
   return real.endsWith('.js') ? { command: node, args: [real] } : { command: found, args: [] };
 }
 
-/** The environment for npm: ours, without what an outer npm said about itself. @param {string} binDir */
+/** The environment for npm: ours, without the variables of an outer npm. @param {string} binDir */
 export function npmEnvironment(binDir) {
   const env = { ...process.env, PATH: `${binDir}${delimiter}${process.env.PATH ?? ''}` };
   for (const name of Object.keys(env)) {

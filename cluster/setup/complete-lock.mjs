@@ -1,6 +1,6 @@
-// `npm run lock`: completes package-lock.json for the platforms it was not made on. npm leaves out optional packages that
-// it cannot look up, and `npm ci` refuses such a lockfile. Every optional package of another platform is looked up; with
-// an answer it is locked with its sha512, without one by its exact version, which this tool lists at the end.
+// `npm run lock`: completes package-lock.json for other platforms. npm omits optional packages that it cannot look up,
+// and `npm ci` refuses such a lockfile. This looks up every optional package of another platform and locks it with its
+// sha512, or without an answer by its exact version, and lists those at the end.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { SetupFailed, say } from './say.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const lookUpsAtOnce = 4;
 
-/** @returns {Promise<number>} the exit code: 0 also when some sums cannot be had */
+/** @returns {Promise<number>} the exit code: 0 also when some checksums are not available */
 export async function completeLock() {
   const npm = npmUnder(process.execPath);
   if (npm === null) throw new SetupFailed('npm is missing: install npm and try again');
@@ -51,7 +51,7 @@ export function missingPackages(lock) {
   );
 }
 
-/** Packages that are locked by their version alone. @returns {[string, { version: string, dev: boolean }][]} */
+/** Packages locked by their version only. @returns {[string, { version: string, dev: boolean }][]} */
 export function withoutIntegrity(lock) {
   return Object.entries(lock.packages)
     .filter(([path, { integrity }]) => path !== '' && integrity === undefined)
@@ -70,7 +70,7 @@ async function lookUp(npm, name, version) {
   return integrity === undefined ? null : { integrity, os, cpu, libc, engines };
 }
 
-/** In npm's own order of keys, so that npm leaves the file as it is. */
+/** Keys in npm's order, so that npm does not change the file. */
 function entryOf(name, version, dev, { integrity, os, cpu, libc, engines }) {
   const guess = platformOf(name);
   const libcOf = libc ?? guess.libc;
@@ -86,7 +86,7 @@ function entryOf(name, version, dev, { integrity, os, cpu, libc, engines }) {
   };
 }
 
-/** What the package's name says of its platform. @param {string} name */
+/** The platform in the package's name. @param {string} name */
 export function platformOf(name) {
   const [, os, cpu] =
     /(darwin|linux|win32|android|freebsd|openharmony)-(arm64|x64|arm|ia32|ppc64|riscv64|s390x)/.exec(name) ?? [];

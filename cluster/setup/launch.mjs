@@ -1,5 +1,5 @@
-// Runs a program of the checkout under Node 22 and ends as it ends. Signals are passed on; a program that is told
-// to stop twice for one key press knows how to deal with that.
+// Runs a program of the checkout under Node 22 and exits with its code. Forwards signals; the program itself handles
+// getting one key press twice.
 import { spawn } from 'node:child_process';
 import { dirname, delimiter } from 'node:path';
 import { root } from './setup.mjs';
@@ -30,7 +30,7 @@ export function launch(node, args, { env = {}, channel = false } = {}) {
   });
 }
 
-/** Killed npm (kill -9 of the process a person or a script knows) passes no signal on: its child must notice. */
+/** A killed npm (kill -9) forwards no signal: its child must notice by itself. */
 function watchParent(gone) {
   const parent = process.ppid;
   const timer = setInterval(() => {

@@ -1,5 +1,5 @@
-// A lock that a dead process cannot keep: a file with the owner's process id, made in one atomic step and stolen
-// only when that process is gone. Used by set-up (before any package is there) and by the supervisor.
+// A lock that a dead process cannot keep: a file with the owner's process id, created in one atomic step, and taken
+// over only when that process is gone. Used by set-up (before any package is installed) and the supervisor.
 import { spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 
@@ -50,7 +50,7 @@ function ownerOf(file) {
   }
 }
 
-/** Only one process at a time may remove a dead owner's lock, and it looks again before it does. */
+/** Only one process at a time may remove a dead owner's lock, after a second check. */
 function stealFrom(file, deadPid) {
   const guard = `${file}.steal`;
   try {
@@ -58,7 +58,7 @@ function stealFrom(file, deadPid) {
   } catch (error) {
     if (error.code !== 'EEXIST') throw error;
     const age = Date.now() - (statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    // Its maker died between the two steps, which take well under a millisecond.
+    // Its creator died between the two steps, which take well under a millisecond.
     if (age > 2_000) rmSync(guard, { recursive: true, force: true });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     return;
@@ -70,7 +70,7 @@ function stealFrom(file, deadPid) {
   }
 }
 
-/** Whether a process of ours lives under this id: after a reboot another process may have it. */
+/** Whether a process of this user has the id: after a reboot another process may have it. */
 function isOurs(pid) {
   try {
     process.kill(pid, 0);

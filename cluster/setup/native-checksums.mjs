@@ -1,7 +1,6 @@
-// SHA-256 of native files that set-up loads into our processes, for the platforms they were looked at on. The lockfile
-// already pins the package they come in; this second pin notices a lockfile that was recreated with another build.
-// uWebSockets.js is the HTTP parser: its authors publish outside the registry, @uwsjs packages are builds by a third
-// party.
+// SHA-256 of the native files that set-up loads into our processes, for the platforms on which they were inspected. The
+// lockfile already pins their package; this second pin detects a lockfile recreated with another build. The authors of
+// uWebSockets.js, the HTTP parser, publish outside the registry: @uwsjs packages are builds by a third party.
 
 /** By path under node_modules. @type {Record<string, string>} */
 export const nativeChecksums = {
@@ -9,8 +8,8 @@ export const nativeChecksums = {
 };
 
 /**
- * The npm packages that carry Node's official binaries for the version set-up takes, with the registry's sha512.
- * A platform that is missing here is installed by version only, and set-up says so.
+ * The npm packages with Node's official binaries in set-up's version, with the registry's sha512. On a platform that is
+ * missing here Node is installed by version only, and set-up reports it.
  * @type {Record<string, string>} by platform and architecture
  */
 export const nodeIntegrity = {

@@ -1,5 +1,5 @@
-// The official nats-server release set-up takes, and its checksums as the NATS project pins them in its own
-// container files. For a platform that is not listed the checksum comes from the release's SHA256SUMS.
+// The official nats-server release that set-up installs, with the checksums that the NATS project pins in its container
+// files. For other platforms the checksum is from the release's SHA256SUMS.
 export const releaseVersion = '2.12.15';
 
 /** @type {Record<string, string>} SHA-256 of nats-server-v<version>-<platform>-<arch>.tar.gz */

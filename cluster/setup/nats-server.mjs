@@ -1,5 +1,5 @@
-// nats-server, in this order: the one on PATH when it is new enough, the official release with its checksum, the
-// distribution's package unpacked into `.runtime` without installing it. What was found is remembered.
+// Finds or installs nats-server, in this order: the one on PATH if it is new enough, the official release with its
+// checksum, the distribution's package unpacked into `.runtime` without installing it. Remembers the result.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ async function publishedChecksum(base, fileName) {
   return line.trim().split(/\s+/)[0];
 }
 
-/** Short patience for the connection: without a way out this must not hold up the start. */
+/** A short timeout for the connection: a machine without internet access must start without delay. */
 async function download(url, limitMs) {
   const control = new AbortController();
   const patience = setTimeout(() => control.abort(new Error('no answer within 5 s')), 5_000);

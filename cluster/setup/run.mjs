@@ -1,6 +1,6 @@
-// What the npm scripts do: set-up first, then the task under Node 22. `npm start`, `npm test`, `npm run test:faults`,
-// `npm run check`, `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before
-// there are any.
+// The npm scripts: set-up first, then the task under Node 22. `npm start`, `npm test`, `npm run test:faults`, `npm run
+// check`, `npm run bench -- …`, `npm run lock`. Plain JavaScript without packages, because it runs before any is
+// installed.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ async function start(rest) {
   return launch(node, [join(root, 'cluster', 'main.ts'), ...rest], { env, channel: true });
 }
 
-/** Projects of vitest.config.ts; a file named in `rest` is run whichever it belongs to. */
+/** Projects of vitest.config.ts; a file named in `rest` runs in any of them. */
 async function test(projects, rest) {
   const node = await setUp({ natsServer: true });
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-test-'));
@@ -55,7 +55,7 @@ async function test(projects, rest) {
   }
 }
 
-/** A run that ended badly without a failed test (an unhandled error, a crash, no tests) is a failure of its own. */
+/** A run that failed without a failed test (an unhandled error, a crash, no tests) is reported separately. */
 function countsOf(report, code) {
   let passed = 0;
   let failed = 0;
@@ -73,7 +73,7 @@ function countsOf(report, code) {
   return { passed, failed: failed === 0 && code !== 0 ? 1 : failed };
 }
 
-/** All of them are run, so that one round shows everything; biome, oxlint and tsc are quick. */
+/** Runs all of them, so that one round shows every problem; biome, oxlint and tsc are fast. */
 async function check(rest) {
   const node = await setUp({ natsServer: false });
   const bin = (...path) => join(root, 'node_modules', ...path);

@@ -1,7 +1,7 @@
-// How set-up talks to a person: one line per step on standard error, so that a command's own output stays clean,
-// a sign of life every few seconds in long steps, and one clear sentence when something cannot be had.
+// The output of set-up: one line per step on standard error, so that a command's own output stays clean, progress every
+// few seconds in long steps, and one clear sentence when something is not available.
 
-/** A person must do something; `message` says what in one sentence. */
+/** A person must act; `message` says how in one sentence. */
 export class SetupFailed extends Error {
   constructor(message, cause) {
     super(message, { cause });
@@ -15,7 +15,7 @@ export function say(text) {
 }
 
 /**
- * Runs one step and reports it: when it begins, every five seconds while it lasts, and how long it took.
+ * Runs one step and reports when it begins, every five seconds while it runs, and how long it took.
  * @template T
  * @param {string} what
  * @param {() => Promise<T>} work

@@ -1,5 +1,5 @@
 // The software bill of materials: every package of the lockfile, the Node runtime and nats-server, as CycloneDX JSON in
-// `.runtime/sbom.cdx.json`. npm writes the packages; what set-up brings beside them is added here.
+// `.runtime/sbom.cdx.json`. npm writes the packages; this adds what set-up installs beside them.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { npmEnvironment, npmUnder, runWhole } from './commands.mjs';
@@ -9,7 +9,7 @@ import { nodeVersion } from './node-runtime.mjs';
 import { say } from './say.mjs';
 import { root } from './setup.mjs';
 
-/** @param {string} node @returns {Promise<boolean>} false, with a line that says why, when it could not be written */
+/** @param {string} node @returns {Promise<boolean>} false, with a line that says why, if it was not written */
 export async function writeSbom(node) {
   const npm = npmUnder(node);
   if (npm === null) return failed('npm is missing');
@@ -32,7 +32,7 @@ function failed(why) {
   return false;
 }
 
-/** What runs and is no package of the lockfile. */
+/** What runs and is not a package of the lockfile. */
 export function runtimeComponents() {
   const found = join(root, '.runtime', 'nats-server.json');
   const version = existsSync(found) ? JSON.parse(readFileSync(found, 'utf8')).version : releaseVersion;

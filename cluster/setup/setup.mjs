@@ -1,5 +1,5 @@
-// Gets what is missing and says where it is. When nothing is missing this only looks at a few files: no lock, no
-// child process. Two set-ups at once in one checkout take turns; the second then finds everything there.
+// Installs what is missing and returns where it is. When nothing is missing it only reads a few files: no lock, no
+// child process. Two set-ups in one checkout take turns; the second finds everything installed.
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

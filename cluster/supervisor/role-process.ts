@@ -42,7 +42,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   });
   let release = () => {};
   if (child.pid !== undefined) {
-    // By then it has drained by itself, unless it hangs.
+    // After that time it has drained, unless it hangs.
     const graceMs = limits.supervision.orphanDrainMs + 1_000;
     release = guard({ pid: child.pid, mark: `--data=${options.dataDir}`, graceMs, signal: 'KILL' });
     if (options.yields) lowerPriority(child.pid);

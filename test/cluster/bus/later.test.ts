@@ -148,7 +148,7 @@ test('a record due further ahead than the releaser looks back is refused as a bu
   const dayMs = 86_400_000;
   const nowMs = systemClock.nowMs();
   const furthest = nowMs + limits.bus.laterDaysMax * dayMs;
-  await expect(wait('mt.txn.far.0', 'far', furthest, nowMs)).rejects.toThrow('never be looked for');
+  await expect(wait('mt.txn.far.0', 'far', furthest, nowMs)).rejects.toThrow('never be released');
   expect(await wait('mt.txn.far.0', 'near', furthest - 1, nowMs)).toBe(true);
 });
 
