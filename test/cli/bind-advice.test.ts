@@ -17,7 +17,7 @@ test.each([
   ['bind_timeout: no answer to the bind within 5000 ms', 'does not answer the bind', 'usually the port requires TLS'],
   ['bind_refused: the bind was refused with ESME_RALYBND', 'as many sessions', 'another machine holds them'],
   ['bind_refused: the bind was refused with 0x00000401', '(0x00000401)', 'ask the carrier what this status means'],
-  ['the carrier refused the bind: ESME_RINVSYSID', 'not known there', 'correct binds.system_id'],
+  ['the carrier refused the bind: ESME_RINVSYSID', 'the system id is unknown', 'correct binds.system_id'],
   ['peer_closed: read ECONNRESET', 'ended: read ECONNRESET', 'if every attempt ends so'],
   ['keepalive: enquire_link was not answered', 'enquire_link', 'ask the carrier to answer enquire_link'],
 ])('%s', (reason, what, todo) => {

@@ -107,7 +107,7 @@ test('why a bind is missing is reported with what to do, as with --force', patie
     /is stopped: .*the password is wrong.*\n→ correct binds\.password.*then: carriers resume locked$/,
   );
   expect(await saysOf(carriers.nameless)).toMatch(/smsc\.invalid has no address.*\n→ correct binds\.host/);
-  expect(await saysOf(carriers.foreign)).toMatch(/by an authority nobody here trusts.*\n→ set tls\.ca_file/);
+  expect(await saysOf(carriers.foreign)).toMatch(/from an authority that is not trusted here.*\n→ set tls\.ca_file/);
   await until('a next try is shown', async () => /away\/1 .*, next try in \d+ s/.test(await list()), waiting);
 });
 

@@ -93,7 +93,7 @@ describe('what is in effect', () => {
 
   it('is nothing that cannot be read', () => {
     for (const text of ['', '{}', '{"v":2}', '[]', 'null']) {
-      expect(() => decodeCommand(Buffer.from(text))).toThrow('not a readable order');
+      expect(() => decodeCommand(Buffer.from(text))).toThrow('not a readable operator command');
     }
   });
 });
