@@ -47,7 +47,7 @@ test('a later start: no key, but the file they are in and a curl that reads it',
 
 test('with a real carrier: its name, the test key, and how to get a live key of your own', async () => {
   const readyFacts = await text(both, { keys: { live: null, test: 'hk_test_x' }, hasLive: false });
-  expect(readyFacts).toContain('Real carriers: beta. There is no live demo key here');
+  expect(readyFacts).toContain('Real carriers: beta. There is no live demo key');
   expect(readyFacts).toContain('heliograph keys create');
   expect(readyFacts).not.toContain('all carriers are simulated');
   expect(keyOfCurl(readyFacts)).toBe('hk_test_x');
