@@ -42,34 +42,34 @@ export const problemCatalogue = {
     'Remove the field or query parameter named in `errors`, or correct its spelling.',
   ),
   not_available: client([422, 404], 'Not available in this version').fix(
-    'The field, header or route is planned and not built yet; do without it, or upgrade Heliograph.',
+    'The field, header or route is planned but not built yet; leave it out, or upgrade Heliograph.',
   ),
   not_found: client(404, 'Not found').fix('Check the path or id; things of other accounts are not found either.'),
   method_not_allowed: client(405, 'The method is not allowed here').fix('Use a method named in `Allow`.'),
-  conflict: client(409, 'It exists already').fix('Use the existing one, or choose another name.'),
+  conflict: client(409, 'It already exists').fix('Use the existing one, or choose another name.'),
 
-  // who asks
+  // authentication and access
   missing_api_key: client(401, 'No API key').fix('Send `Authorization: Bearer <API key>`.'),
   invalid_api_key: client(401, 'The API key is not valid').fix(
     'The key is mistyped, revoked or expired: use another one, or create one.',
   ),
   scope_missing: owner(403, 'The API key may not do this').fix('Use a key with the scope named in `detail`.'),
-  key_exceeds_own_permissions: owner(403, 'The key may do more than the one that asks').fix(
-    'Ask with a key that has at least its mode, scopes, networks, rate and lifetime; `detail` names what is missing.',
+  key_exceeds_own_permissions: owner(403, 'The key may do more than the calling key').fix(
+    'Use a key that has at least its mode, scopes, networks, rate and lifetime; `detail` names what is missing.',
   ),
   account_suspended: owner(403, 'The account is suspended').fix(
     'Nothing is sent or changed until the operator activates the account; reading and revoking API keys still work.',
   ),
 
   ip_not_allowed: owner(403, 'The API key may not be used from here').fix(
-    'Ask from an allowed network, or extend `ip_allowlist` of the key or the account.',
+    'Use an allowed network, or extend `ip_allowlist` of the key or the account.',
   ),
   rate_limited: client(429, 'Too many requests').fix('Slow down to the rate in `RateLimit-Policy`; ' + retryHow),
   idempotency_quota_exceeded: client(429, 'Too many idempotency keys').fix(
-    'The account used its idempotency keys of this hour: ask for a larger quota, or send without one where a repeat does no harm.',
+    'The account has used its idempotency keys of this hour: ask for a larger quota, or send without a key where a repeat does no harm.',
   ),
 
-  // what is to be sent
+  // the message
   invalid_recipient: client(422, 'The recipient is not a phone number').fix('Send E.164 with the leading plus.'),
   unsupported_destination: client(422, 'No messages to this destination').fix(
     'The number is outside the country or ranges this installation serves.',
@@ -77,14 +77,14 @@ export const problemCatalogue = {
   sender_not_registered: owner(422, 'The sender is not approved').fix(
     'Use an approved sender (`GET /v1/senders`), or ask for this one with `POST /v1/senders`.',
   ),
-  template_mismatch: client(422, 'The text is not that of an approved template').fix(
-    'Name an approved template with the right variables (`GET /v1/templates`), or send a text that it could have given.',
+  template_mismatch: client(422, 'The text does not match an approved template').fix(
+    'Use `template_id` with the right variables (`GET /v1/templates`), or send a text that an approved template can produce.',
   ),
   content_blocked: client(422, 'The text is blocked by content rules').fix(
-    'Leave out the word or link named in `detail`; the rules are of the account (`GET /v1/account/settings`) or of the operator.',
+    'Leave out the word or link named in `detail`; the rules are the account’s (`GET /v1/account/settings`) or the operator’s.',
   ),
   recipient_opted_out: client(422, 'The recipient must not be sent to').fix(
-    'Take the number off your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
+    'Remove the number from your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
   ),
   message_empty: client(422, 'The message is empty').fix('Send a text of at least one character.'),
   message_too_long: client(422, 'The message is too long').fix('Shorten it to at most 10 segments.'),
@@ -92,20 +92,20 @@ export const problemCatalogue = {
     'Remove the character named in `detail`, or use `encoding: "auto"`.',
   ),
   recipient_do_not_disturb: client(422, 'The recipient does not want such messages').fix(
-    'Take the number off your list for this category; `detail` names the version of the registry.',
+    'Remove the number from your list for this category; `detail` names the version of the registry.',
   ),
   do_not_disturb_unknown: operator(503, 'The do-not-disturb registry cannot be read').fix(
     'Only categories it applies to are refused. See the log of the ingress; ' + retryHow,
   ),
-  quiet_hours: client(422, 'Not at this hour').fix(
+  quiet_hours: client(422, 'Outside of the allowed hours').fix(
     'Send it at the time in `detail`, or leave `quiet_hours` out: it is then held until the window opens.',
   ),
   no_route: operator(422, 'No carrier takes this message').fix(
     'No carrier is configured for this prefix and category: extend `routes` or `carriers`.',
   ),
 
-  not_cancelable: client(409, 'It cannot be canceled any more').fix(
-    'Only a message that waits for its time (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
+  not_cancelable: client(409, 'The message can no longer be canceled').fix(
+    'Only a scheduled message (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
   ),
 
   // idempotency
@@ -116,32 +116,33 @@ export const problemCatalogue = {
     'Wait for it, or try again after the seconds in `Retry-After`.',
   ),
 
-  // what we cannot do now
+  // temporary conditions of the server
   account_busy: client(429, 'The account does too much at once').fix(
-    'As much of this account is at work as may be (`detail` names what); others are served. Wait for answers before you ask for more; ' +
+    'The account uses its whole share of what `detail` names; others are served. Wait for answers before you send more; ' +
       retryHow,
   ),
   account_queue_full: client(429, "The account's queue is full").fix(
     'The account sent faster than its carriers take. Slow down; ' + retryHow,
   ),
   account_schedule_full: owner(429, 'Too many scheduled messages').fix(
-    'The account has as many messages waiting, for their time or for the end of quiet hours, as `limits.shares.scheduled_messages` lets it (`detail` says how many): send this one at its time, or ask the operator for a larger share. Room comes at the end of each hour in which messages were due; `Retry-After` says when the first one ends.',
+    'The account’s scheduled messages, with those held for quiet hours, are at its limit, `limits.shares.scheduled_messages` (`detail` says how many): send this one at its time, or ask the operator for a larger share. Capacity is free again at the end of each hour in which messages were due; `Retry-After` says when the first one ends.',
   ),
   clock_wrong: operator(503, 'The machine’s clock is wrong').fix(
-    'This machine takes no messages until its clock is within a second of the others’: others do. ' + retryHow,
+    'This machine accepts no messages until its clock is within a second of the others’; the other machines do. ' +
+      retryHow,
   ),
   queue_full: operator(503, 'The queue is full').fix('A carrier is behind or away. ' + retryHow),
   overloaded: operator(503, 'Too busy').fix(retryHow),
   status_unavailable: operator(503, 'The status cannot be read now').fix(
-    'Messages still go out; only reading is away. Try again after the seconds in `Retry-After`.',
+    'Messages are still sent; only reading fails. Try again after the seconds in `Retry-After`.',
   ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',
   ),
   control_plane_unavailable: operator(503, 'The management API is away').fix(
-    'Messages still go out; the control role or its database is down. Try again after `Retry-After`.',
+    'Messages are still sent; the control role or its database is down. Try again after `Retry-After`.',
   ),
-  internal_error: operator(500, 'Something broke on our side').fix(
+  internal_error: operator(500, 'An error inside Heliograph').fix(
     'Tell the operator the `request_id`; the log has the cause. A retry with the same `Idempotency-Key` is safe.',
   ),
 } as const satisfies Record<string, ProblemEntry>;

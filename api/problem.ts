@@ -42,7 +42,7 @@ export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
   return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
 }
 
-/** A request whose fields are wrong: the first wrong field gives the code, all of them are in `errors`. Null: none is. */
+/** A request with wrong fields: the first one gives the code, all of them are in `errors`. Null: no field is wrong. */
 export function problemOfFields(errors: readonly FieldProblem[]): Problem | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;
@@ -57,7 +57,7 @@ export function wrongField(field: string, detail: string, code: ProblemCode = 'i
 export function problemHeaders({ status, retryAfterS }: Problem): readonly (readonly [name: string, value: string])[] {
   const headers: [string, string][] = [];
   if (retryAfterS !== null) headers.push(['retry-after', String(retryAfterS)]);
-  // RFC 9110 section 15.5.2 asks for it.
+  // RFC 9110 section 15.5.2 requires it.
   if (status === 401) headers.push(['www-authenticate', 'Bearer']);
   return headers;
 }

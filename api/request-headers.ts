@@ -1,5 +1,5 @@
-// What both servers ask of a request's headers: a body of JSON in UTF-8, an Idempotency-Key that can be stored, and a
-// request id that does no harm.
+// Checks that both servers make on a request's headers: a body of JSON in UTF-8, an Idempotency-Key that can be stored,
+// a harmless request id.
 import { type Problem, problem, wrongField } from './problem.ts';
 import { newRequestId } from '../model/ids.ts';
 import { limits } from '../platform/limits.ts';

@@ -132,7 +132,7 @@ export function printOfKey(own: number): string {
   return octets.toString('latin1', 3);
 }
 
-/** Every entry of a page, by its key's KeyPlace.own. */
+/** Every entry of a page with its KeyPlace.own. */
 export function* entriesOf(page: Page): Generator<readonly [own: number, StampedEntry]> {
   for (let at = pageHeadOctets; at < page.length; at += octetsAt(page, at))
     yield [page.readUIntBE(at, ownOctets), entryAt(page, at)];

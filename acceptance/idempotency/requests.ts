@@ -139,7 +139,7 @@ export class IdempotentRequests<R extends { readonly code: string } = Acceptance
       const noMore = request.quota.refuse();
       let found = looked === undefined ? await this.#store.read(request.place) : looked;
       const fresh = claimFrom(request, this.#clock.nowMs(), false);
-      // A key that is stored already costs nothing, whoever asks again.
+      // A repeat of a stored key uses up no quota.
       if (noMore !== null && found === null) return { outcome: { ok: false, refusal: noMore } };
       for (let tries = 0; tries < claimTriesMax; tries += 1) {
         const outcome = found === null ? null : await this.#outcomeOf(request, found.entry);

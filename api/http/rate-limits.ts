@@ -25,7 +25,7 @@ const hourUs = 3_600 * secondUs;
 export class RateLimits {
   readonly #table: RateTable;
   readonly #clock: Clock;
-  /** By keys per hour: few different values exist. */
+  /** By keys per hour; few different values exist. */
   readonly #quotas = new Map<number, Pace>();
 
   constructor(memory: SharedArrayBuffer, clock: Clock = systemClock) {

@@ -89,8 +89,8 @@ function readerOf(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): Pr
   return null;
 }
 
-// All other parameters were checked before the question was asked.
-const badCursor = wrongField('cursor', 'must be the next_cursor of the page before, unchanged');
+// The only parameter checked by the event store; all others are checked before.
+const badCursor = wrongField('cursor', 'must be the next_cursor of the previous page, unchanged');
 const statusUnavailable = problem(
   503,
   'status_unavailable',
@@ -101,12 +101,12 @@ const statusUnavailable = problem(
 
 type ListQuery = Omit<ListMessages, 'accountId' | 'livemode'>;
 
-/** What a parameter adds to the query; a text: what it must be. */
+/** The part of the query that a parameter gives, or a text: what the parameter must be. */
 type Read = Partial<ListQuery> | string;
 
 const pageMax = 100;
 const textCharsMax = 512;
-/** A day, or a moment with its offset: without one, two readers would mean two moments. */
+/** A day, or a time with its offset: without one, its meaning would depend on the reader. */
 const moment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 const reads: Readonly<Record<string, (text: string) => Read>> = {
@@ -114,9 +114,9 @@ const reads: Readonly<Record<string, (text: string) => Read>> = {
     const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
     return limit >= 1 && limit <= pageMax ? { limit } : `must be a whole number from 1 to ${pageMax}`;
   },
-  cursor: (text) => (isText(text) ? { cursor: text } : 'must be the next_cursor of the page before'),
+  cursor: (text) => (isText(text) ? { cursor: text } : 'must be the next_cursor of the previous page'),
   status: (text) => (isMessageStatus(text) ? { status: text } : `must be one of ${messageStatuses.join(', ')}`),
-  // In a query a plus sign that was not escaped arrives as a space.
+  // An unescaped plus sign in a query arrives as a space.
   to: (text) => ({ to: text.replace(/^ /, '+') }),
   from: (text) => (isText(text) ? { from: text.replace(/^ /, '+') } : 'must be a sender'),
   direction: (text) =>
@@ -159,7 +159,7 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
   return problem === null ? { ok: true, question } : { ok: false, problem };
 }
 
-/** Messages from subscribers come to numbers and short codes as they were registered. */
+/** Messages from subscribers are addressed to numbers and short codes as registered, not in E.164 form. */
 function isRecipient(to: string, { direction, status }: ListQuery): boolean {
   const isInbound = direction === 'inbound' || status === 'received';
   return /^\+[0-9]{1,15}$/.test(to) || (isInbound && /^[0-9]{3,15}$/.test(to));
@@ -169,7 +169,7 @@ const toForm = 'must be a number in E.164 form, its plus sent as %2B';
 
 function atMoment(text: string, value: (ms: number) => Partial<ListQuery>): Read {
   if (!moment.test(text)) return momentForm;
-  // Written out: a day stands for its first moment in UTC, and seconds may be left out.
+  // Completes the form: a day means its start in UTC, and seconds are optional.
   const ms = momentOf(text.length === dayChars ? `${text}T00:00:00Z` : text.replace(/T\d{2}:\d{2}(?!:)/, '$&:00'));
   return ms === null ? noSuchMoment : value(ms);
 }

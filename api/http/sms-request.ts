@@ -8,7 +8,7 @@ import type { SmsRequest } from '../../policy/contract.ts';
 import { type FieldProblem, type OrProblem, problemOfFields } from '../problem.ts';
 import { parseObject } from '../json-object.ts';
 
-/** `explain`: only what would become of it is asked. */
+/** `explain`: a dry run. */
 type ParsedRequest = OrProblem<{ readonly request: SmsRequest; readonly explain: boolean }>;
 
 type Field<T> = {

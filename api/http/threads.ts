@@ -119,28 +119,29 @@ async function freePortOf(host: string, port: number): Promise<number> {
 type Blocked = {
   readonly index: number;
   readonly looks: number;
-  /** It will not come back: the role ends. */
+  /** It is not expected to recover: the role exits. */
   readonly isHopeless: boolean;
 };
 
 /**
- * Each thread reports once a second to the process's main thread, which carries no traffic. Silence is counted in checks of
- * the main thread, not in time, so that a process that was suspended as a whole has no blocked thread.
+ * Detects blocked listening threads. Each thread reports once a second to the main thread, which carries no traffic.
+ * Silence is counted in checks of the main thread, not in time, so that a process that was suspended as a whole has no
+ * blocked thread.
  */
 export class ThreadWatch {
   readonly #silentLooks = new Map<number, number>();
 
-  /** A thread said that it turns; from the first time on it is watched. */
+  /** A report of a thread. A thread is watched from its first report on. */
   heard(index: number): void {
     this.#silentLooks.set(index, 0);
   }
 
-  /** Once for each time in which a thread should have been heard. */
+  /** Call once per report interval. */
   look(): void {
     for (const [index, looks] of this.#silentLooks) this.#silentLooks.set(index, looks + 1);
   }
 
-  /** The thread that has been silent longest, if it is blocked; null while all turn. */
+  /** The thread that has been silent longest, if it is blocked; otherwise null. */
   blocked(): Blocked | null {
     let worst: Blocked | null = null;
     for (const [index, looks] of this.#silentLooks) {
@@ -152,8 +153,8 @@ export class ThreadWatch {
 }
 
 /**
- * Once when it begins; and when it does not end, the process does, because uWebSockets.js ends it with its thread: at
- * once, because a thread may be stuck in native code.
+ * Logs a blocked thread once. If it stays blocked, ends the process, because uWebSockets.js would end it with its thread:
+ * at once, because the thread may be stuck in native code.
  */
 function reportBlocked(watch: ThreadWatch): void {
   const blocked = watch.blocked();

@@ -15,7 +15,7 @@ export async function answerPage<T>(
 ): Promise<HandlerResult> {
   const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
   if (after !== null && !form.test(after)) {
-    return { problem: wrongField('cursor', 'expected the next_cursor of the page before') };
+    return { problem: wrongField('cursor', 'expected the next_cursor of the previous page') };
   }
   const { items, next } = await read({ limit, after });
   const nextCursor = next === null ? null : Buffer.from(next, 'latin1').toString('base64url');

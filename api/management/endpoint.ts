@@ -42,9 +42,9 @@ export type Endpoint<
   readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
   /** A second kind of success, selected by a field of the request. */
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
-  /** Refusals of its own, beyond those that all routes of its kind have (describeEndpoint). */
+  /** Its own refusals, beside those of all routes of its kind (describeEndpoint). */
   readonly problems?: readonly ProblemCode[];
-  /** Left out: api/http serves it. */
+  /** Missing: the route is served by api/http. */
   handle?(context: HandlerContext<z.infer<Body>, z.infer<Query>, z.infer<Params>>): Promise<HandlerResult>;
 };
 
@@ -55,7 +55,7 @@ export const endpoint = <Body extends z.ZodType, Query extends z.ZodType, Params
 
 type Removal = (store: Store, id: string, asked: { accountId: AccountId; actor: Actor }) => Promise<boolean>;
 
-/** The route that takes something of the account away; `remove` returns false when there is none of this id. */
+/** The route that deletes something of the account; `remove` returns false when there is none of this id. */
 export const deletion = (
   { kind, called = kind, ...about }: Pick<Endpoint, 'tag' | 'scope' | 'summary'> & { kind: string; called?: string },
   remove: Removal,
@@ -66,14 +66,14 @@ export const deletion = (
     path: `/v1/${kind}s/{id}`,
     liveOnly: true,
     params: idParams,
-    answer: { status: 200, description: 'It is gone.', schema: deletedOf(kind) },
+    answer: { status: 200, description: `The ${called} is deleted.`, schema: deletedOf(kind) },
     async handle({ parts: { store }, by, account: { accountId }, params: { id } }) {
       if (await remove(store, id, { accountId, actor: by })) return { body: { id, object: kind, deleted: true } };
       return { problem: problem(404, 'not_found', `no ${called} of this account has this id`) };
     },
   });
 
-/** What handlers work with. */
+/** The dependencies of handlers. */
 export type HandlerParts = {
   readonly store: Store;
   readonly directory: Directory;
@@ -115,7 +115,7 @@ const everywhere: readonly ProblemCode[] = [
   'internal_error',
 ];
 const withBody = ['invalid_json', 'unsupported_media_type', 'body_too_large', 'missing_field'] as const;
-/** Of every write: they all take `Idempotency-Key`. */
+/** Refusals of every write: all take `Idempotency-Key`. */
 const withKey = ['idempotency_key_reused', 'idempotency_in_progress', 'idempotency_quota_exceeded'] as const;
 
 function problemsOf({ method, body, query, params, handle, whileSuspended, problems }: Endpoint): Set<ProblemCode> {

@@ -12,7 +12,7 @@ import type { HandlerResult } from './endpoint.ts';
 type Keyed = KeyedWrite & {
   /** Method and path. */
   readonly operation: string;
-  /** Fields of the answer that only the first answer shows; a repeat has null for them. */
+  /** Secret fields: a repeat gets null for them. */
   readonly shownOnce: readonly string[];
 };
 

@@ -145,13 +145,13 @@ const isNoText = (value: string) => value.includes('\u0000') || !value.isWellFor
 
 const noOctets = new Uint8Array(0);
 
-/** Refuses what cannot be honoured instead of passing over it. */
+/** Refuses media types and encodings that the server does not support. */
 function refuseHeaders(c: Context<Variables>, endpoint: Endpoint): Problem | null {
   if (endpoint.body === undefined || (hasNoBody(c) && mayBeLeftOut(endpoint.body))) return null;
   return refuseMediaType(c.req.header('content-type') ?? '', c.req.header('content-encoding') ?? '');
 }
 
-/** A body in which every field is optional may be left out. */
+/** A body whose fields are all optional may be missing. */
 const mayBeLeftOut = (body: NonNullable<Endpoint['body']>) => body.safeParse({}).success;
 const hasNoBody = (c: Context<Variables>) =>
   (c.req.header('content-length') ?? '0') === '0' && c.req.header('transfer-encoding') === undefined;
@@ -169,7 +169,7 @@ async function readJson(
   return parsed.ok ? { value: parsed.fields, octets } : parsed;
 }
 
-/** Null when there is more than the cap: the rest is not read. */
+/** Null when the body exceeds the limit; the rest is not read. */
 async function readOctets(request: Request): Promise<Buffer | null> {
   if (Number(request.headers.get('content-length') ?? 0) > limits.http.bodyBytesMax) return null;
   if (request.body === null) return Buffer.alloc(0);

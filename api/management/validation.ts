@@ -22,7 +22,7 @@ export function check<T>(
   if (parsed.success) return { ok: true, value: parsed.data as T };
   const ofUnknown = wordsOfUnknown(schema, what);
   const errors = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw, ofUnknown));
-  // An error without an issue does not exist; the type cannot say so.
+  // An error always has an issue, which its type does not say.
   const problem = problemOfFields(errors.slice(0, limits.http.fieldProblemsMax)) ?? wrongField('', 'is not valid');
   return { ok: false, problem };
 }

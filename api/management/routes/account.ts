@@ -1,5 +1,5 @@
-// The account of the key that asks, and what it decides for itself about its gates. Rates and quotas are the operator's: they are shown and cannot
-// be changed here. A change is in effect at every entry point within one second.
+// The account of the calling API key and the gate settings that it decides itself. The operator decides rates and
+// quotas: they are shown but cannot be changed here. A change takes effect at every entry point within one second.
 import type { z } from '@hono/zod-openapi';
 import type { Account } from '../../../directory/contract.ts';
 import {
@@ -37,7 +37,7 @@ export const accountEndpoints: readonly Endpoint[] = [
     method: 'get',
     path: '/v1/account/settings',
     tag: 'Account',
-    summary: 'What the gates ask of this account',
+    summary: 'The settings of this account',
     scope: 'account:read',
     answer: { status: 200, description: 'The settings.', schema: accountSettings },
     problems: ['not_found'],
@@ -50,12 +50,11 @@ export const accountEndpoints: readonly Endpoint[] = [
     path: '/v1/account/settings',
     liveOnly: true,
     tag: 'Account',
-    summary:
-      'Change networks, templates demanded, content rules, what is sent again and what becomes of subscribers’ messages',
-    description: 'Fields that are left out stay as they are; a list that is given replaces the old one.',
+    summary: 'Change networks, required templates, content rules, resends and the handling of subscribers’ messages',
+    description: 'Omitted fields stay as they are; a list replaces the old one.',
     scope: 'account:manage',
     body: changeAccountBody,
-    answer: { status: 200, description: 'The settings as they are now.', schema: accountSettings },
+    answer: { status: 200, description: 'The new settings.', schema: accountSettings },
     problems: ['not_found', 'content_blocked', 'template_mismatch'],
     async handle({ parts: { store, content: everywhere }, by, account, body, from }) {
       const { ip_allowlist: ipAllowlist, require_template: requireTemplate, content_rules: content } = body;
@@ -76,7 +75,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** The answer to HELP goes out by the rules of every other message: those of this account as it is after the change. */
+/** The answer to HELP must pass the gates like any message, by the account's settings after the change. */
 function helpTextProblem(
   account: Account,
   { inbound, content_rules: rules, require_template: required }: z.infer<typeof changeAccountBody>,
@@ -86,7 +85,7 @@ function helpTextProblem(
   if (text === null) return null;
   const field = 'inbound.help_text';
   if ((required ?? account.requireTemplate ?? []).includes('transactional')) {
-    const detail = 'texts of this category are taken from approved templates only (`require_template`)';
+    const detail = 'this category accepts approved templates only (`require_template`)';
     return wrongField(field, detail, 'template_mismatch');
   }
   const content =
@@ -97,7 +96,7 @@ function helpTextProblem(
   return refusal === null ? null : wrongField(field, refusal.detail, refusal.code);
 }
 
-const noAccount = { problem: problem(404, 'not_found', 'the account does not exist any more') };
+const noAccount = { problem: problem(404, 'not_found', 'the account no longer exists') };
 
 function answerOf(settings: AccountSettings | null): HandlerResult {
   if (settings === null) return noAccount;

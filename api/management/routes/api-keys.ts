@@ -103,7 +103,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       'give none more than it has; an expired key stays expired.',
     params: idParams,
     body: changeApiKeyBody,
-    answer: { status: 200, description: 'The key as it is now.', schema: apiKey },
+    answer: { status: 200, description: 'The changed key.', schema: apiKey },
     problems: ['conflict', 'key_exceeds_own_permissions'],
     async handle({ parts: { store }, principal, by, account, params, body, from }) {
       const { description, expires_at: expires, ip_allowlist: ipAllowlist, rate_limit: rate } = body;

@@ -31,7 +31,7 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
     method: 'post',
     scope: 'carriers:manage',
     body: commandBody,
-    answer: { status: 200, description: 'The order, and the carrier after it.', schema: commandedCarrier },
+    answer: { status: 200, description: 'The command, and the carrier after it.', schema: commandedCarrier },
   } as const;
   return [
     endpoint({
@@ -63,7 +63,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     path: '/v1/carriers',
     summary: 'The state of all carriers and their binds',
     scope: 'carriers:read',
-    answer: { status: 200, description: 'All of them, on one page.', schema: listOf('CarrierList', carrier) },
+    answer: { status: 200, description: 'All carriers, on one page.', schema: listOf('CarrierList', carrier) },
     handle: ({ parts: { bus, carriers } }) =>
       onTheBus(async () => ({
         body: { data: (await viewCarriers(bus, carriers())).map(carrierJson), next_cursor: null },

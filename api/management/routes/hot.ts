@@ -60,7 +60,7 @@ export const hotEndpoints: readonly Endpoint[] = [
       'temporarily (`overloaded`, `queue_full`) is not final: the same request with the same key tries those again.',
     scope: 'sms:send',
     body: sendBatchBody,
-    answer: { status: 202, description: 'What became of each.', schema: acceptedBatch },
+    answer: { status: 202, description: 'The result of each message.', schema: acceptedBatch },
     problems: ['queue_full', 'request_timeout'],
   },
   {
@@ -98,7 +98,7 @@ export const hotEndpoints: readonly Endpoint[] = [
       'then never sent.',
     scope: 'sms:send',
     params: smsParams,
-    answer: { status: 200, description: 'It is canceled. A repeat gets the same answer.', schema: sms },
+    answer: { status: 200, description: 'The message is canceled. A repeat gets the same answer.', schema: sms },
     problems: ['not_cancelable', 'queue_full', 'status_unavailable'],
   },
 ];

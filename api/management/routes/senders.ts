@@ -39,14 +39,14 @@ export const senderEndpoints: readonly Endpoint[] = [
       if (created.ok) return { body: senderShapeOf(created.sender) };
       if (created.code === 'invalid_sender') return { problem: wrongField('name', `expected ${senderShape}`) };
       const why = {
-        sender_exists: `the account has the sender "${body.name}" already`,
+        sender_exists: `the account already has the sender "${body.name}"`,
         too_many_senders: `an account has at most ${limits.store.sendersPerAccountMax} senders`,
-        account_not_found: 'the account does not exist any more',
+        account_not_found: 'the account no longer exists',
       };
       return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
-  deletion({ ...shared, kind: 'sender', summary: 'Give a sender up' }, (store, id, asked) =>
+  deletion({ ...shared, kind: 'sender', summary: 'Delete a sender' }, (store, id, asked) =>
     deleteSender(store, id as SenderId, asked),
   ),
 ];

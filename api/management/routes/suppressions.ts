@@ -30,7 +30,11 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     liveOnly: true,
     summary: 'List suppressed numbers, newest first',
     query: suppressionQuery,
-    answer: { status: 200, description: 'A page of them.', schema: listOf('SuppressionList', suppression) },
+    answer: {
+      status: 200,
+      description: 'A page of suppressed numbers.',
+      schema: listOf('SuppressionList', suppression),
+    },
     handle: ({ parts: { store }, account: { accountId }, query }) =>
       answerPage(query, (page) => listSuppressions(store, accountId, page, query.number), suppressionShape),
   }),
@@ -84,7 +88,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     },
   }),
   deletion(
-    { ...shared, kind: 'suppression', called: 'suppressed number', summary: 'Take a number off the list' },
+    { ...shared, kind: 'suppression', called: 'suppressed number', summary: 'Remove a number from the list' },
     async (store, id, asked) => (await removeSuppression(store, id as SuppressionId, asked)) !== null,
   ),
 ];

@@ -62,14 +62,14 @@ export const templateEndpoints: readonly Endpoint[] = [
       const created = await createTemplate(store, { ...body, accountId, status: 'pending', actor: by });
       if (created.ok) return { body: templateShape(created.template) };
       const why = {
-        template_exists: `the account has a template named "${body.name}" already`,
+        template_exists: `the account already has a template named "${body.name}"`,
         too_many_templates: `an account has at most ${limits.templates.perAccountMax} templates`,
-        account_not_found: 'the account does not exist any more',
+        account_not_found: 'the account no longer exists',
       };
       return { problem: problem(409, 'conflict', why[created.code]) };
     },
   }),
-  deletion({ ...shared, kind: 'template', summary: 'Give a template up' }, (store, id, asked) =>
+  deletion({ ...shared, kind: 'template', summary: 'Delete a template' }, (store, id, asked) =>
     deleteTemplate(store, id as TemplateId, asked),
   ),
 ];

@@ -36,7 +36,7 @@ export const pageQuery = z.strictObject({
       maximum: limits.management.pageMax,
       default: limits.management.pageDefault,
     } as object),
-  cursor: z.string().max(100).optional().describe('The `next_cursor` of the page before.'),
+  cursor: z.string().max(100).optional().describe('The `next_cursor` of the previous page.'),
 });
 
 export const listOf = <T extends z.ZodType>(name: string, item: T) =>
@@ -46,11 +46,11 @@ export const listOf = <T extends z.ZodType>(name: string, item: T) =>
       next_cursor: z
         .string()
         .nullable()
-        .describe('null on the last page. Only that ends the list: a page before it may be short, even empty.'),
+        .describe('null on the last page, and only there: an earlier page may be short, even empty.'),
     })
     .openapi(name);
 
-/** An id of the path; what is no id of ours is simply not found. */
+/** An id of the path; one of another form is simply not found. */
 export const idParams = z.strictObject({ id: z.string() });
 
 export const deletedOf = (kind: string) =>

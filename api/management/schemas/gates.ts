@@ -64,25 +64,25 @@ const yesNo = z.boolean({ error: 'expected true or false' });
 const settings = {
   ip_allowlist: ipAllowlist,
   require_template: listOfAtMost(category, categories.length).describe(
-    'Categories in which only texts of approved templates go out.',
+    'Categories that accept only texts of approved templates.',
   ),
   content_rules: z
     .strictObject({
       words: listOfAtMost(phrase, wordsMax).describe('Words and phrases that block a text.'),
       links_denied: listOfAtMost(domain, domainsMax),
-      links_allowed: listOfAtMost(domain, domainsMax).describe('When not empty, no other domains may be linked.'),
+      links_allowed: listOfAtMost(domain, domainsMax).describe('When not empty, links to other domains are blocked.'),
     })
-    .describe('What the account does not send. Domains cover everything beneath them.'),
+    .describe('What the account must not send. A domain includes its subdomains.'),
   inbound: z
     .strictObject({
       keep_text: yesNo.describe(
-        'Whether the text of messages from subscribers is kept, encrypted, as long as their history.',
+        'Whether the text of messages from subscribers is kept, encrypted, as long as their events.',
       ),
       help_text: text(1, limits.inbound.replyCharsMax, { lines: true })
         .nullable()
-        .describe('The answer to HELP; null: the one of the country.'),
+        .describe('The answer to HELP; null: the default of the country.'),
     })
-    .describe('What becomes of messages from subscribers. Both fields are given.'),
+    .describe('The handling of messages from subscribers. Both fields are required.'),
   resend_unknown: z.strictObject({ otp: yesNo, transactional: yesNo, promotional: yesNo }).openapi({
     description:
       'Categories whose messages are sent once more, within their validity, when it is unknown whether the carrier accepted them: the recipient may then get the message twice.',
@@ -112,7 +112,7 @@ const variable = z.strictObject({
   type: z.enum(variableTypes, { error: `expected one of ${variableTypes.join(', ')}` }),
   size: whole(1, textCharsMax)
     .nullish()
-    .describe('text: characters at the most. code: its digits, exactly. Not for the others.'),
+    .describe('text: maximum characters. code: exact number of digits. Not for other types.'),
 });
 
 const templateFields = {
@@ -149,8 +149,8 @@ const scope = {
     .string({ error: 'expected a sender' })
     .refine((value) => senderKindOf(value) !== null, `expected ${senderShape}`)
     .nullish()
-    .describe('Only messages in this name; every sender when left out.'),
-  category: category.nullish().describe('Only messages of this category; every one when left out.'),
+    .describe('Only messages from this sender; omitted: every sender.'),
+  category: category.nullish().describe('Only messages of this category; omitted: every category.'),
 };
 const reasons = ['opted_out', 'complaint', 'unreachable', 'manual'] as const;
 

@@ -5,7 +5,9 @@ import { limits } from '../../../platform/limits.ts';
 import { pageQuery, timeSchema } from './common.ts';
 import { text } from './gates.ts';
 
-const desired_state = z.enum(desiredStates).describe('What it is to be: `drained` is paused, answered and unbound.');
+const desired_state = z
+  .enum(desiredStates)
+  .describe('The desired state: `drained` is paused, with all submits answered, and unbound.');
 
 const command = z
   .object({
@@ -16,7 +18,7 @@ const command = z
     reason: z.string(),
   })
   .nullable()
-  .describe('The command in effect; null while it runs.');
+  .describe('The pause or drain in effect; null while the carrier runs.');
 
 const bind = z
   .object({
@@ -27,8 +29,8 @@ const bind = z
     state: z
       .string()
       .describe(
-        '`bound`, `connecting`, `waiting` (for its next try), `stopped` (it needs a person), `resting` (drained), ' +
-          '`elsewhere` (another node has it), `unknown` (nobody answers).',
+        '`bound`, `connecting`, `waiting` (for its next try), `stopped` (an operator must act), `resting` (drained), ' +
+          '`elsewhere` (another node has it), `unknown` (no node answers).',
       ),
     reason: z.string().describe('Why it is not bound.'),
     next_try_in_s: z.int().nullable().describe('Null when it does not wait for its next try.'),
@@ -46,9 +48,9 @@ export const carrier = z
     state: z
       .enum(carrierStates)
       .nullable()
-      .describe('As routing sees it; null while nobody answers for the carrier, or nobody has a bind of it.'),
+      .describe('The health that routing uses; null while no node answers for the carrier or has a bind of it.'),
     why: z.string(),
-    served_by: z.int().describe('Nodes that answer for it.'),
+    served_by: z.int().describe('Nodes that answered for it.'),
     in_flight: z.int().describe('Messages taken from the queues and not settled.'),
     pace: z
       .object({
@@ -56,10 +58,12 @@ export const carrier = z
         of_per_s: z.number().describe('What the contract allows.'),
         slowed_by: z
           .string()
-          .describe('What the carrier said, such as `ESME_RTHROTTLED`; empty while it is sent its whole rate.'),
+          .describe(
+            'The status with which the carrier slowed us down, such as `ESME_RTHROTTLED`; empty at the whole rate.',
+          ),
       })
       .nullable()
-      .describe('Segments a second, over all nodes; null while nobody says.'),
+      .describe('Segments a second, over all nodes; null while no node answers.'),
     recovering: z
       .object({ for_s: z.int(), good_in_s: z.int() })
       .nullable()
@@ -70,13 +74,13 @@ export const carrier = z
 
 export const commandedCarrier = z
   .object({
-    id: z.string().describe("The order's, and its audit record's."),
+    id: z.string().describe('The id of the command and of its audit record.'),
     object: z.literal('order'),
     verb: z.enum(['pause', 'drain', 'resume']),
     target: z.string().describe('The carrier, or a bind of it such as `alpha/2`.'),
     in_effect: z
       .boolean()
-      .describe('All who serve the carrier follow it now. false: it is durable and will be followed.'),
+      .describe('Every node that serves the carrier follows it. false: it is durable and will be followed.'),
     carrier,
   })
   .openapi('CarrierOrder');
@@ -91,7 +95,7 @@ export const commandBody = z
       .refine((text) => text.isWellFormed(), 'expected a text without lone surrogates')
       .optional()
       .describe(
-        'Why, for the audit log and for who looks next. An order that is repeated without one keeps the one it has.',
+        'Why, for the audit log and the next operator. A repeated command without a reason keeps the earlier one.',
       ),
   })
   .openapi('OrderCarrier');
@@ -114,6 +118,6 @@ export const auditRecord = z
 
 const exact = text(1, 100);
 export const auditQuery = pageQuery.extend({
-  target: exact.optional().describe('Only what was done to this: a carrier with its binds, `alpha/2`, an id.'),
-  action: exact.optional().describe('Only this, such as `carrier.paused`.'),
+  target: exact.optional().describe('Only records about this target: a carrier with its binds, `alpha/2`, an id.'),
+  action: exact.optional().describe('Only this action, such as `carrier.paused`.'),
 });

@@ -57,7 +57,7 @@ export const outboundSms = z
     ...shared,
     object: z
       .enum(['sms', 'refused_request'])
-      .describe('A `refused_request` was refused at the ingress and never was a message; its `to` is masked.'),
+      .describe('A `refused_request` was refused at the ingress and is not a message; its `to` is masked.'),
     direction: z.literal('outbound'),
     status: smsStatus,
     scheduled_at: timeSchema.optional(),
@@ -118,7 +118,7 @@ export const sendBatchBody = z
       .array(sendSmsBody)
       .min(1)
       .max(limits.http.batch.messagesMax)
-      .describe('Each as in POST /v1/sms. One that is refused does not hold the others up.'),
+      .describe('Each as in POST /v1/sms. A refused message does not affect the others.'),
   })
   .openapi('SendBatch');
 
@@ -170,7 +170,7 @@ export const explainedSms = z
     routes_excluded: z.array(candidate),
     earliest_at: timeSchema
       .nullable()
-      .describe('When it may go out by the rules of its category; null: to this number at no hour.'),
+      .describe('When the rules of its category allow it to be sent; null: never to this number.'),
   })
   .openapi('ExplainedSms');
 

@@ -48,10 +48,7 @@ export const apiKey = z
 
 export const newApiKey = apiKey
   .extend({
-    key: z
-      .string()
-      .nullable()
-      .describe('The whole key. It is shown this once and cannot be had again: null in a repeat of the request.'),
+    key: z.string().nullable().describe('The whole key. It is shown only once: null in a repeat of the request.'),
   })
   .openapi('NewApiKey');
 
@@ -60,7 +57,7 @@ export const createApiKeyBody = z
     livemode: z
       .boolean({ error: 'expected true (live) or false (test)' })
       .optional()
-      .describe('As the key that asks, when left out. A test key can only make test keys.'),
+      .describe('Omitted: as the calling key. A test key can only create test keys.'),
     scopes: z
       .array(z.enum(accountScopes, { error: `expected one of ${accountScopes.join(', ')}` }), {
         error: 'expected a list of scopes',
