@@ -14,12 +14,12 @@ export function countTerminalEvent(event: Pick<DeliveryEvent, 'carrier' | 'categ
   if (status !== undefined) counterOf(event.carrier, event.category, status).inc();
 }
 
-/** Of all that submit_sm_resp may say, what tells of the contract. */
+/** The values of command_status that concern the contract. */
 const watchedStatuses = ['ESME_ROK', 'ESME_RTHROTTLED', 'ESME_RMSGQFUL'];
 
 /**
- * The counters of one carrier that somebody is alerted by stand at 0 from the beginning: of a series that begins with
- * its first burst no rate shows that burst, and the alert would be silent in the very minute it is for.
+ * Creates the counters of one carrier that alerts use with the value 0: the rate of a series that begins with its first
+ * burst does not show that burst, and the alert would not fire.
  */
 export function beginCounters(carrier: string): void {
   for (const status of watchedStatuses) metrics.submitResponses.inc({ carrier, status }, 0);

@@ -198,7 +198,7 @@ async function fill(bus: TestBus, count: number, seed: number): Promise<Filled> 
       await write(`p.${number.toString(36)}.${(period - ago).toString(36)}`, pageOf(number, ago), 0, () => {});
     }
   }
-  // As a page is that turned in each of the periods.
+  // Like a page that turned in each of the periods.
   let head = turnedPage(emptyPage, period - periods + 1, false);
   for (let ago = periods - 2; ago >= 0; ago -= 1) head = turnedPage(head, period - ago, true);
   const revisions = new Int32Array(pages);

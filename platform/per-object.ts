@@ -1,6 +1,7 @@
-// What is made once of each object and forgotten with it: rules compiled from a list, a template from its entry.
+// A value derived from an object, computed once and garbage-collected with it: rules compiled from a list, a template
+// from its entry.
 
-/** `make` runs when an object is first asked for. */
+/** `make` runs at the first call for an object. */
 export function perObject<From extends object, Made>(make: (from: From) => Made): (from: From) => Made {
   const made = new WeakMap<From, { readonly value: Made }>();
   return (from) => {

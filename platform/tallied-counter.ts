@@ -1,14 +1,14 @@
-// A counter for what happens to every message. By itself prom-client makes a key of the labels and checks them at each
-// increment, nearly half a microsecond; a tally is a number that its counter gets when it is read.
+// A Prometheus counter for what every message increments. prom-client checks the labels and builds a key from them at
+// each increment, nearly half a microsecond; a tally is a plain number, added to its counter when the metric is read.
 import { Counter, type LabelValues } from 'prom-client';
 
 export type Tally = { inc(value?: number): void };
 
 export class TalliedCounter<L extends string> extends Counter<L> {
-  /** Null: nothing was counted since the counter was read. */
+  /** `count` is null when nothing was counted since the last read. */
   readonly #tallies: { readonly labels: LabelValues<L>; count: number | null }[] = [];
 
-  /** Made once for each set of labels and kept. */
+  /** Call it once per set of labels and keep the tally. */
   tally(labels: LabelValues<L>): Tally {
     const tally = { labels, count: null as number | null };
     this.#tallies.push(tally);

@@ -293,8 +293,8 @@ export class Session<T> {
 const unbindTimerMs = 1_000;
 
 /**
- * Decides about enquire_link: one is sent every interval, and a peer that has not answered it when the next is due is
- * dead. So a dead peer is detected within two intervals.
+ * Decides about enquire_link (SMPP 3.4, 4.11): one is sent every interval, and a peer that has not answered it when the
+ * next is due is dead. So a dead peer is detected within two intervals. It does no I/O.
  */
 export class Keepalive {
   readonly #intervalMs: number;

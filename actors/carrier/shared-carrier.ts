@@ -1,6 +1,6 @@
-// A carrier's life among other nodes: opens the binds it has a lease of, paces to their share of the contract, takes
-// work while it can send any, and follows what the others write. What it cannot send it gives back for them. It agrees
-// with nobody itself (actors/lease/), and alone there is no such part.
+// A carrier's actor in a cluster: opens the binds it has leases for, paces to their share of the contract, accepts work
+// while it can send, follows the other nodes' events, and returns what it cannot send to them. actors/lease/ assigns
+// the leases; a single node has no such part.
 import { type BindConfig, bindsOf } from '../../config/configuration.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -30,13 +30,13 @@ type Work = {
 type SharedCarrierParts = Pick<CarrierActorParts, 'bus' | 'simulated'> &
   Work & {
     readonly leases: BindLeases;
-    /** How the carrier does on the node where it does best. */
+    /** The carrier's health on the node where it is best. */
     readonly carriers: CarrierHealthView;
     readonly made: AssembledCarrier;
     readonly claims: ClusterClaims;
   };
 
-/** Null where there are no other nodes. */
+/** Null on a single node. */
 export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
   const { bus, simulated, leases, carriers = everyCarrierIsGood } = given;
   const claims = made.shared;
@@ -242,7 +242,7 @@ export class SharedCarrier {
         await rest();
       })
       .catch((error: unknown) => {
-        ignoring(error, 'work could not be begun or ended; the next look tries again');
+        ignoring(error, 'work could not be begun or ended; the next check tries again');
         this.#working = !wanted;
       });
   }

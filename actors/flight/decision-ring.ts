@@ -124,7 +124,7 @@ function wordsOf(outcome: Outcome): string {
   return words.join(', ');
 }
 
-/** The pacing of a carrier as the settlement changes it, with a note for each change: a lower rate, the begin of a pause. */
+/** Pacing that also notes each change in the decision ring: a lower rate, the start of a pause. */
 export function watchPacing(
   pace: Pick<Pacing, 'pauseUntil' | 'slowDown' | 'ratePerS'>,
   decided: DecisionRing,
@@ -135,7 +135,7 @@ export function watchPacing(
     pauseUntil(atMs) {
       pace.pauseUntil(atMs);
       const nowMs = clock.monotonicMs();
-      // Every answer of a burst asks for the same rest.
+      // Every answer of a burst asks for the same pause.
       if (nowMs >= pausedUntilMs) decided.note('pace', `paused for ${Math.round(atMs - nowMs)} ms`);
       pausedUntilMs = Math.max(pausedUntilMs, atMs);
     },

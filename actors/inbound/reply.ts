@@ -1,7 +1,7 @@
-// The answer to a keyword: an ordinary transactional message of the account, from the number the keyword was sent to,
-// over the carrier that delivered it. Its id follows from the asker, the keyword and the first asker of this minute,
-// so that a repeat, or two machines that answer each other, get no second one; from that moment on it is listed. The
-// opt-out that it confirms does not block it.
+// Sends the answer to a keyword: a transactional message of the account, from the number the keyword was sent to, over
+// the carrier that delivered it. Its id is derived from the subscriber, the keyword and the first time of this turn, so
+// that a repeat, or two systems that answer each other, get no second one; it is listed under that time. The opt-out
+// that it confirms does not block it.
 import { createHash } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { type PublishParts, publishNow, buildMessage } from '../../acceptance/accept.ts';
@@ -106,8 +106,9 @@ export function messageOfReply(reply: Reply): Message {
 const { replyValidityMs } = limits.inbound;
 
 /**
- * The first asker of a keyword's answer: one entry of the bucket `inbound` per minute, written by compare-and-set, so
- * that repeats and other nodes find the same moment. It expires after a day; only then could a repeat be answered again.
+ * The first time of a keyword's answer: one entry of the bucket `inbound` per minute, written by compare-and-set, so
+ * that repeats and other nodes find the same time. It expires after a day; only then could a repeat of the same message
+ * be answered as a new one.
  */
 export class ReplyTurns {
   readonly #bucket: KV;
@@ -116,10 +117,7 @@ export class ReplyTurns {
     this.#bucket = bucket;
   }
 
-  /**
-   * The moment that was first said of this turn: `atMs`, unless an earlier one was written. Rejects when it is not
-   * known.
-   */
+  /** The first time stored for this turn: `atMs`, unless an earlier one was written. Rejects when it is not known. */
   async firstOf(turn: string, atMs: number): Promise<number> {
     const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
     if ((await replace(this.#bucket, key, String(atMs), 0)) !== 'conflict') return atMs;

@@ -17,7 +17,7 @@ export class ReleaseRules {
   readonly #health: CarrierHealthView;
   readonly #portedTo: NonNullable<RouterOptions['portedTo']>;
   #router!: Router;
-  /** The national tables each carrier understands. */
+  /** The national tables each carrier supports. */
   #carriers!: ReadonlyMap<string, readonly NationalLanguage[]>;
 
   constructor(

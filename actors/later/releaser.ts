@@ -229,7 +229,7 @@ export class LaterReleaser {
         else this.#releaseWhenDue(later, record, open);
       },
       (error: unknown) => {
-        ignoring(error, 'the releaser stops; the record is offered to the next one');
+        ignoring(error, 'the releaser stops; the record is redelivered to the next one');
         open.held -= 1;
       },
     );
@@ -258,10 +258,10 @@ export class LaterReleaser {
   }
 
   #release(later: ReadLater, record: JsMsg, open: OpenSecond): void {
-    // A whole second can be due at once: it waits its turn here.
+    // A whole second can be due at once: the rest queues here.
     if (this.#publisher.hasCapacity(later.subject)) return this.#publish(later, record, open);
     if (this.#dueIn(streamOf(later.subject)).push({ later, record, open })) return;
-    // More than all open seconds may hold: it comes again.
+    // More than all open seconds may hold: it is redelivered.
     open.held -= 1;
     record.nak(limits.bus.nakDelayMsMax);
   }

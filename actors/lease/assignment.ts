@@ -65,8 +65,8 @@ export function assignBinds({ salt, me, candidates, binds, leaving, graceMs }: A
 }
 
 /**
- * Segments per second of the bind at `index` of `count` submitting ones, of a contract of `tps` over all of them: whole,
- * and together the contract exactly, so that nodes which pace to the shares of their binds never exceed it.
+ * The share of a carrier's contract of `tps` that the bind at `index` of `count` submitting binds has: whole segments
+ * per second that add up to the contract exactly, so that nodes which pace to the shares of their binds never exceed it.
  */
 export function shareOfBind(index: number, count: number, tps: number): number {
   // A contract of less than one a second cannot be split into whole segments: one bind has it all.
@@ -75,7 +75,7 @@ export function shareOfBind(index: number, count: number, tps: number): number {
   return Math.floor(((index + 1) * whole) / count) - Math.floor((index * whole) / count);
 }
 
-/** What those who hold the binds at these places may send together; all of them may send all of it. */
+/** What the holders of these binds may send together, segments per second; all of them may send all of it. */
 export function shareOf(held: readonly number[], count: number, tps: number): number {
   if (count > 0 && held.length === count) return tps;
   return held.reduce((sum, index) => sum + shareOfBind(index, count, tps), 0);

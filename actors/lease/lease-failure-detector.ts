@@ -1,6 +1,6 @@
 // Declares silent nodes dead by deleting their last heartbeat, by compare-and-set, so that a node whose heartbeat
-// arrives meanwhile stays alive. Whoever reads the deletion relies on it: that node has written nothing to a carrier
-// for more than a second. It holds no bind and claims none.
+// arrives meanwhile stays alive. Readers of the deletion rely on it: that node has written nothing to a carrier for
+// more than a second.
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { LeaseParts } from './lease-holder.ts';

@@ -12,7 +12,7 @@ import { type Holder, heartbeatKey, encodeRecord, readHeartbeat } from './lease-
 
 export type LeaseIdentity = Pick<Holder, 'node' | 'thread' | 'place' | 'process'>;
 
-/** What every part of a thread's leases is given. */
+/** The dependencies shared by all parts of a thread's leases. */
 export type LeaseParts = {
   readonly bucket: LeaseStore;
   readonly cache: LeaseCache;

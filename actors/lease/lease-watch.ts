@@ -1,5 +1,5 @@
-// Keeps the lease cache up to date with the bucket by a watch, and opens a new one when the watch delivers nothing
-// any more: our own heartbeats must come back through it. It decides nothing about leases.
+// Keeps the lease cache up to date with a watch of the bucket, and opens a new watch when our own heartbeats no longer
+// come back through it.
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';

@@ -25,10 +25,10 @@ export type HostSettings = {
   readonly natsUrl: string;
   /** The first one encrypts, all of them decrypt. */
   readonly bodyKeys: readonly Uint8Array[];
-  /** Who this process is among the nodes that share the bus; null: there are no others. */
+  /** This process among the nodes that share the bus; null on a single node. */
   readonly shared: SharedBus | null;
   readonly accountQueueMax: AccountQueueMax;
-  /** Where lost sessions leave what was recorded of them. */
+  /** Where the flight records of lost sessions are written. */
   readonly flightDumps: DumpSettings | null;
 };
 
@@ -36,7 +36,7 @@ export type HostSettings = {
 export type HostTask = HostCarriers &
   HostSettings & {
     readonly name: string;
-    /** Every carrier there is, also those of other threads. */
+    /** All configured carriers, also those of other threads. */
     readonly configured: readonly string[];
     /** Shared memory of the process: every thread reads the same. */
     readonly registries: readonly RegistryVersionEvent[];
@@ -53,7 +53,7 @@ export type SharedBus = {
 };
 
 export type ToHost =
-  /** The carriers of this thread as they are to be from now on; names may be added, none is left out. */
+  /** All carriers of this thread from now on; names may be added, none is left out. */
   | (HostCarriers & { readonly type: 'configure'; readonly configured: readonly string[] })
   | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent }
   | ToLinked;

@@ -47,7 +47,7 @@ export class HostPool {
   readonly #pool: Piscina;
   readonly #hosts: Host[];
   readonly #requests = new MetricsRequests();
-  /** As it is configured now; which thread has which carrier, the hosts know. */
+  /** The current configuration; `#hosts` has which thread serves which carrier. */
   #rules: Omit<HostCarriers, 'carriers'>;
   #stopping = false;
 
@@ -106,7 +106,7 @@ export class HostPool {
     return (await Promise.all(asked)).filter((answer) => answer !== null);
   }
 
-  /** Every thread gets its carriers as they are now; a new carrier goes to the thread with the least contracted rate. */
+  /** Gives every thread its carriers as they are now; new carriers go to the thread with the least contracted rate. */
   configure({ carriers, ...rules }: HostCarriers): void {
     this.#rules = rules;
     for (const host of this.#hosts) {

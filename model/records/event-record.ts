@@ -54,7 +54,7 @@ export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'):
 /** The reader, as a label of the metric. */
 export type EventReader = 'recorder' | 'carrier' | 'other';
 
-/** One event alone, for the memory of a process: unlike a batch it has no version. */
+/** A single event in the memory of one process: without a version, unlike a batch. */
 export const packEvent = (event: DeliveryEvent): Buffer => packr.pack(positionsOf(event));
 export const unpackEvent = (octets: Uint8Array): DeliveryEvent => eventOf(packr.unpack(octets) as unknown[]);
 

@@ -96,7 +96,7 @@ export type TemplateVerdict =
   | { readonly ok: true; readonly text: string; readonly templateId: string | null }
   | Refusal;
 
-/** Compiled when it is first needed; forgotten with the entry it came from. */
+/** Compiled when first needed; collected with its entry. */
 const compiledOf = perObject<ApprovedTemplate, CompiledTemplate>(compileTemplate);
 
 /** A request may name a template; where its category requires one, a text of its own must match one. */

@@ -1,5 +1,5 @@
-// Recognises a keyword in a subscriber's message. Only the whole message counts, apart from case, punctuation, blanks
-// and invisible characters: "stop by at five" is not an opt-out. And the answer to it. Pure.
+// Recognises a keyword in a subscriber's message, and composes the text of its answer. Only the whole message counts,
+// apart from case, punctuation, blanks and invisible characters: "stop by at five" is not an opt-out. Pure.
 import { type Keyword, keywords } from '../../model/keyword.ts';
 import { limits } from '../../platform/limits.ts';
 import type { KeywordRules } from '../country/contract.ts';

@@ -117,7 +117,7 @@ export function sarTlvs(reference: number, total: number, part: number): Tlv[] {
   ];
 }
 
-/** The part that SAR TLVs name; undefined without a reference. Whether it makes sense is the caller's question. */
+/** The part that SAR TLVs name; undefined without a reference. The caller checks that the numbers are consistent. */
 export function readSar(tlvs: readonly Tlv[]): { reference: number; total: number; part: number } | undefined {
   let [reference, total, part] = [-1, 0, 0];
   for (const { tag, value } of tlvs) {

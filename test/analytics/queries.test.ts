@@ -225,7 +225,7 @@ test('an account at its share of queries is refused with that reason, and others
   await node.publish([submittedOf(context, '4711')]);
   await flushed(context.messageId);
   const other = newAccountId(systemClock.nowMs());
-  // Each is waited for: nobody knows it, and its event may be on its way.
+  // Each query waits: its message is unknown, and its event may still be in transit.
   const young = Array.from({ length: perAccount + 20 }, () => get(newMessageId(systemClock.nowMs()), other));
   const query: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['4711'] };
   expect(await get(context.messageId)).toMatchObject({ result: 'found' });

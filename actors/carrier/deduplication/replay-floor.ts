@@ -163,8 +163,8 @@ export class ReplayFloor {
 }
 
 /**
- * Time in which the lanes' consumers were heard. An ack that was sent while they were not may be lost, and its record
- * comes again when they are back, however long that takes: so what is remembered for lost acks is forgotten by this time.
+ * Measures the time in which the lanes' consumers were reachable. An ack sent while they were not may be lost, and its
+ * record is redelivered when they are back, however long that takes: entries kept for lost acks expire by this time.
  */
 export class ConsumerUptime {
   readonly #clock: Clock;
@@ -176,12 +176,12 @@ export class ConsumerUptime {
     this.#lookedAtMs = clock.monotonicMs();
   }
 
-  /** As of the last look. */
+  /** As of the last call of `look`. */
   get ms(): number {
     return this.#ms;
   }
 
-  /** Called every few seconds: what passed since the last look counts when all were heard. */
+  /** Called every few seconds: adds the time since the last call when all were reachable. */
   look(isHeard: boolean): number {
     const nowMs = this.#clock.monotonicMs();
     if (isHeard) this.#ms += nowMs - this.#lookedAtMs;
@@ -190,7 +190,7 @@ export class ConsumerUptime {
   }
 }
 
-/** The first sequence a restart must read: of the window, of what was not read here yet, of what has no outcome. */
+/** The lowest of: the window's sequence, the first one not read here yet, and those of what has no outcome. */
 export function floorOf(windowSeq: number, readTo: number, pins: readonly number[]): number {
   return Math.max(1, Math.min(windowSeq, readTo + 1, ...pins));
 }

@@ -69,7 +69,7 @@ export class CarrierHealth {
     this.#publish();
   }
 
-  /** Other nodes judge it from now on; when it is ours again the counts start from zero. */
+  /** Other nodes evaluate it from now on; when it is ours again the counts start from zero. */
   forget(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
@@ -135,7 +135,7 @@ export class CarrierHealth {
     const { state } = this.#memory;
     const { carrier } = this.#parts;
     if (state === 'good' || carrier === sandboxCarrierName) return;
-    log.warn({ carrier, was: state, because }, 'the carrier is judged again');
+    log.warn({ carrier, was: state, because }, 'the health evaluation of the carrier was reset');
   }
 
   #publish(): void {

@@ -1,8 +1,8 @@
-// Which submitted segments wait for a receipt, by the carrier's message id. Carriers write one id in several
-// ways: hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are
-// kept in one canonical form; a receipt's id is tried in each reading, the one that worked last first, and a
-// match counts only when the recipient is the same. Readings in which this carrier's ids never had to be read are tried
-// no more after a while: in one of those an old receipt can name a newer message to the same number.
+// The submitted segments that wait for a receipt, by the carrier's message id. Carriers write one id in several ways:
+// hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are stored in a
+// canonical form; a receipt's id is tried in each reading, the last successful one first, and a match counts only when
+// the recipient is the same. Readings that were never needed are dropped after a while: in one of those an old receipt
+// can match a newer message to the same number.
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
@@ -22,7 +22,7 @@ export type Match =
   | { readonly repeated: true };
 
 const allReadings: readonly IdReading[] = ['raw', 'hex', 'decimal'];
-/** After the first receipt a segment is remembered this long, to recognise the second as a repeat. */
+/** How long a segment is remembered after its receipt, to recognise a repeat. */
 const settledSpanMs = 60_000;
 /** After this many matches that only one and the same reading gives, the others are dropped. */
 const provenMatches = 20;
@@ -201,12 +201,12 @@ export class Outstanding {
   }
 }
 
-/** By carrier; one per configured carrier, in the thread that hosts it. */
+/** By carrier, in the thread that hosts it. */
 const known = new Map<string, Set<IdReading>>();
 
 /**
- * Tells operators in which form a carrier writes the ids of its receipts: with `receipt_id: auto` it is learnt, and a
- * carrier that changes it is worth knowing about. One line for each form, not one per change.
+ * Logs in which form a carrier writes the ids of its receipts: with `receipt_id: auto` it is learnt, and operators
+ * should know of a carrier that changes it. One line per form, not per change.
  */
 export function receiptFormLearnt({ name, receiptId }: CarrierConfig, form: IdReading): void {
   for (const each of allReadings) metrics.receiptIdForm.set({ carrier: name, form: each }, each === form ? 1 : 0);

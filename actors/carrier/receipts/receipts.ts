@@ -1,7 +1,7 @@
-// Finds the message of every receipt and answers the carrier only when the receipt cannot be lost any more:
-// its event is durable, or the receipt itself is parked. A receipt may overtake its response, come twice, come
-// on another bind, come after a restart, or come for a submit whose outcome nobody knew. One that says "unknown" is
-// told and ends nothing: the submit goes on waiting for its last receipt.
+// Matches every receipt to its message, and answers the carrier only when the receipt cannot be lost any more: its
+// event is durable, or the receipt is parked. A receipt may precede its response, come twice, on another bind, after a
+// restart, or for a submit with an unknown outcome. One with the state "unknown" is published and ends nothing: the
+// submit still waits for its last receipt.
 import { type FindSubmitted, type FindSubmittedReply, querySubjects } from '../../../analytics/contract.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
@@ -128,7 +128,7 @@ export class Receipts {
     }
   }
 
-  /** Another incarnation or another node has written what became of a submit, after it was submitted. */
+  /** Another incarnation or another node has written the outcome of a submit. */
   learn(event: DeliveryEvent): void {
     // From a receipt: the submit is known, and its last receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
@@ -275,7 +275,7 @@ export class Receipts {
   #end(ended: Ended, respond: Respond): void {
     const { carrier } = this.#parts;
     (this.#ended[ended] ??= metrics.receipts.tally({ carrier, ended })).inc();
-    // ESME_RX_T_APPN asks the carrier to keep the receipt and to try again.
+    // ESME_RX_T_APPN (SMPP 3.4, 5.1.3) asks the carrier to keep the receipt and to retry.
     respond(ended === 'not_safe' ? commandStatus.ESME_RX_T_APPN : commandStatus.ESME_ROK);
   }
 }
@@ -308,8 +308,9 @@ export function withNumbers(
 }
 
 /**
- * Asks the event store for the submit a receipt belongs to, when memory does not hold it: it is older than the replay
- * window, or another node submitted it. `carrierMessageIds`: what its id may stand for, likeliest first.
+ * Asks the event store for the submit of a receipt that is not in memory: it is older than the replay window, or
+ * another node submitted it. An event store that is down or behind has not said that there is none.
+ * `carrierMessageIds`: the ids it may stand for, likeliest first.
  */
 export function lookUpReceipt(
   bus: Pick<Bus, 'connection'>,

@@ -1,8 +1,7 @@
-// Submitted segments packed into octets: what their receipts' events will need, at a fifth of the memory that objects
-// take, and nothing of it for the garbage collector to walk. They are written into chunks one after the other; a chunk
-// is given back when nothing in it is wanted any more. Without room the chunk with the least that is wanted is compacted, so
-// that a few that wait long do not keep the memory of all that came with them; only when each chunk is nearly full of what
-// is wanted, the oldest is taken with whatever is in it. It never holds more than its chunks.
+// Submitted segments packed into octets: what the events of their receipts need, at a fifth of the memory of objects
+// and without work for the garbage collector. They are written into chunks in sequence; a chunk without live entries is
+// freed. When all chunks are used, the one with the fewest live octets is compacted; when each is nearly full of live
+// entries, the oldest is dropped with its content.
 import type { EventId } from '../../../model/ids.ts';
 import { packEvent, unpackEvent } from '../../../model/records/event-record.ts';
 import { assert } from '../../../platform/assert.ts';
@@ -16,7 +15,7 @@ const lengthBytes = 2;
 const droppedBit = 0x8000;
 /** Compacting must free this share of a chunk: it copies at most seven octets for each that it frees. */
 const wonShareMin = 1 / 8;
-/** What its receipt's event does not take from it; as short as it can be. */
+/** Fields that the event of its receipt does not need, in their shortest form. */
 const ofEverySubmit = { eventId: '' as EventId, kind: 'submitted', error: null, epoch: 0 } as const;
 
 export class SubmitStore {

@@ -49,7 +49,7 @@ test('logs the end of a fault that ends by a command', async () => {
     actor: 'operator',
     from: '',
   });
-  const ended = () => host.lines().filter(({ msg }) => msg === 'the carrier is judged again');
-  await until('it is judged again', () => ended().length > 0, waiting);
+  const ended = () => host.lines().filter(({ msg }) => msg === 'the health evaluation of the carrier was reset');
+  await until('its evaluation is reset', () => ended().length > 0, waiting);
   expect(ended()).toMatchObject([{ level: 'warn', carrier: 'alpha', because: 'drained' }]);
 });

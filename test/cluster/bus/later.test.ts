@@ -33,7 +33,7 @@ async function startReleaser(): Promise<LaterReleaser> {
   releasers.push(releaser);
   return releaser;
 }
-/** Listens where releases go; tells what came and when. */
+/** Subscribes to the subject of the releases; returns what arrived and when. */
 function target(): { subject: string; came: { id: string; atMs: number }[] } {
   sourceCount += 1;
   const subject = `mt.txn.later${sourceCount}.0`;
