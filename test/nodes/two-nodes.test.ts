@@ -75,7 +75,7 @@ test('receipts that arrive at the other node find their messages, and its own me
   await until('both have sent', async () => {
     const sent = await harness.send(50);
     done.push(
-      harness.settled(sent).then((settled) => {
+      harness.settled(sent, 40_000).then((settled) => {
         expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 50 } });
       }),
     );
