@@ -15,7 +15,11 @@ let live: SmsClient;
 let test: SmsClient;
 
 beforeAll(async () => {
-  harness = await openSystemHarness();
+  // Every message must have been `submitted`. The carriers are in this process: when a busy machine stalls it for seconds,
+  // their sessions must not be given up, which would leave `unknown` what a receipt then makes `delivered`.
+  harness = await openSystemHarness({
+    configured: (text) => text.replaceAll('enquire_link_s: 2', 'enquire_link_s: 30\n    response_timer_s: 20'),
+  });
   live = harness.client;
   test = harness.clientOf(harness.system.keys.testKey);
 });
@@ -141,12 +145,11 @@ describe('two thousand messages of every form over three carriers', () => {
     const recorded = await recordedMessages(harness.system.dataDir);
     const { actual, expected } = expectRecorded(recorded, promised, reconciliation);
     expect(actual).toEqual(expected);
-    const rowsOf = (kind: string) =>
-      promised.reduce(
-        (sum, { id }) =>
-          sum + (recorded.messages.get(id)?.history ?? []).filter((entry) => entry.status === kind).length,
-        0,
-      );
-    expect([rowsOf('accepted'), rowsOf('submitted'), rowsOf('delivered')]).toEqual([2_000, 2_000, 2_000]);
+    const histories: Record<string, number> = {};
+    for (const { id } of promised) {
+      const history = (recorded.messages.get(id)?.history ?? []).map(({ status }) => status).join(', ');
+      histories[history] = (histories[history] ?? 0) + 1;
+    }
+    expect(histories).toEqual({ 'accepted, submitted, delivered': 2_000 });
   });
 });
