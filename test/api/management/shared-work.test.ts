@@ -1,12 +1,48 @@
 // What accounts share of the management API: one that does all it can is answered 429, and no other is affected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SharedWork, WriteRate, WriteTurns } from '../../../api/management/shared-work.ts';
+import { findAccount } from '../../../control/store/accounts.ts';
+import { openStore } from '../../../control/store/store.ts';
+import { newAccountId } from '../../../model/ids.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { within } from '../../support/running-clock.ts';
-import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+import { type Reply, type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+const databaseAway = '503 control_plane_unavailable';
+/** Half of the time a request waits for a connection (limits.store.connectTimeoutMs). */
+const excusedAboveMs = 1_000;
+
+const outcome = ({ status, body }: Reply) => (status === 200 ? '200' : `${status} ${body.code}`);
+
+/** Reads all the time on a connection of its own, which no account can take: how slow the machine is at most. */
+function probe(databaseUrl: string): { slowestMs(): Promise<number> } {
+  const store = openStore(databaseUrl, systemClock, { poolMax: 1 });
+  let isOver = false;
+  let slowestMs = 0;
+  const reading = (async () => {
+    while (!isOver) {
+      const beganMs = systemClock.monotonicMs();
+      await findAccount(store, newAccountId(systemClock.nowMs())).catch((error: unknown) =>
+        ignoring(error, 'it was slow: its time says so'),
+      );
+      slowestMs = Math.max(slowestMs, systemClock.monotonicMs() - beganMs);
+      await systemClock.sleep(20);
+    }
+  })();
+  return {
+    async slowestMs() {
+      isOver = true;
+      await reading;
+      await store.close();
+      return slowestMs;
+    },
+  };
+}
 
 describe('300 imports of one account', () => {
   let running: RunningApi;
@@ -19,34 +55,48 @@ describe('300 imports of one account', () => {
     const flooder = await running.newKey(await running.newAccount(), true);
     const victim = await running.newKey(await running.newAccount(), true);
     const toRevoke = (await running.call('POST', '/v1/api-keys', { key: victim, json: { scopes: ['sms:send'] } })).body;
-    const json = { numbers: Array.from({ length: 10_000 }, (_, at) => `+88017${10_000_000 + at}`) };
-    const flood = new Map<number, number>();
+    const raw = JSON.stringify({ numbers: Array.from({ length: 10_000 }, (_, at) => `+88017${10_000_000 + at}`) });
+    const flood = new Map<string, number>();
+    const beside = probe(running.postgres.applicationUrl);
     let left = 300;
     let isOver = false;
     const flooding = Promise.all(
       Array.from({ length: 64 }, async () => {
         while (left > 0) {
           left -= 1;
-          const { status } = await running.call('POST', '/v1/suppressions/import', { key: flooder, json });
-          flood.set(status, (flood.get(status) ?? 0) + 1);
+          const answer = outcome(await running.call('POST', '/v1/suppressions/import', { key: flooder, raw }));
+          flood.set(answer, (flood.get(answer) ?? 0) + 1);
         }
       }),
     ).then(() => (isOver = true));
 
-    const seen: number[] = [];
+    const seen: string[] = [];
+    const read = async () => seen.push(outcome(await running.call('GET', '/v1/account', { key: victim })));
     const reading = (async () => {
-      while (!isOver) seen.push((await running.call('GET', '/v1/account', { key: victim })).status);
+      while (!isOver) await read();
     })();
-    await until('the flood has begun', () => flood.size > 0);
-    const revoked = await running.call('DELETE', `/v1/api-keys/${toRevoke.id}`, { key: victim });
-    expect(revoked.status).toBe(200);
+    await until('the flood has begun', () => flood.size > 0, { limitMs: 30_000 });
+    const revoke = async () => {
+      const answer = outcome(await running.call('DELETE', `/v1/api-keys/${toRevoke.id}`, { key: victim }));
+      seen.push(answer);
+      return answer === '200';
+    };
+    await until('the revocation is made', revoke);
     const isRefused = () => !running.directory.authenticate(toRevoke.key).ok;
     await until('the revocation is in effect', isRefused, within(1_000));
     await Promise.all([flooding, reading]);
-    expect(new Set(seen)).toEqual(new Set([200]));
-    expect(seen.length).toBeGreaterThan(3);
-    expect(new Set(flood.keys())).toEqual(new Set([200, 429]));
-  });
+    const slowestMs = await beside.slowestMs();
+    // Only a machine on which the same read on a connection of its own takes a second may fail to reach its database.
+    const excused = slowestMs > excusedAboveMs ? [databaseAway] : [];
+    expect({ slowestMs, refused: seen.filter((each) => each !== '200' && !excused.includes(each)) }).toEqual({
+      slowestMs,
+      refused: [],
+    });
+    expect(seen.filter((each) => each === '200').length).toBeGreaterThan(3);
+    // The flooder's own import may take longer than a statement may.
+    const flooded = [...flood.keys()].filter((each) => each !== databaseAway);
+    expect(new Set(flooded)).toEqual(new Set(['200', '429 account_busy']));
+  }, 120_000);
 
   test('an account has its share of requests at work, and the next one is refused with that reason', async () => {
     const work = new SharedWork();
