@@ -2,11 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { runCli } from '../support/cli.ts';
 import { endSystems, startSystem } from '../support/system.ts';
 
 const emptyFolder = mkdtempSync(join(tmpdir(), 'heliograph-cli-'));
+// Every step is a process, and one test starts a whole system: half a minute and more on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 afterEach(endSystems);
 afterAll(() => rmSync(emptyFolder, { recursive: true, force: true }));
 

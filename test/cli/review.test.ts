@@ -1,5 +1,5 @@
 // The operator's commands about tenants, run as processes against a real database that other programs filled.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { findAccount } from '../../control/store/accounts.ts';
 import { changeAccountSettings, readAccountSettings } from '../../control/store/account-settings.ts';
 import { listSenders } from '../../control/store/senders.ts';
@@ -14,6 +14,8 @@ let database: TestDatabase;
 let store: Store;
 let accountId: AccountId;
 
+// Up to fifteen processes one after the other: half a minute and more on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 beforeAll(async () => {
   database = await startDatabase();
   ({ store } = database);
