@@ -15,7 +15,14 @@ let harness: SystemHarness;
 let promised: Promised[] = [];
 
 beforeAll(async () => {
-  harness = await openSystemHarness({ responseMs: 'uniform:5,40', receiptMs: 'uniform:50,1500', window: 20 });
+  harness = await openSystemHarness({
+    responseMs: 'uniform:5,40',
+    receiptMs: 'uniform:50,1500',
+    window: 20,
+    // Nothing may be unknown. The carriers are in this process: when a busy machine stalls it for seconds, their
+    // sessions must not be given up, and a drain must wait for their answers.
+    configured: (text) => text.replaceAll('enquire_link_s: 2', 'enquire_link_s: 30\n    response_timer_s: 20'),
+  });
 });
 afterAll(() => harness?.stop());
 
