@@ -22,7 +22,7 @@ test('a node killed while both move a flood to overflow: the other sends what is
   harness = await openCarrierHarness({ response: 'fixed:5' });
   await node('n1');
   const second = await node('n2');
-  await until('both binds are up', () => harness.simulator.binds().length === 2, { limitMs: 15_000 });
+  await until('both binds are up', () => harness.simulator.binds().length === 2, { limitMs: 30_000 });
   const [flooding, other] = [newAccountInShard(1), newAccountInShard(1)];
   const subject = overflowSubject('otp', 'alpha', flooding);
   const waiting = async () => {
@@ -31,13 +31,13 @@ test('a node killed while both move a flood to overflow: the other sends what is
   };
   const sent: SentMessage[] = [];
   const flood = harness.send(2_500, { category: 'otp', accountId: flooding });
-  await until('it is being moved to overflow', async () => (await waiting()) > 100, { everyMs: 1 });
+  await until('it is being moved to overflow', async () => (await waiting()) > 100, { limitMs: 30_000, everyMs: 1 });
   await second.kill9();
   sent.push(...(await flood));
   const [neighbour] = await harness.send(1, { category: 'otp', accountId: other });
   const before = harness.simulator.stats().submits.total;
   await until('its neighbour is there', () => harness.simulator.nonceCount(neighbour!.nonce) === 1, {
-    limitMs: 20_000,
+    limitMs: 60_000,
     everyMs: 5,
   });
   expect(harness.simulator.stats().submits.total - before).toBeLessThan(sent.length / 3);
@@ -46,4 +46,4 @@ test('a node killed while both move a flood to overflow: the other sends what is
   expect(await silentlyLost(harness.bus, sent, settled)).toEqual([]);
   // What the killed node had chosen and not written, or written without an answer.
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(window * 4);
-}, 120_000);
+}, 200_000);
