@@ -57,7 +57,23 @@ function otp() {
   return { nonce, body: { to: `+88017${10_000_000 + made}`, message: `Your code. #${nonce}#`, category: 'otp' } };
 }
 
-it('a flood of one tenant’s OTP delays no other tenant’s, also in its own shard', { timeout: 90_000 }, async () => {
+/** The whole batch: items that did not begin in time on a busy machine are tried again under the same key. */
+async function sendBatch(client: SmsClient, messages: readonly object[]): Promise<void> {
+  const key = { 'idempotency-key': `batch-${made}` };
+  await until(
+    'the whole batch is accepted',
+    async () => {
+      const { status, json } = await client.call('POST', '/v1/sms/batch', { messages }, key);
+      const results = (json['results'] ?? []) as { error?: { code: string } }[];
+      const refusals = results.flatMap(({ error }) => (error === undefined ? [] : [error.code]));
+      expect([status, refusals.filter((code) => code !== 'overloaded')]).toEqual([202, []]);
+      return json['accepted'] === messages.length;
+    },
+    { limitMs: 30_000 },
+  );
+}
+
+it('a flood of one tenant’s OTP delays no other tenant’s, also in its own shard', { timeout: 200_000 }, async () => {
   const flooding = await tenant(-1);
   const neighbours = [
     await tenant(shardOfAccount(flooding.accountId)),
@@ -70,7 +86,7 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
   });
 
   const floodNonces: string[] = [];
-  // Three at a time, each small enough that all its items begin in time on a busy machine.
+  // Three at a time, each small enough that all its items usually begin in time.
   const batches = Array.from({ length: 3 }, async () => {
     for (let sentHere = 0; sentHere < floodMessages / 3; sentHere += batchMessages) {
       const messages = Array.from({ length: batchMessages }, () => {
@@ -78,11 +94,11 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
         floodNonces.push(nonce);
         return { from: 'HELIOGRAPH', ...body };
       });
-      const { status, json } = await flooding.client.call('POST', '/v1/sms/batch', { messages });
-      expect([status, json['accepted'] ?? json]).toEqual([202, batchMessages]);
+      await sendBatch(flooding.client, messages);
     }
   });
   await until('the flood has begun', () => floodNonces.some((nonce) => harness.smscPeers.countOf(nonce) > 0), {
+    limitMs: 30_000,
     everyMs: 5,
   });
 
@@ -97,8 +113,10 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
     sent.push({ nonce, tenant: of, acceptedAtMs: systemClock.nowMs() });
   }
   await Promise.all(batches);
-  await until('every OTP of the others is there', () =>
-    sent.every(({ nonce }) => harness.smscPeers.countOf(nonce) > 0),
+  await until(
+    'every OTP of the others is there',
+    () => sent.every(({ nonce }) => harness.smscPeers.countOf(nonce) > 0),
+    { limitMs: 30_000 },
   );
   // Otherwise there was nothing to wait for.
   expect(floodNonces.filter((nonce) => harness.smscPeers.countOf(nonce) === 0).length).toBeGreaterThan(tps);
@@ -124,9 +142,11 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
 
   const all = [...floodNonces, ...sent.map(({ nonce }) => nonce)];
   await until('the flood is over', () => all.every((nonce) => harness.smscPeers.countOf(nonce) > 0), {
-    limitMs: 40_000,
+    limitMs: 60_000,
   });
   expect(all.filter((nonce) => harness.smscPeers.countOf(nonce) !== 1)).toEqual([]);
   // A busy thread is left out of /metrics.
-  await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'));
+  await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'), {
+    limitMs: 30_000,
+  });
 });
