@@ -1,6 +1,6 @@
 // The doctor's description of a bind that does not work, and what to do. The same advice for a bind that it tried
 // itself (smpp/probe.ts) and one that the running system reports. Never contains a password. Pure.
-import { type CommandStatusName, commandStatus, nameOfStatus } from '../smpp/command-status.ts';
+import { type CommandStatusName, commandStatus, nameOfStatus } from '../model/command-status.ts';
 import type { ProbeEnd, ProbeFound } from '../smpp/probe.ts';
 import type { CloseCause } from '../smpp/session-contract.ts';
 import type { BindConfig } from '../config/configuration.ts';

@@ -76,7 +76,7 @@ export type CarrierConfig = {
   responseTimerMs: number;
   /** Encoding of its PDUs. */
   wire: WireConfig;
-  /** Overrides of the outcome table, by command_status name (`ESME_RSYSERR`) or number as text (`1025`). */
+  /** Overrides of the outcome table, by the name of the command_status: `ESME_RSYSERR`, `0x00000501`. */
   errors: Record<string, CarrierErrorAction>;
   binds: BindConfig[];
 };

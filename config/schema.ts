@@ -2,11 +2,18 @@
 // is not silently replaced by its default. Each value has the text that states what was expected.
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { nameOfStatus, statusOf } from '../model/command-status.ts';
 import { categories } from '../model/message.ts';
 import { senderKinds } from '../model/sender.ts';
 import { limits } from '../platform/limits.ts';
 import { limitsOf, limitsSchema } from './limits-schema.ts';
-import { type CarrierConfig, type Configuration, type SimulatorConfig, sandboxCarrierName } from './configuration.ts';
+import {
+  type CarrierConfig,
+  type CarrierErrorAction,
+  type Configuration,
+  type SimulatorConfig,
+  sandboxCarrierName,
+} from './configuration.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
@@ -100,10 +107,21 @@ const carrier = mapOf({
   ...wireKeys,
   errors: z
     .record(
-      pattern(/^(ESME_R[A-Z0-9]+|\d{1,10}|0x[0-9a-fA-F]{1,8})$/, 'a command_status: ESME_R… or a number'),
+      z.string().refine((key) => statusOf(key) !== null, {
+        error: 'a command_status: a name of SMPP such as ESME_RTHROTTLED, or a number such as 1281 or 0x501',
+      }),
       oneOf(['later', 'next', 'reject', 'stop']),
       { error: 'a map of command_status to later, next, reject or stop' },
     )
+    .transform((errors, context) => {
+      const byName: Record<string, CarrierErrorAction> = {};
+      for (const [key, action] of Object.entries(errors)) {
+        const name = nameOfStatus(statusOf(key) ?? 0);
+        if (byName[name] !== undefined) context.addIssue(`each command_status once: ${key} is ${name}`);
+        byName[name] = action;
+      }
+      return byName;
+    })
     .default({}),
   binds: listOf(bindSchema, 16).default([]),
 });

@@ -4,7 +4,7 @@
 import type { Cancel } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
-import { commandStatus, nameOfStatus } from './command-status.ts';
+import { commandStatus, nameOfStatus } from '../model/command-status.ts';
 import type { QueryFields, ShortMessage } from './pdu.ts';
 import type { QueryDone } from './query-window.ts';
 import type { ReconnectBudget } from './reconnect-budget.ts';

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { DeadlineExceeded, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
 import { encodeBind } from './codec.ts';
-import { commandStatus } from './command-status.ts';
+import { commandStatus } from '../model/command-status.ts';
 import { connectSocket } from './connect.ts';
 import { Link } from './link.ts';
 import { commandId, type Pdu } from './pdu.ts';

@@ -1,7 +1,7 @@
 // Answers a PDU that is not allowed in the present state, the same for client and server (SMPP 3.4 §3.3 and §4.3), so
 // that the peer notices the error. It never ends a session.
 import { ignoring } from '../platform/errors.ts';
-import { commandStatus } from './command-status.ts';
+import { commandStatus } from '../model/command-status.ts';
 import type { Link } from './link.ts';
 import { commandId, type Pdu } from './pdu.ts';
 

@@ -7,7 +7,7 @@ import { assert } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { encodeBind, encodeQuery } from './codec.ts';
-import { commandStatus, nameOfStatus } from './command-status.ts';
+import { commandStatus, nameOfStatus } from '../model/command-status.ts';
 import { connectSocket } from './connect.ts';
 import { Link } from './link.ts';
 import {

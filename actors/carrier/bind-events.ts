@@ -8,7 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log, maskNumber } from '../../platform/log.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import { parseReceipt } from '../../smpp/receipt.ts';
 import type { Respond } from '../../smpp/session-contract.ts';
@@ -55,11 +55,11 @@ export class BindEvents implements BindHandlers {
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, pacing, health, carryOut } = this.#parts;
+    const { carrier, clock, pacing, health, carryOut } = this.#parts;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - token.writtenAtMs;
     pacing.answered(token, nowMs);
-    health.onAnswer(isCarriersDoing(answer.status), tookMs);
+    health.onAnswer(isCarriersDoing(answer.status, carrier.errors), tookMs);
     if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
     this.#roundTrip.observe(tookMs / 1_000);
     carryOut.onAnswer(token, answer);

@@ -1,7 +1,7 @@
 // Carries out what was decided about a message in flight: only here is a message settled, returned to its lane,
 // deferred into LATER or rerouted. settlement.ts decides about answers; the replay index knows what an earlier
 // incarnation or another node has begun.
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import type { ClaimStatus } from './deduplication/intent-claims.ts';
 import type { ReplayIndex, ReplayStatus } from './deduplication/replay-index.ts';
 import type { Reroute } from './failover/reroute.ts';

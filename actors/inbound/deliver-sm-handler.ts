@@ -12,7 +12,7 @@ import type { Cancel, Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { type AlphabetRules, inboundPartOf } from '../../smpp/inbound-part.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import type { Respond } from '../../smpp/session-contract.ts';

@@ -4,7 +4,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import type { AccountDeliveries, Delivery, SimulatedSession } from './contract.ts';
 import type { Counters } from './counters.ts';
 import type { Faults } from './faults.ts';

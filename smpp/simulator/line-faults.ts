@@ -1,7 +1,7 @@
 // Injects connection faults into one session: disconnects, unbinds, sends octets that are no PDU. faults.ts has the
 // active ones.
 import type { Random } from '../../platform/random.ts';
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { commandId, type ShortMessagePdu } from '../pdu.ts';
 import type { SimulatedCarrier, SimulatedSession } from './contract.ts';
 import type { FaultName } from './faults.ts';

@@ -1,7 +1,7 @@
 // The sandbox's magic numbers (API documentation, Sandbox): the last four digits of the recipient decide the outcome of
 // a message. For those with temporary refusals it keeps the time of the first refusal per number, bounded.
 import { limits } from '../../platform/limits.ts';
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import type { ReceiptState } from '../receipt.ts';
 
 /** `status` is for the submit_sm_resp; the rest shapes the receipt. Absent fields mean the normal outcome. */

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { limits } from '../../platform/limits.ts';
 import { encodeBindResp } from '../codec.ts';
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { Link, type WriteBytes } from '../link.ts';
 import { type BindPdu, commandId, type Pdu } from '../pdu.ts';
 import { refusePdu } from '../refusal.ts';

@@ -3,7 +3,7 @@
 // this process against the product's budget.
 import type { Socket } from 'node:net';
 import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { encodeQueryResp } from '../codec.ts';
 import type { BindFields, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
 import type { ReceiptState } from '../receipt.ts';

@@ -1,5 +1,5 @@
 // The simulator's counters as one value: for tests in the same process and for GET /stats.
-import { nameOfStatus } from '../command-status.ts';
+import { nameOfStatus } from '../../model/command-status.ts';
 import type { Smsc } from './smsc.ts';
 
 export type Stats = ReturnType<typeof statsOf>;

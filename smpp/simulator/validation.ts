@@ -1,6 +1,6 @@
 // Validates a submit_sm as a strict SMSC does, field by field with the status of SMPP 3.4 §5.1.3, so that a wrong
 // carrier setting fails here and not at the carrier. It is stateless.
-import { commandStatus } from '../command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import { readTime } from '../times.ts';
 

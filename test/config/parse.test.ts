@@ -89,6 +89,29 @@ describe('a bad value is named by file, line, column, found and expected', () =>
   });
 });
 
+describe('what a carrier means by a command_status', () => {
+  const errorsOf = (errors: string) => good.replace('tps: 20', `tps: 20\n    errors: ${errors}`);
+  it.each(['0x0501', '"0x0501"', '"0X501"', '1281', '"1281"', '"0x00000501"'])(
+    '%s is one status, however written',
+    (key) => {
+      const { carriers } = parseConfiguration(errorsOf(`{ ${key}: later, ESME_RSYSERR: next }`), 'heliograph.yaml', {});
+      expect(carriers.find(({ name }) => name === 'beta')?.errors).toEqual({
+        '0x00000501': 'later',
+        ESME_RSYSERR: 'next',
+      });
+    },
+  );
+  it.each([
+    ['{ ESME_RTROTTLED: later }', /errors.*ESME_RTROTTLED.*expected a command_status: a name of SMPP/],
+    ['{ "4294967296": later }', /errors.*expected a command_status/],
+    ['{ "-1": later }', /errors.*expected a command_status/],
+    ['{ "0x0501": later, "1281": next }', /errors.*each command_status once: .* is 0x00000501/],
+    ['{ ESME_RSYSERR: maybe }', /errors.*expected one of later, next, reject, stop/],
+  ])('%s is refused', (errors, problem) => {
+    expect(problemsOf(errorsOf(errors))).toEqual([expect.stringMatching(problem)]);
+  });
+});
+
 describe('an unknown key is refused by name', () => {
   it.each([
     ['tps: 10', 'tps: 10\n    tsp: 5', '9:5: carriers[0].tsp: unknown key "tsp", did you mean "tps"?'],

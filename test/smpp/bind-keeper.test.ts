@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { Keepalive, type openSession } from '../../smpp/session.ts';
 import { BindKeeper, type KeeperHandlers, type KeeperOptions } from '../../smpp/bind-keeper.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { canonical } from '../../model/carrier-message-id.ts';
 import { limits } from '../../platform/limits.ts';
 import { boundedName, boundedWords } from '../../smpp/bounded-text.ts';
-import { nameOfStatus, statusLabel } from '../../smpp/command-status.ts';
+import { nameOfStatus, statusLabel } from '../../model/command-status.ts';
 import { tlvTag } from '../../smpp/pdu.ts';
 import { parseReceipt } from '../../smpp/receipt.ts';
 

@@ -13,7 +13,7 @@ import {
   shortMessageRoom,
 } from '../../smpp/codec-hot.ts';
 import { decodePdu, encodeBind, encodeBindResp, encodeQuery, encodeQueryResp } from '../../smpp/codec.ts';
-import { commandStatus, nameOfStatus } from '../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus } from '../../model/command-status.ts';
 import { commandId, type ShortMessage, tlvTag } from '../../smpp/pdu.ts';
 import { bindFields } from '../../smpp/session-contract.ts';
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { message } from './messages.ts';
 import { boundWitness, closeAt, closed, fast } from './support.ts';

@@ -2,7 +2,7 @@
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../platform/deadline.ts';
-import { commandStatus } from '../../smpp/command-status.ts';
+import { commandStatus } from '../../model/command-status.ts';
 import { bindFields } from '../../smpp/session-contract.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';

@@ -2,7 +2,7 @@
 // both; a normal start logs no warning.
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 import type { CloseCause } from '../../../smpp/session-contract.ts';
 
 export class BindLog {

@@ -2,7 +2,7 @@
 // for docs/outcomes.md, which a test holds to it. A carrier's own meaning of a status belongs in heliograph.yaml
 // (carriers[].errors), not here.
 import type { CarrierErrorAction } from '../../../config/configuration.ts';
-import type { CommandStatusName } from '../../../smpp/command-status.ts';
+import type { CommandStatusName } from '../../../model/command-status.ts';
 
 export type OutcomeRow = { readonly action: CarrierErrorAction; readonly why: string };
 

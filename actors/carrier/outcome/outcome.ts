@@ -4,7 +4,7 @@
 import type { CarrierErrorAction } from '../../../config/configuration.ts';
 import type { Category } from '../../../model/message.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../../../platform/random.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 import { type OutcomeRow, outcomeTable, unnamedStatus } from './outcome-table.ts';
 
 export type Outcome =
@@ -23,6 +23,7 @@ export type OutcomeInput = {
   readonly category: Category;
   /** 1 for the first submit of this message. */
   readonly attempt: number;
+  /** The carrier's own meanings, by the name of the status. */
   readonly overrides: Readonly<Record<string, CarrierErrorAction>>;
   /** The best alternative of its plan, when it may still move: one that is good, one that is avoided, none. */
   readonly alternative: 'good' | 'avoided' | 'none';
@@ -55,9 +56,8 @@ export function decideOutcome(question: OutcomeInput): Outcome {
   }
 }
 
-function actionFor({ status, statusName, overrides }: OutcomeInput): CarrierErrorAction {
-  const override = overrides[statusName] ?? overrides[String(status)] ?? overrides[`0x${status.toString(16)}`];
-  return override ?? rowOf(status).action;
+function actionFor({ status, statusName, overrides }: Pick<OutcomeInput, 'status' | 'statusName' | 'overrides'>) {
+  return overrides[statusName] ?? rowOf(status).action;
 }
 
 const rowByStatus = new Map<number, OutcomeRow>(
@@ -68,9 +68,10 @@ function rowOf(status: number): OutcomeRow {
   return rowByStatus.get(status) ?? unnamedStatus;
 }
 
-/** Whether a refusal speaks against the carrier (its load, its state) and not against the message. */
-export function isCarriersDoing(status: number): boolean {
-  const { action } = rowOf(status);
+/** Whether an answer speaks against the carrier (its load, its state) and not against the message. */
+export function isCarriersDoing(status: number, overrides: OutcomeInput['overrides']): boolean {
+  if (status === commandStatus.ESME_ROK) return false;
+  const action = actionFor({ status, statusName: nameOfStatus(status), overrides });
   return action === 'later' || action === 'stop';
 }
 

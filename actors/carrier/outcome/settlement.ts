@@ -7,7 +7,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
 import type { Tally } from '../../../platform/tallied-counter.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { commandStatus, nameOfStatus, statusLabel } from '../../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus, statusLabel } from '../../../model/command-status.ts';
 import { type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';

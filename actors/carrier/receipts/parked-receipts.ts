@@ -9,7 +9,7 @@ import { inboundConsumer, streamNames } from '../../../cluster/bus/streams.ts';
 import { inboundSubject } from '../../../cluster/bus/subjects.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus } from '../../../model/command-status.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
 import type { KnownReceipt, Parked } from './receipts.ts';
 

@@ -15,7 +15,7 @@ import { log, maskNumber } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
 import type { Tally } from '../../../platform/tallied-counter.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus } from '../../../model/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { Receipt } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';

@@ -6,7 +6,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { type PartRecord, decodeInbound } from '../../../model/records/inbound-record.ts';
 import type { PublishResult } from '../../../cluster/bus/publisher.ts';
 import { limits } from '../../../platform/limits.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus } from '../../../model/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
 import { deliverSm } from '../../smpp/messages.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

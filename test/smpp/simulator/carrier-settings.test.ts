@@ -2,7 +2,7 @@
 // has for each, and reads texts as the contract encodes them.
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../../../platform/deadline.ts';
-import { commandStatus, nameOfStatus } from '../../../smpp/command-status.ts';
+import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';

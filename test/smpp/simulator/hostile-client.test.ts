@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until, withDeadline } from '../../../platform/deadline.ts';
 import { encodeBare } from '../../../smpp/codec-hot.ts';
 import { decodePdu, encodeBind, encodeQuery } from '../../../smpp/codec.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus } from '../../../model/command-status.ts';
 import { Framer } from '../../../smpp/framing.ts';
 import { commandId, type Pdu } from '../../../smpp/pdu.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';

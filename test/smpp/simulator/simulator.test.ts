@@ -4,7 +4,7 @@ import { encodeSegments } from '../../../model/text/octets.ts';
 import { readAs } from '../../../model/carrier-message-id.ts';
 import { epochUs, systemClock } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
-import { commandStatus } from '../../../smpp/command-status.ts';
+import { commandStatus } from '../../../model/command-status.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';

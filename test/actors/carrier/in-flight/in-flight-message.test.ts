@@ -10,7 +10,7 @@ import { type InFlightState, edges } from '../../../../actors/carrier/in-flight/
 import type { ClaimStatus } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { AssertionFailed } from '../../../../platform/assert.ts';
 import { log } from '../../../../platform/log.ts';
-import { commandStatus } from '../../../../smpp/command-status.ts';
+import { commandStatus } from '../../../../model/command-status.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 import { Flow, type Known } from './flow.ts';

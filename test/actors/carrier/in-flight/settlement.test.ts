@@ -16,7 +16,7 @@ import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
 import type { DeliveryEvent } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { commandStatus } from '../../../../smpp/command-status.ts';
+import { commandStatus } from '../../../../model/command-status.ts';
 import { carrierWith } from '../../../support/carrier-harness.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { addressForms } from '../../../../policy/country/address-forms.ts';
-import { commandStatus } from '../../../../smpp/command-status.ts';
+import { commandStatus } from '../../../../model/command-status.ts';
 import type { ShortMessage } from '../../../../smpp/pdu.ts';
 import type { RecordedMessage } from '../../../../smpp/simulator/recording.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';

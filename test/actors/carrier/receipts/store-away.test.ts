@@ -14,7 +14,7 @@ import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../../platform/deadline.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { commandStatus } from '../../../../smpp/command-status.ts';
+import { commandStatus } from '../../../../model/command-status.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf, statesOf } from '../../../support/invariant.ts';

@@ -69,6 +69,13 @@ export function statusLabel(status: number): CommandStatusName | 'unnamed' {
   return names.get(status) ?? 'unnamed';
 }
 
+/** What heliograph.yaml may call a status: `ESME_RTHROTTLED`, `88`, `0x58`, `0x00000058`. Null: neither a name nor a number. */
+export function statusOf(text: string): number | null {
+  if (Object.hasOwn(commandStatus, text)) return commandStatus[text as CommandStatusName];
+  const status = /^(\d{1,10}|0x[0-9a-f]{1,8})$/i.test(text) ? Number(text) : Number.NaN;
+  return status <= 0xffff_ffff ? status : null;
+}
+
 const names = new Map<number, CommandStatusName>(
   Object.entries(commandStatus).map(([name, status]) => [status, name as CommandStatusName]),
 );
