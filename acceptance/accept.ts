@@ -35,7 +35,10 @@ export type AcceptParts = PublishParts & {
   readonly clock: Clock;
 };
 
-/** `refused` is null once the message is durable; `isRepeat`: it already was. May run before the call returns. */
+/**
+ * `refused` is null once the message is durable; `isRepeat`: it already was durable before. acceptMessage may call it
+ * before it returns.
+ */
 export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) => void;
 
 /**

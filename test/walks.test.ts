@@ -34,7 +34,8 @@ describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
     expect(missing).toEqual([]);
   });
 
-  it.runIf(!throughTypes)('continues with what is imported by an earlier file', () => {
+  if (throughTypes) return;
+  it('continues with what is imported by an earlier file', () => {
     const reached = new Set<string>();
     const lost = stops.filter(({ file, through }, at) => {
       const isReached = at === 0 || reached.has(file) || (through !== null && importsOf(through).includes(file));

@@ -58,8 +58,8 @@ export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array>
 }
 
 /**
- * 40 bits of HMAC-SHA-256 over a body, with the key in use and with those it replaced. Without the key nobody can
- * construct a collision, and by chance one reused key in 10^12 with another body goes unnoticed.
+ * 40 bits of HMAC-SHA-256 over a body, with the key in use and with those it replaced. Without the HMAC key a
+ * collision cannot be constructed; by chance, of 10^12 idempotency keys reused with another body one is not noticed.
  */
 export type BodyPrints = readonly [own: Buffer, ...former: Buffer[]];
 export type BodyPrinter = (body: Uint8Array) => BodyPrints;

@@ -57,7 +57,10 @@ export type IdempotencyStore = {
   readAnswer(place: KeyPlace): Promise<Buffer | null>;
 };
 
-/** `memory`: what this thread last read or wrote, else as `any`: a copy of the stream · `leader`: the latest page. */
+/**
+ * `memory`: what this thread last read or wrote, or `any` when it has nothing · `any`: from any copy of the stream ·
+ * `leader`: the latest page.
+ */
 type Source = 'memory' | 'any' | 'leader';
 type Stored = { readonly octets: Uint8Array; readonly revision: number };
 type Read = { readonly page: Page; readonly revision: number };

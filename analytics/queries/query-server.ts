@@ -100,8 +100,11 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
   };
 }
 
+/** Queries of carriers for their own work; every other one takes the share of the account that it names. */
+const systemQueries: ReadonlySet<string> = new Set([querySubjects.findSubmitted, querySubjects.findWriter]);
+
 function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly use: Use } {
-  if (name !== querySubjects.get && name !== querySubjects.list) return { accountId: '', use: 'system' };
+  if (systemQueries.has(name)) return { accountId: '', use: 'system' };
   try {
     const query = msg.json<GetMessage | null>();
     return { accountId: String(query?.accountId), use: query === null ? 'ordinary' : useOf(query) };

@@ -47,7 +47,7 @@ function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpReq
   if (code !== 'rate_limited') refusedKeys.note(code, req.getHeader('authorization'), () => addressOf(res, req));
 }
 
-/** The same checks for a request without a body, and a request slot and the scope. */
+/** The same checks for a request without a body; it also takes a request slot and requires a scope. */
 export function admitReader(parts: AccessParts, exchange: Exchange, req: HttpRequest, scope: Scope): Authenticated {
   const authenticated = admitCaller(parts, exchange, req);
   if (!authenticated.ok) return authenticated;

@@ -1,5 +1,5 @@
 // The base of every hot write with a body, and the steps they all begin with: authentication and access, headers, body.
-// It knows no route.
+// Nothing here depends on the route.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';

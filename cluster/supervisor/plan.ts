@@ -128,15 +128,11 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   return { specs, ...urls };
 }
 
-/**
- * Small young generations: in the path of messages because a collection of 16 MB stops a busy thread for 10 to 20 ms,
- * one of 2 MB for 3 to 5 (bench: tenants); elsewhere because an idle machine does not need the memory. `yields`:
- * platform/priority.ts.
- */
+/** Small young generations for those that see little traffic. `yields`: platform/priority.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
-  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=2'] },
-  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', '--max-semi-space-size=2'] },
+  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
+  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
   control: {
     file: 'control.ts',
     stopRank: 3,

@@ -1,5 +1,5 @@
 // The gates about the principal: the key's scope, the account's status (a suspended account may still read), its
-// networks, and the sender. The networks define a sender's shape (3GPP TS 23.040, 9.1.2.5: 11 septets of text, or a
+// client networks, and the sender. Mobile networks define a sender's shape (3GPP TS 23.040, 9.1.2.5: 11 septets of text, or a
 // number); regulators require its approval, which applies in live mode only, because a test message never leaves the
 // sandbox. A sender is never rewritten.
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';

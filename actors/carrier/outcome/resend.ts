@@ -58,12 +58,12 @@ export class Resend {
     return true;
   }
 
-  /** A late answer accepted the segment. Call what it returns when that is durable. */
+  /** A late answer accepted the segment. Call the function it returns once the event of that is durable. */
   onLateAccepted({ inFlight, segment }: SubmitToken): () => void {
     return this.#arrived(inFlight, segment);
   }
 
-  /** A receipt settles a submit. Call what it returns when that is durable. */
+  /** A receipt settles a submit. Call the function it returns once the event of that is durable. */
   onReceipt({ messageId, hop, attempt, segment }: Submitted, kind: EventKind): () => void {
     const inFlight = this.#parts.messages.find(deliveryKey(messageId, hop, delaysOf(attempt)));
     return this.#arrived(inFlight, segment, kind !== 'delivered');
@@ -85,7 +85,7 @@ export class Resend {
   }
 }
 
-/** The second copy is decided and not chosen: nothing of it can be on the wire. */
+/** The second copy waits and was not handed to a bind: nothing of it can be on the wire. */
 const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);
 
 /**

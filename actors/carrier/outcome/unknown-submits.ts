@@ -42,7 +42,7 @@ export class UnknownSubmits {
   }
 }
 
-/** Two messages with all their segments: more prove nothing either. */
+/** Two messages with all their segments: with more candidates a receipt does not identify its submit either. */
 const candidatesMax = 2 * limits.message.segmentsMax;
 /** A receipt's submit date is in minutes without a time zone: this covers all zones. */
 const submitDateToleranceMs = 14 * 3_600_000;

@@ -1,8 +1,8 @@
 // The submitted segments that wait for a receipt, by the carrier's message id. Carriers write one id in several ways:
 // hexadecimal in the response and decimal in the receipt, with leading zeros, in either case. Ids are stored in a
 // canonical form; a receipt's id is tried in each reading, the last successful one first, and a match counts only when
-// the recipient is the same. Readings that were never needed are dropped after a while: in one of those an old receipt
-// can match a newer message to the same number.
+// the recipient is the same. Readings that never matched are dropped after a while, because by a wrong reading an
+// old receipt can match a newer message to the same number.
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { type IdReading, canonical, readAs } from '../../../model/carrier-message-id.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';

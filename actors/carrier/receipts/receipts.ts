@@ -130,7 +130,7 @@ export class Receipts {
 
   /** Another incarnation or another node has written the outcome of a submit. */
   learn(event: DeliveryEvent): void {
-    // From a receipt: the submit is known, and its last receipt may still come.
+    // A receipt UNKNOWN: the submit has its message id, and its final receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
     if (event.kind === 'unknown' || event.kind === 'resent') return this.#parts.unknown.add(event);
     if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
@@ -138,7 +138,7 @@ export class Receipts {
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
   }
 
-  /** Answers what still waits with ESME_RX_T_APPN: the carrier keeps it and sends it again. */
+  /** Answers every receipt not yet acknowledged with ESME_RX_T_APPN: the carrier keeps it and sends it again. */
   close(): void {
     this.#stopSweep();
     for (const early of this.#allEarly()) this.#end('not_safe', early.respond);
@@ -293,8 +293,8 @@ export const asWritten: RecipientOf = (address) => {
 
 /**
  * Adds the recipient in E.164 to a receipt. Carriers write it internationally or nationally, under any type of number,
- * some with source and destination exchanged. A number alone settles nothing: the exchanged reading counts only beside
- * the message's own id.
+ * some with source and destination exchanged. The exchanged reading counts only when the message id
+ * matches too: a number is not enough to find a message.
  */
 export function withNumbers(
   receipt: Receipt,
@@ -309,7 +309,7 @@ export function withNumbers(
 
 /**
  * Asks the event store for the submit of a receipt that is not in memory: it is older than the replay window, or
- * another node submitted it. An event store that is down or behind has not said that there is none.
+ * another node submitted it. `unavailable` from an event store that is down or behind is not `none`.
  * `carrierMessageIds`: the ids it may stand for, likeliest first.
  */
 export function lookUpReceipt(
