@@ -116,7 +116,7 @@ async function open(
     },
   });
   const lost = Promise.withResolvers<End>();
-  watchPulls(bus, messages, pace.expires, clock, () => lost.resolve('pull lost'));
+  watchPulls(bus, consumer, messages, pace.expires, clock, () => lost.resolve('pull lost'));
   const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
   const statuses = followStatus(messages, (type) => {
     if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();

@@ -1,8 +1,8 @@
 // Detects a pull that ended silently. A nats-server before 2.9.16 drops a pull request without an answer when a record
 // arrives as it expires; the client then waits for two missed heartbeats, which delays an OTP by a second (decision
 // 52).
-import type { ConsumerMessages } from '@nats-io/jetstream';
-import type { Cancel, Clock } from '../../platform/clock.ts';
+import type { Consumer, ConsumerMessages } from '@nats-io/jetstream';
+import { type Cancel, type Clock, nextTurn } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
@@ -25,11 +25,13 @@ const graceMs = 20;
 const answerWithinMs = 2_000;
 
 /**
- * Calls `onLost` once when every pull has outlived `lastsMs` and none was added: the server has none left, and all it
- * sent has been handled. Ends with the consumption.
+ * Calls `onLost` once when every pull has outlived `lastsMs`, none was added, the server has none left, and all it sent
+ * has been handled. A busy client reads the end of a pull late, and a busy server begins a pull late: neither is lost.
+ * Reopening such a consumer would leave what it is being given to the ack wait. Ends with the consumption.
  */
 export function watchPulls(
   bus: Bus,
+  consumer: Consumer,
   messages: ConsumerMessages,
   lastsMs: number,
   clock: Clock,
@@ -39,14 +41,15 @@ export function watchPulls(
   let pulledAtMs = clock.monotonicMs();
   let cancel: Cancel = clock.after(lastsMs + graceMs, () => void look());
   const leftMs = () => pulledAtMs + lastsMs + graceMs - clock.monotonicMs();
+  const isDue = () => !over && leftMs() <= 0 && bus.connected();
 
   async function look(): Promise<void> {
-    // A server answers in order, and a blocked event loop reads first: after this, everything sent has arrived.
-    if (leftMs() <= 0 && bus.connected()) await answered(bus);
+    if (isDue()) await answered(bus);
+    const lost = isDue() && (await hasNoPull(consumer)) && isDue();
     if (over) return;
-    if (leftMs() <= 0 && bus.connected()) return onLost();
+    if (lost) return onLost();
     // Without a connection there is no pull; the client sends one after the reconnect.
-    cancel = clock.after(bus.connected() ? leftMs() : lastsMs, () => void look());
+    cancel = clock.after(bus.connected() ? Math.max(graceMs, leftMs()) : lastsMs, () => void look());
   }
 
   const ended = followStatus(messages, (type) => {
@@ -84,8 +87,25 @@ export function watchConsumer(messages: ConsumerMessages, onLost: () => void): v
   });
 }
 
+/**
+ * After this, everything that the server had sent has been handled: it answers in order, and the client reports a new
+ * pull some microtasks after it has read the end of the last one.
+ */
 async function answered(bus: Bus): Promise<void> {
   await withDeadline('the bus', answerWithinMs, bus.connection.flush()).catch((error) =>
     ignoring(error, 'the connection does not answer: the client will notice that it is lost'),
   );
+  await nextTurn();
+}
+
+/** False also when the server does not say: the client misses its heartbeats then. */
+async function hasNoPull(consumer: Consumer): Promise<boolean> {
+  try {
+    const { num_waiting } = await withDeadline('the consumer', answerWithinMs, consumer.info());
+    await nextTurn();
+    return num_waiting === 0;
+  } catch (error) {
+    ignoring(error, 'the pull is looked at again in a moment');
+    return false;
+  }
 }

@@ -99,7 +99,7 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     if (present === 0) caughtUp.resolve();
     seen = 0;
     const opened = await consumer.consume({ max_messages: prefetch, ...pull });
-    watchPulls(bus, opened, pull.expires, clock, () => opened.stop());
+    watchPulls(bus, consumer, opened, pull.expires, clock, () => opened.stop());
     watchConsumer(opened, () => opened.stop());
     return opened;
   }
