@@ -1,7 +1,6 @@
 // Which pulls count as lost, on a real nats-server: none that the client read late or the server began late. (A pull
 // that the server drops in silence: consume.test.ts.)
 import { AckPolicy, type Consumer } from '@nats-io/jetstream';
-import { nanos } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureConsumer } from '../../../cluster/bus/ensure.ts';
 import { followStatus, watchPulls } from '../../../cluster/bus/lost-pull.ts';
