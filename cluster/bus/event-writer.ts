@@ -1,6 +1,6 @@
 // Collects delivery events for a few milliseconds and publishes them to EVENTS in batches. Calls back when an event is
-// durable, because acks upstream wait for that. Events of one message go to one shard, in order. It never drops an
-// event: while the bus does not answer it keeps them and reports so through `hasCapacity`, and its owner stops
+// durable, because acks upstream wait for that. Events of one message go to one shard, in order (event-order.ts). It never
+// drops an event: while the bus does not answer it keeps them and reports so through `hasCapacity`, and its owner stops
 // accepting work. A batch too large for one record is split; a single event that is too large is shortened, so that the
 // final event of its message is still published.
 import { type DeliveryEvent } from '../../model/delivery-event.ts';
@@ -12,13 +12,18 @@ import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { encodeEvents, shortenedEvent } from '../../model/records/event-record.ts';
+import { type EventDone, EventOrder, type WrittenEvent } from './event-order.ts';
 import type { Publisher, PublishResult } from './publisher.ts';
 import { eventSubject } from './subjects.ts';
 
-/** Called once per event: true when it is durable, false when the process stops first. */
-export type EventDone = (durable: boolean) => void;
-
-type Batch = { readonly subject: string; events: DeliveryEvent[]; done: EventDone[]; cancel: Cancel | null };
+type Batch = {
+  readonly subject: string;
+  events: DeliveryEvent[];
+  done: EventDone[];
+  cancel: Cancel | null;
+  /** The second half of a batch that was split: published after this one is durable. */
+  next: Batch | null;
+};
 
 type EventWriterOptions = {
   /** How long a batch that is not full waits; 0: to the end of the current turn. */
@@ -44,6 +49,7 @@ export class EventWriter {
   readonly #watch: ((event: DeliveryEvent) => void) | undefined;
   readonly #onDurable: ((event: DeliveryEvent) => void) | undefined;
   readonly #batches = new Map<string, Batch>();
+  readonly #order = new EventOrder();
   /** The prefix of its batch ids. */
   readonly id = secretBytes(9).toString('base64url');
   /** Called when EVENTS assigns sequences a second time: it was recreated or has lost its end. */
@@ -81,10 +87,14 @@ export class EventWriter {
   write(event: DeliveryEvent, done: EventDone, urgent = false): void {
     this.#inFlight += 1;
     this.#watch?.(event);
+    if (!this.#order.keeps(event, done)) this.#add(event, done, urgent);
+  }
+
+  #add(event: DeliveryEvent, done: EventDone, urgent: boolean): void {
     const subject = eventSubject(event.carrier, shardOf(event.messageId, this.#shards));
     let batch = this.#batches.get(subject);
     if (batch === undefined) {
-      batch = { subject, events: [], done: [], cancel: null };
+      batch = { subject, events: [], done: [], cancel: null, next: null };
       this.#batches.set(subject, batch);
     }
     batch.events.push(event);
@@ -113,6 +123,7 @@ export class EventWriter {
     batch.cancel?.();
     batch.cancel = null;
     if (this.#batches.get(batch.subject) === batch) this.#batches.delete(batch.subject);
+    this.#order.publishes(batch.events);
     this.#send(batch);
   }
 
@@ -144,13 +155,14 @@ export class EventWriter {
     });
   }
 
-  /** Splits into two records, the earlier events first; shortens a single event. */
+  /** Splits into two records, one after the other; shortens a single event. */
   #split(batch: Batch): void {
     const { subject, events, done } = batch;
     const half = Math.ceil(events.length / 2);
     if (events.length > 1) {
-      this.#send({ subject, events: events.slice(0, half), done: done.slice(0, half), cancel: null });
-      return this.#send({ subject, events: events.slice(half), done: done.slice(half), cancel: null });
+      const { next } = batch;
+      const second: Batch = { subject, events: events.slice(half), done: done.slice(half), cancel: null, next };
+      return this.#send({ subject, events: events.slice(0, half), done: done.slice(0, half), cancel: null, next: second });
     }
     const [event] = events;
     assert(event !== undefined, 'an empty batch was too large');
@@ -165,7 +177,21 @@ export class EventWriter {
 
   #settle(batch: Batch, durable: boolean): void {
     this.#inFlight -= batch.events.length;
+    this.#goOn(this.#order.ended(batch.events));
     if (durable && this.#onDurable !== undefined) for (const event of batch.events) this.#onDurable(event);
     for (const done of batch.done) done(durable);
+    if (batch.next !== null) this.#send(batch.next);
+  }
+
+  /** Writes what has waited, at once: a process that stops waits only for what is in flight. */
+  #goOn(waited: readonly WrittenEvent[]): void {
+    if (waited.length === 0) return;
+    if (this.#closed) {
+      this.#inFlight -= waited.length;
+      for (const { done } of waited) done(false);
+      return;
+    }
+    for (const { event, done } of waited) this.#add(event, done, false);
+    this.flush();
   }
 }

@@ -1,12 +1,15 @@
 // Events are reported durable only when they are, in their order, once, whatever happens to the server meanwhile.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeEvents } from '../../../model/records/event-record.ts';
+import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
+import { nextTurn } from '../../../platform/clock.ts';
 import { until } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { messageWith } from '../../support/messages.ts';
 
 let test_: TestBus;
@@ -40,6 +43,56 @@ test('events of one message are in the stream in the order they were written, in
   const batches = await stored('order');
   expect(batches.flat()).toEqual(events);
   expect(Math.max(...batches.map((each) => each.length))).toBe(limits.events.batchMax);
+  expect(writer.inFlight).toBe(0);
+});
+
+test('events of one message written while EVENTS is away are stored in their order, and delay no other message', async () => {
+  const clock = new ManualClock();
+  const own = new Publisher(test_.bus, { deadlineMs: Number.POSITIVE_INFINITY, clock });
+  const writer = new EventWriter(own, { clock });
+  const [one, two] = eventsOf('ordered', 2);
+  const other = eventOfMessage(messageWith({ carrier: 'ordered' }), { kind: 'deferred', atMs: 0, attempt: 0, detail: '' });
+  let durable = 0;
+  const write = (event: DeliveryEvent) => writer.write(event, () => (durable += 1), true);
+  /** What was published has been refused, what is repeated has been stored. */
+  const step = async (ms: number) => {
+    clock.advance(ms);
+    await test_.bus.connection.flush();
+    await nextTurn();
+  };
+  await test_.bus.manager.streams.delete('EVENTS');
+  write(one!);
+  await step(50);
+  // A publish that was refused is repeated after 100 ms: the first at 100 and at 200, one of now at 150.
+  write(two!);
+  write(other);
+  await step(50);
+  await ensureStreams(test_.bus);
+  await step(50);
+  await until('the other is durable', () => durable > 0);
+  expect((await stored('ordered')).flat()).toEqual([other]);
+  await step(50);
+  await until('all durable', () => durable === 3);
+  expect((await stored('ordered')).flat()).toEqual([other, one, two]);
+  expect(writer.inFlight).toBe(0);
+  own.close();
+});
+
+test('what waits for an event of its message is published with the last flush, and reported when the process stops', async () => {
+  const own = new Publisher(test_.bus, { deadlineMs: Number.POSITIVE_INFINITY });
+  const writer = new EventWriter(own, { lingerMs: 60_000 });
+  const [one, two, three, four] = eventsOf('stops', 4);
+  const published: boolean[] = [];
+  writer.write(one!, (durable) => published.push(durable), true);
+  writer.write(two!, (durable) => published.push(durable));
+  writer.flush();
+  await own.idle();
+  expect(published).toEqual([true, true]);
+  writer.write(three!, (durable) => published.push(durable), true);
+  writer.write(four!, (durable) => published.push(durable));
+  writer.close();
+  own.close();
+  expect(published).toEqual([true, true, false, false]);
   expect(writer.inFlight).toBe(0);
 });
 

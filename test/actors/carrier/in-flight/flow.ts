@@ -19,7 +19,7 @@ import type { ClaimStatus } from '../../../../actors/carrier/deduplication/inten
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
-import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
+import type { EventDone } from '../../../../cluster/bus/event-order.ts';
 import type { PublishDone } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierState } from '../../../../model/carrier-state.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';

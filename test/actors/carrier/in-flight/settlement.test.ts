@@ -12,7 +12,7 @@ import { Settlement } from '../../../../actors/carrier/outcome/settlement.ts';
 import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submits.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { segmentsOf } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import type { EventDone } from '../../../../cluster/bus/event-writer.ts';
+import type { EventDone } from '../../../../cluster/bus/event-order.ts';
 import type { DeliveryEvent } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
 import { limits } from '../../../../platform/limits.ts';
