@@ -162,7 +162,13 @@ export class EventWriter {
     if (events.length > 1) {
       const { next } = batch;
       const second: Batch = { subject, events: events.slice(half), done: done.slice(half), cancel: null, next };
-      return this.#send({ subject, events: events.slice(0, half), done: done.slice(0, half), cancel: null, next: second });
+      return this.#send({
+        subject,
+        events: events.slice(0, half),
+        done: done.slice(0, half),
+        cancel: null,
+        next: second,
+      });
     }
     const [event] = events;
     assert(event !== undefined, 'an empty batch was too large');

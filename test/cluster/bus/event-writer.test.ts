@@ -51,27 +51,33 @@ test('events of one message written while EVENTS is away are stored in their ord
   const own = new Publisher(test_.bus, { deadlineMs: Number.POSITIVE_INFINITY, clock });
   const writer = new EventWriter(own, { clock });
   const [one, two] = eventsOf('ordered', 2);
-  const other = eventOfMessage(messageWith({ carrier: 'ordered' }), { kind: 'deferred', atMs: 0, attempt: 0, detail: '' });
+  const other = eventOfMessage(messageWith({ carrier: 'ordered' }), {
+    kind: 'deferred',
+    atMs: 0,
+    attempt: 0,
+    detail: '',
+  });
   let durable = 0;
   const write = (event: DeliveryEvent) => writer.write(event, () => (durable += 1), true);
-  /** What was published has been refused, what is repeated has been stored. */
-  const step = async (ms: number) => {
-    clock.advance(ms);
+  /** The clock moves on after what was published has been refused. */
+  const step = async () => {
     await test_.bus.connection.flush();
     await nextTurn();
+    clock.advance(50);
   };
   await test_.bus.manager.streams.delete('EVENTS');
   write(one!);
-  await step(50);
+  await step();
   // A publish that was refused is repeated after 100 ms: the first at 100 and at 200, one of now at 150.
   write(two!);
   write(other);
-  await step(50);
+  await step();
+  await test_.bus.connection.flush();
   await ensureStreams(test_.bus);
-  await step(50);
+  await step();
   await until('the other is durable', () => durable > 0);
   expect((await stored('ordered')).flat()).toEqual([other]);
-  await step(50);
+  await step();
   await until('all durable', () => durable === 3);
   expect((await stored('ordered')).flat()).toEqual([other, one, two]);
   expect(writer.inFlight).toBe(0);
