@@ -177,7 +177,7 @@ export class SharedCarrier {
       // Other nodes have all binds by now.
       if (this.#own.size === 0) {
         for (const held of sender.standDown()) messages.tryAgain(held);
-        messages.letGo();
+        messages.releaseUnbegun();
       }
     },
   };
@@ -253,7 +253,7 @@ export class SharedCarrier {
     if (messages.size === 0) return;
     // Into its lane: the next check gives it back, or it is sent if we have work again by then.
     for (const held of sender.standDown()) messages.tryAgain(held);
-    messages.handBack();
+    messages.giveBackUnbegun();
   }
 
   #learn(event: DeliveryEvent, isOwn: boolean, place: EventPosition): void {

@@ -89,7 +89,7 @@ export class Exchange {
   }
 
   /** Gives a slot back before the exchange ends. */
-  letGo(bound: SharedBound): void {
+  release(bound: SharedBound): void {
     for (const held of this.#held) if (held.bound === bound) bound.giveBack(held.account, held.use);
     this.#held = this.#held.filter((held) => held.bound !== bound);
   }

@@ -1,5 +1,5 @@
 // Collects a request's body up to the size limit. A body in one piece, as nearly all are, is passed on without a copy;
-// the callee must be done with it when `use` returns, because uWebSockets.js frees the memory. Larger bodies are copied
+// the callee must be done with it when `onBody` returns, because uWebSockets.js frees the memory. Larger bodies are copied
 // in pieces. Arriving bodies have slots of their own with a share per account, so that half-sent requests take none of
 // the request slots.
 import { limits } from '../../platform/limits.ts';
@@ -9,18 +9,19 @@ import type { Exchange } from './exchange.ts';
 
 const { bodyBytesMax, bodyMs, bodyGraceMs, bodyBytesPerS } = limits.http;
 
-export type Sender = { readonly account: string; readonly use?: Use };
+/** Whose share of the places the body takes, and of which use. */
+export type BodyOwner = { readonly account: string; readonly use?: Use };
 
-/** Calls `use` once with the whole body, or never: then the request was answered 413, 408, 429 or 503, or aborted. */
+/** Calls `onBody` once with the whole body, or never: then the request was answered 413, 408, 429 or 503, or aborted. */
 export function readBody(
   exchange: Exchange,
   contentLength: string,
   places: SharedBound,
-  sender: Sender,
-  use: (body: Buffer) => void,
+  owner: BodyOwner,
+  onBody: (body: Buffer) => void,
 ): void {
   if (contentLength !== '' && Number(contentLength) > bodyBytesMax) return refuseSize(exchange);
-  const crowded = exchange.hold(places, sender.account, sender.use);
+  const crowded = exchange.hold(places, owner.account, owner.use);
   if (crowded !== null) return exchange.refuse(crowded, [], true);
   let pieces: Buffer[] | null = null;
   let length = 0;
@@ -40,9 +41,9 @@ export function readBody(
       return;
     }
     exchange.receiving = false;
-    exchange.letGo(places);
+    exchange.release(places);
     const last = Buffer.from(chunk);
-    use(pieces === null ? last : Buffer.concat([...pieces, last]));
+    onBody(pieces === null ? last : Buffer.concat([...pieces, last]));
   });
 }
 

@@ -68,7 +68,7 @@ const mayCarry = ({ desiredState, gate }: Bind) => desiredState === 'running' &&
 
 export class CarrierBinds {
   readonly #parts: CarrierBindsParts;
-  readonly #keepers: Bind[] = [];
+  readonly #binds: Bind[] = [];
   readonly #ports: SubmitPort[] = [];
   readonly commands: BindCommands<SubmitToken>;
   /** Those that submit; none before `open`. */
@@ -79,7 +79,7 @@ export class CarrierBinds {
   constructor(parts: CarrierBindsParts) {
     const { carrier, simulated } = parts;
     this.#parts = parts;
-    this.commands = new BindCommands(this.#keepers, carrier.responseTimerMs);
+    this.commands = new BindCommands(this.#binds, carrier.responseTimerMs);
     const submitting = bindsOf(carrier, simulated).filter((bind) => bind.type !== 'receiver');
     this.windowPdus = submitting.reduce((sum, bind) => sum + bind.window, 0);
   }
@@ -88,11 +88,11 @@ export class CarrierBinds {
   open(on: BindHandlers): void {
     const { carrier, simulated } = this.#parts;
     for (const bind of bindsOf(carrier, simulated)) this.#open(bind, on);
-    for (const bind of this.#keepers) if (bind.type !== 'receiver') this.#ports.push(portOf(bind));
+    for (const bind of this.#binds) if (bind.type !== 'receiver') this.#ports.push(portOf(bind));
   }
 
   get status(): readonly BindStatus[] {
-    return this.#keepers.map(({ name, type, keeper, reason, desiredState, window }) => ({
+    return this.#binds.map(({ name, type, keeper, reason, desiredState, window }) => ({
       name,
       type,
       state: keeper.state,
@@ -106,37 +106,37 @@ export class CarrierBinds {
 
   /** In the order of bindsOf. */
   get gates(): readonly BindGate<SubmitToken>[] {
-    return this.#keepers.map(({ gate }) => gate);
+    return this.#binds.map(({ gate }) => gate);
   }
 
   /** Those that submit, in the order of bindsOf. */
   get submitters(): readonly Pick<BindStatus, 'desiredState'>[] {
-    return this.#keepers.filter(({ type }) => type !== 'receiver');
+    return this.#binds.filter(({ type }) => type !== 'receiver');
   }
 
   get boundCount(): number {
-    return this.#keepers.filter(({ keeper }) => keeper.state === 'bound').length;
+    return this.#binds.filter(({ keeper }) => keeper.state === 'bound').length;
   }
 
   /** Bound binds that can and may submit. */
   get boundSubmitters(): number {
-    return this.#keepers.filter(
+    return this.#binds.filter(
       ({ keeper, type, desiredState }) => type !== 'receiver' && desiredState === 'running' && keeper.state === 'bound',
     ).length;
   }
 
   get windowUsed(): number {
-    return this.#keepers.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
+    return this.#binds.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
   }
 
   /** Unbinds all, allowing outstanding submits `drainMs` to be answered. */
   async close(why: string, drainMs: number): Promise<void> {
-    await Promise.all(this.#keepers.map(({ keeper }) => keeper.close(why, drainMs)));
+    await Promise.all(this.#binds.map(({ keeper }) => keeper.close(why, drainMs)));
   }
 
   /** Sends a query_sm over any bind that can. False when none can now. */
   query(fields: QueryFields, done: QueryDone): boolean {
-    return this.#keepers.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
+    return this.#binds.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
   }
 
   #open(bind: BindConfig & { name: string }, on: BindHandlers): void {
@@ -221,7 +221,7 @@ export class CarrierBinds {
       },
     });
     entry.gate = new BindGate(entry.keeper, !leases.shared);
-    this.#keepers.push(entry);
+    this.#binds.push(entry);
   }
 }
 

@@ -33,7 +33,7 @@ export class OwnUnfinished {
   }
 
   /** Called now and then: drops those whose events are all published. */
-  forget(): void {
+  dropPublished(): void {
     for (const [key, inFlight] of this.#publishing) if (inFlight.pendingWrites === 0) this.#publishing.delete(key);
   }
 }

@@ -197,7 +197,7 @@ export class Intake {
 
   #extendAckDeadline(category: Category, ackWaitMs: number): void {
     const { messages } = this.#parts;
-    messages.forget();
+    messages.dropPublished();
     // Written into a lost connection it would be counted and never arrive.
     if (!this.#parts.bus.connected()) return;
     const now = this.#parts.clock.monotonicMs();

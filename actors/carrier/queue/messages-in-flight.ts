@@ -66,12 +66,12 @@ export class MessagesInFlight {
   }
 
   /** Gives back what was not begun: another node can send it, and this one cannot. */
-  handBack(): void {
+  giveBackUnbegun(): void {
     for (const inFlight of this.#byKey.values()) if (isUnbegun(inFlight)) this.giveBack(inFlight, 0);
   }
 
   /** What was not begun is redelivered after its ack wait: a nak now would revoke the new owner's delivery. */
-  letGo(): void {
+  releaseUnbegun(): void {
     for (const inFlight of this.#byKey.values()) if (isUnbegun(inFlight)) this.release(inFlight);
   }
 
@@ -82,8 +82,9 @@ export class MessagesInFlight {
     return this.#own.isLeft(key);
   }
 
-  forget(): void {
-    this.#own.forget();
+  /** Called now and then: drops what it knows of released messages whose events are all published. */
+  dropPublished(): void {
+    this.#own.dropPublished();
   }
 
   /** The actor stops: naks what waits and cancels all timers. */

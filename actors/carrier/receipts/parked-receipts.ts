@@ -41,7 +41,7 @@ export function parkReceipt(
     subject: inboundSubject(carrier),
     payload: encoder.encode(JSON.stringify(content)),
     dueAtMs: nowMs + delayMs,
-    id: `receipt.${carrier}.${whose}.${parked.waits}.${parked.unsaid}`,
+    id: `receipt.${carrier}.${whose}.${parked.waits}.${parked.unanswered}`,
     shardKey: receipt.carrierMessageId,
   };
   publishLater(publisher, record, nowMs, (result) => done(result.ok));
@@ -68,15 +68,15 @@ export function takeParked(
         for (const each of [carrierMessageId, recipient, sender]) {
           if (typeof each !== 'string') throw new Error('a parked receipt without its id or its numbers');
         }
-        for (const each of [parked.waits, parked.unsaid, parked.sinceMs]) {
+        for (const each of [parked.waits, parked.unanswered, parked.sinceMs]) {
           if (!Number.isFinite(each)) throw new Error('a parked receipt without its waiting time');
         }
       } catch (error) {
         return moveToDead(publisher, record, streamNames.inbound, messageOf(error));
       }
-      const { receipt, waits, unsaid, sinceMs } = parked;
+      const { receipt, waits, unanswered, sinceMs } = parked;
       const respond = (status: number) => (status === commandStatus.ESME_ROK ? record.ack() : record.nak(1_000));
-      take(receipt, respond, { waits, unsaid, sinceMs });
+      take(receipt, respond, { waits, unanswered, sinceMs });
     },
   });
 }

@@ -45,7 +45,7 @@ export type ReceiptsParts = {
 };
 
 /** Of a parked receipt: searches without a match, queries without an answer, and since when it waits. */
-export type Parked = { readonly waits: number; readonly unsaid: number; readonly sinceMs: number };
+export type Parked = { readonly waits: number; readonly unanswered: number; readonly sinceMs: number };
 
 type Early = {
   readonly receipt: KnownReceipt;
@@ -205,7 +205,7 @@ export class Receipts {
     if (stored.result === 'found') return this.#settle(stored.submitted, kind, receipt, respond);
     // The response may have come during the query: then nothing matches better.
     if (outstanding.find(carrierMessageId, recipient, swapped) !== null) return this.take(receipt, respond, parked);
-    const before = parked ?? { waits: 0, unsaid: 0, sinceMs: clock.nowMs() };
+    const before = parked ?? { waits: 0, unanswered: 0, sinceMs: clock.nowMs() };
     switch (stored.result) {
       case 'none': {
         const fits = this.#guess(receipt);
@@ -217,7 +217,7 @@ export class Receipts {
         // It may be of a message not searched for yet, which would match better than any unknown submit.
         if (clock.nowMs() - before.sinceMs > limits.carrier.parkedReceiptAgeMsMax)
           return this.#giveUp(receipt, respond);
-        return this.#park(receipt, respond, { ...before, unsaid: before.unsaid + 1 }, before.unsaid);
+        return this.#park(receipt, respond, { ...before, unanswered: before.unanswered + 1 }, before.unanswered);
       default:
         return unreachable(stored);
     }
@@ -231,7 +231,7 @@ export class Receipts {
   }
 
   #park(receipt: KnownReceipt, respond: Respond, parked: Parked, times: number): void {
-    if (parked.waits + parked.unsaid === 1) this.#compare(receipt);
+    if (parked.waits + parked.unanswered === 1) this.#compare(receipt);
     const delayMs = waitsMs[Math.min(times, waitsMs.length - 1)] as number;
     this.#parts.park(receipt, parked, delayMs, (safe) => this.#end(safe ? 'parked' : 'not_safe', respond));
   }
@@ -248,13 +248,13 @@ export class Receipts {
     const submitted = outstanding.recipientOf(carrierMessageId);
     if (submitted === null) return;
     metrics.receiptsOtherNumber.inc({ carrier });
-    const unsaid = this.#otherNumber.allow();
-    if (unsaid === null) return;
+    const unlogged = this.#otherNumber.allow();
+    if (unlogged === null) return;
     const compared = {
       receipt: maskNumber(recipient),
       ...(swapped === undefined ? {} : { swapped: maskNumber(swapped) }),
       submitted: maskNumber(submitted),
-      ...(unsaid > 0 ? { unsaid } : {}),
+      ...(unlogged > 0 ? { unlogged } : {}),
     };
     log.warn({ carrier, carrierMessageId, state, ...compared }, 'a receipt has the id of a message to another number');
   }

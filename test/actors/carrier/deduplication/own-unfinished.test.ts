@@ -28,11 +28,11 @@ test('while its events are being published it is not, and its time begins when t
   own.released(inFlight);
   for (let seconds = 0; seconds < 60; seconds += 1) {
     clock.advance(1_000);
-    own.forget();
+    own.dropPublished();
     expect(own.isLeft('one')).toBe(false);
   }
   release();
-  own.forget();
+  own.dropPublished();
   clock.advance(ownOpenWaitMs - 1);
   expect(own.isLeft('one')).toBe(false);
   clock.advance(1);

@@ -113,7 +113,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
   extendAckDeadline: { weight: 4, run: (flow) => flow.extendAckDeadline() },
   expire: { weight: 2, run: (flow) => flow.failover.expire() },
   move: { weight: 2, run: (flow) => flow.failover.move('down', 'no_bind') },
-  handBack: { weight: 1, run: (flow) => flow.messages.handBack() },
+  giveBackUnbegun: { weight: 1, run: (flow) => flow.messages.giveBackUnbegun() },
   standDown: { weight: 1, run: (flow) => flow.standDown() },
   bound: { weight: 2, run: (flow, n) => void (flow.isBound = n % 4 !== 0) },
   paced: { weight: 2, run: (flow, n) => void (flow.isPaced = n % 3 === 0) },

@@ -124,7 +124,7 @@ test('a receipt that finds its message at the last try is not logged as lost; on
     kind: 'receipt',
     receipt: { carrierMessageId, state: 'delivered', errorCode: '000', recipient: '+8801812345671', sender: 'HELIO' },
     waits: 4,
-    unsaid: 0,
+    unanswered: 0,
     sinceMs: systemClock.nowMs(),
   });
   await harness.eventStore();

@@ -162,7 +162,7 @@ describe('a receipt that waits', () => {
       await bus.stop();
     });
     const parts = { bus: bus.bus, publisher, carrier: 'alpha', clock: systemClock };
-    const parked: Parked = { waits: 0, unsaid: 1, sinceMs: systemClock.nowMs() };
+    const parked: Parked = { waits: 0, unanswered: 1, sinceMs: systemClock.nowMs() };
     const dueMs = 600_000;
     for (const recipient of ['+8801711111111', '+8801722222222', '+8801722222222']) {
       const safe = await new Promise<boolean>((resolve) =>
