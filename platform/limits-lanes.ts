@@ -29,8 +29,11 @@ export const overflowLimits = {
   inFlightMax: 256,
   /** Moves a second in the txn and promo lanes, each as expensive as a message: a tenth of a core at most. */
   lowPriorityPerS: 500,
-  /** Few at once: an OTP of the same thread waits for those that are made together. */
-  lowPriorityBurst: 32,
+  /**
+   * At once, as many as may be in flight: an OTP of the same thread waits for those that are made together, and one beside
+   * a flood of OTP for those that were not made before it (bench: tenants, lanes).
+   */
+  lowPriorityBurst: 256,
   /**
    * Records of one account shard that the txn and promo lanes ask for at once: at a round trip of 10 ms still 6,400 a
    * second of one account.

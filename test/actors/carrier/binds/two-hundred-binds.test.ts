@@ -29,8 +29,10 @@ test('200 binds reconnect under the budget, and messages are sent meanwhile', as
   await until('all binds are back', () => bound() === binds, { limitMs: 40_000 });
   stop();
   look();
-  // One connection per bind and loss: an attempt is not repeated while it is in progress.
-  expect(seen.at(-1)?.connections).toBe(2 * binds);
+  // One connection per bind and loss: an attempt is not repeated while it is in progress. On a busy machine some exceed
+  // their deadline, and are repeated after it.
+  expect(seen.at(-1)?.connections).toBeGreaterThanOrEqual(2 * binds);
+  expect(seen.at(-1)?.connections).toBeLessThan(3 * binds);
   const spacingMs = 1_000 / limits.smpp.connectsPerSecond;
   const again = seen.filter(({ connections }) => connections > binds);
   const took = again.at(-1)!.atMs - again[0]!.atMs;
