@@ -10,8 +10,8 @@ export default defineConfig({
     setupFiles: ['test/support/property-sizes.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     teardownTimeout: 10_000,
     env: {
       // A test that leaves a log line per message behind would hide the one that matters.

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Category } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 

@@ -11,7 +11,7 @@ import { type StreamPosition, changeSince, nanosOf } from '../../cluster/bus/str
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { endOf } from '../support/bus.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
@@ -53,7 +53,7 @@ async function publish(records: number): Promise<DeliveryEvent[]> {
 async function expectRecorded(...published: readonly DeliveryEvent[][]): Promise<void> {
   const ids = new Set(published.flat().map(({ eventId }) => eventId));
   const recorded = async () => (await events.engine.rows('SELECT event_id FROM sms_events')).map(([id]) => String(id));
-  await until('everything is recorded', async () => includesAll(await recorded(), ids), { limitMs: 20_000 });
+  await until('everything is recorded', async () => includesAll(await recorded(), ids));
   expect((await recorded()).toSorted()).toEqual([...ids].toSorted());
   const [hourly] = await events.engine.rows('SELECT toUInt32(sum(events)) FROM sms_events_hourly');
   expect(hourly?.[0]).toBe(ids.size);

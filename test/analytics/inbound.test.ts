@@ -11,7 +11,7 @@ import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts'
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { optedEvent, receivedEvent } from '../../model/inbound-event.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
 import { type TestNode, startNode } from './support/node.ts';
 

@@ -17,7 +17,7 @@ import {
 } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { sharedBounds } from '../../platform/limits-shares.ts';
 import { limits } from '../../platform/limits.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';

@@ -13,7 +13,7 @@ import { Publisher } from '../../cluster/bus/publisher.ts';
 import { ReplayFloors } from '../../cluster/bus/replay-floors.ts';
 import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { endOf, startBus } from '../support/bus.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';

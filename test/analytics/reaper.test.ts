@@ -12,7 +12,7 @@ import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { account, contextOf, lifeOf } from './support/events.ts';
@@ -88,8 +88,7 @@ const settledRows = async () => {
 };
 
 const published = async () => (await events.bus.manager.streams.info('EVENTS')).state.last_seq;
-const allRecorded = () =>
-  until('all recorded', async () => recorder.recordedTo >= (await published()), { limitMs: 60_000 });
+const allRecorded = () => until('all recorded', async () => recorder.recordedTo >= (await published()));
 
 test('many thousands are settled each once, more than a thousand a minute, over a restart and an absent store', async () => {
   const count = 8_000;
@@ -97,14 +96,14 @@ test('many thousands are settled each once, more than a thousand a minute, over 
   const beganMs = systemClock.monotonicMs();
   const first = start();
   const stopped = first.run();
-  await until('some are settled', async () => (await published()) > 3, { limitMs: 60_000 });
+  await until('some are settled', async () => (await published()) > 3);
   first.stop();
   const before = await stopped.catch(() => 0);
   expect(before).toBeLessThan(count * 0.8);
 
   const second = start();
   const failed = second.run();
-  await until('some more are settled', async () => (await published()) > 12, { limitMs: 60_000 });
+  await until('some more are settled', async () => (await published()) > 12);
   isAway = true;
   await expect(failed).rejects.toThrow('away');
   const settledBefore = await published();

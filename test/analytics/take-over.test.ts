@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 

@@ -21,7 +21,7 @@ import { type EventContext, acceptedEvent, deliveryEvent } from '../../model/del
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
@@ -127,15 +127,11 @@ function agreed(
   right: QueryServer,
   wrong: QueryServer,
 ): Promise<boolean> {
-  return until(
-    'all to agree',
-    async () => {
-      const answers = await askedByAll(context, carrierMessageId);
-      for (const [who, answer] of Object.entries(answers)) expect(answer).not.toBe(wrong[who]);
-      return Object.entries(answers).every(([who, answer]) => answer === right[who]);
-    },
-    { limitMs: 60_000 },
-  );
+  return until('all to agree', async () => {
+    const answers = await askedByAll(context, carrierMessageId);
+    for (const [who, answer] of Object.entries(answers)) expect(answer).not.toBe(wrong[who]);
+    return Object.entries(answers).every(([who, answer]) => answer === right[who]);
+  });
 }
 
 describe('a store that accepts no inserts and answers queries', () => {
@@ -162,10 +158,10 @@ describe('a store that accepts no inserts and answers queries', () => {
 
     clickhouse.weather = 'fine';
     const isRead = async () => (await ask<GetMessageReply>(querySubjects.get, last)).result === 'found';
-    await until('it has caught up', isRead, { limitMs: 60_000 });
+    await until('it has caught up', isRead);
     await agreed(last, 'a1', isThere, isNot);
     await agreed(never, 'a1', isNot, isThere);
-  }, 120_000);
+  });
 
   test('with no more than the recorder holds knows all of it, also when the role restarts', async () => {
     const first = await start('n1');
@@ -178,7 +174,7 @@ describe('a store that accepts no inserts and answers queries', () => {
     await start('n2');
     await agreed(held, 'b1', isThere, isNot);
     await agreed(settledContext('+8801755555555'), 'b1', isNot, isThere);
-  }, 60_000);
+  });
 });
 
 describe('of two nodes one records', () => {
@@ -202,7 +198,7 @@ describe('of two nodes one records', () => {
       await agreed(settled, `c${times}`, isThere, isNot);
     }
     await agreed(settledContext('+8801766666666'), 'c1', isNot, isThere);
-  }, 60_000);
+  });
 
   test('and while that one is stalled the other finds what is recorded, and never answers that a message is absent', async () => {
     await start('n1');
@@ -230,5 +226,5 @@ describe('of two nodes one records', () => {
     } finally {
       await role.end('SIGKILL');
     }
-  }, 60_000);
+  });
 });

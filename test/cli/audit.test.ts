@@ -37,4 +37,4 @@ test('reports an intact log and its end; a changed record is named, with exit co
   const broken = await cli('audit', 'verify', '--expect', head, '--json');
   expect(broken.code).toBe(1);
   expect(JSON.parse(broken.stdout)).toMatchObject({ ok: false, broken_at: 2 });
-}, 120_000);
+});

@@ -14,7 +14,7 @@ import { type AuditAction, auditActions } from '../../control/store/audit-action
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { createTemplate } from '../../control/store/templates.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
     mkdirSync(join(folder, 'secrets'));
     writeFileSync(join(folder, 'secrets', 'body-key'), `${secretBytes(32).toString('base64')}\n`);
   }
-}, 60_000);
+});
 afterAll(async () => {
   await audit?.close();
   await Promise.all([database?.stop(), on?.stop()]);

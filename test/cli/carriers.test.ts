@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
@@ -55,7 +55,7 @@ test('a second command to the same state keeps the reason of the first, unless i
   await cli('carriers', 'resume', 'handset');
   await cli('carriers', 'pause', 'handset');
   expect(await shown('carriers', 'list', 'handset')).not.toContain('still');
-}, 60_000);
+});
 
 test('the doctor marks a command in effect, apart from what is right and what is wrong', async () => {
   const { code, stdout } = await cli('doctor', '--carrier', 'handset');
@@ -64,7 +64,7 @@ test('the doctor marks a command in effect, apart from what is right and what is
     /^! handset +paused by an operator command: nothing is submitted .*\n +→ .*carriers resume handset$/m,
   );
   expect(stdout).toMatch(/^✗ handset\/1 +nothing listens/m);
-}, 30_000);
+});
 
 test('the audit of a carrier has the commands on its binds', async () => {
   await until('six orders are written', async () => {
@@ -74,7 +74,7 @@ test('the audit of a carrier has the commands on its binds', async () => {
   expect((await shown('audit', '--target', 'handset/2')).trimEnd().split('\n')).toHaveLength(1);
   expect(await shown('audit', '--target', 'hand')).toBe('nothing yet\n');
   expect(await shown('audit', '--target', 'hand%')).toBe('nothing yet\n');
-}, 60_000);
+});
 
 test('an unknown action is answered with the known ones', async () => {
   const { code, stdout, stderr } = await cli('audit', '--action', 'nosuch');
@@ -83,4 +83,4 @@ test('an unknown action is answered with the known ones', async () => {
   expect(stderr).toContain('carrier.paused');
   expect(await shown('audit', '--action', 'dead_record.dropped')).toBe('nothing yet\n');
   expect(await shown('audit', '--action', 'bind.paused')).toContain('handset/2');
-}, 30_000);
+});

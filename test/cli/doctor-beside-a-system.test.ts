@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CarrierConfig } from '../../config/configuration.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
@@ -87,7 +87,7 @@ describe('beside a running system', () => {
       expect(found[0]?.detail).toBe('transceiver is bound (the running system has it)');
     }
     expect(harness.simulator.stats().binds).toMatchObject({ total: 2, refused: 0 });
-  }, 60_000);
+  });
 
   it('the command knows from the system itself which roles it runs', async () => {
     const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress' } });
@@ -104,7 +104,7 @@ describe('beside a running system', () => {
       ok: true,
       detail: 'no node runs the role carriers\n→ start one that does',
     });
-  }, 60_000);
+  });
 
   it('whose carriers do not answer is reported, and it still does not bind', async () => {
     const smsc = await simulator();

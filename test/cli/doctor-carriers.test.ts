@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { BindConfig, TlsConfig } from '../../config/configuration.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import type { SimulatorOptions } from '../../smpp/simulator/options.ts';
 import { type Certificates, makeCertificates } from '../smpp/certificates.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';

@@ -8,7 +8,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { parseConfiguration } from '../../config/parse.ts';
 import { isLiveChange, reloadVerdict } from '../../config/reload.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../../config/watch.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { within } from '../support/running-clock.ts';
 
 const text = `country:

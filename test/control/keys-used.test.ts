@@ -10,7 +10,7 @@ import { createKey, listKeys } from '../../control/store/api-keys.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
 import type { AccountId, ApiKeyId } from '../../model/ids.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';

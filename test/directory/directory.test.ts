@@ -17,7 +17,7 @@ import { setSenderStatus } from '../../control/store/senders.ts';
 import { splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type DirectoryHarness, openDirectoryHarness } from '../support/directory-harness.ts';
 import { runningClock } from '../support/running-clock.ts';
@@ -165,9 +165,7 @@ describe('when NATS dies', () => {
     expect(harness.directory.authenticate(token).ok).toBe(true);
     await revokeKey(harness.store, id);
     expect(harness.directory.authenticate(token).ok).toBe(true);
-    await until('the ingress knows that it may be behind', () => !harness.directory.state().watching, {
-      limitMs: 20_000,
-    });
+    await until('the ingress knows that it may be behind', () => !harness.directory.state().watching);
     await harness.nats.restart();
     await refused(token, 5_000);
     const { token: next } = await newKey(harness.store, accountId);

@@ -6,7 +6,7 @@ import { readConnections } from '../../cluster/supervisor/data-folder.ts';
 import { type Store, openStore } from '../../control/store/store.ts';
 import { type AccountId, shardOf } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsClient } from '../support/sms-client.ts';
 import { newAccount, newKey, newSender } from '../support/tenants.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
     configured: (text) => text.replaceAll('tps: 5000', `tps: ${tps}`),
   });
   store = openStore(readConnections(harness.system.dataDir)!.databaseUrl ?? '');
-}, 90_000);
+});
 afterAll(async () => {
   await store?.close();
   await harness?.stop();
@@ -61,17 +61,13 @@ function otp() {
 /** The whole batch: items that did not begin in time on a busy machine are tried again under the same key. */
 async function sendBatch(client: SmsClient, messages: readonly object[]): Promise<void> {
   const key = { 'idempotency-key': `batch-${made}` };
-  await until(
-    'the whole batch is accepted',
-    async () => {
-      const { status, json } = await client.call('POST', '/v1/sms/batch', { messages }, key);
-      const results = (json['results'] ?? []) as { error?: { code: string } }[];
-      const refusals = results.flatMap(({ error }) => (error === undefined ? [] : [error.code]));
-      expect([status, refusals.filter((code) => code !== 'overloaded')]).toEqual([202, []]);
-      return json['accepted'] === messages.length;
-    },
-    { limitMs: 30_000 },
-  );
+  await until('the whole batch is accepted', async () => {
+    const { status, json } = await client.call('POST', '/v1/sms/batch', { messages }, key);
+    const results = (json['results'] ?? []) as { error?: { code: string } }[];
+    const refusals = results.flatMap(({ error }) => (error === undefined ? [] : [error.code]));
+    expect([status, refusals.filter((code) => code !== 'overloaded')]).toEqual([202, []]);
+    return json['accepted'] === messages.length;
+  });
 }
 
 it('a flood of one tenant’s OTP delays no other tenant’s, also in its own shard', { timeout: 200_000 }, async () => {
@@ -98,11 +94,10 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
         return { from: 'HELIOGRAPH', ...body };
       });
       await sendBatch(flooding.client, messages);
-      await until('more fits in', () => othersAreThere || floodWaits() < floodMessages, { limitMs: 60_000 });
+      await until('more fits in', () => othersAreThere || floodWaits() < floodMessages);
     }
   });
   await until('the flood has begun', () => floodNonces.some((nonce) => harness.smscPeers.countOf(nonce) > 0), {
-    limitMs: 30_000,
     everyMs: 5,
   });
 
@@ -116,10 +111,8 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
     await others[of]!.client.send(body, `flood-${nonce}`);
     sent.push({ nonce, tenant: of, acceptedAtMs: systemClock.nowMs() });
   }
-  await until(
-    'every OTP of the others is there',
-    () => sent.every(({ nonce }) => harness.smscPeers.countOf(nonce) > 0),
-    { limitMs: 30_000 },
+  await until('every OTP of the others is there', () =>
+    sent.every(({ nonce }) => harness.smscPeers.countOf(nonce) > 0),
   );
   // Otherwise there was nothing to wait for.
   expect(floodWaits()).toBeGreaterThan(tps);
@@ -146,12 +139,8 @@ it('a flood of one tenant’s OTP delays no other tenant’s, also in its own sh
   expect(inItsShard.passedBy).toBeLessThanOrEqual(passedByMax);
 
   const all = [...floodNonces, ...sent.map(({ nonce }) => nonce)];
-  await until('the flood is over', () => all.every((nonce) => harness.smscPeers.countOf(nonce) > 0), {
-    limitMs: 60_000,
-  });
+  await until('the flood is over', () => all.every((nonce) => harness.smscPeers.countOf(nonce) > 0));
   expect(all.filter((nonce) => harness.smscPeers.countOf(nonce) !== 1)).toEqual([]);
   // A busy thread is left out of /metrics.
-  await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'), {
-    limitMs: 30_000,
-  });
+  await until('some was moved to overflow', () => harness.system.metric('heliograph_carrier_overflowed_total'));
 });

@@ -48,7 +48,7 @@ async function sendAndKill(child: string, times: number): Promise<Promised[]> {
 
 describe('kill -9 under load of', () => {
   // First, because what it leaves unknown is settled while the others run.
-  it('the actors: no message twice, none lost', { timeout: 90_000 }, async () => {
+  it('the actors: no message twice, none lost', async () => {
     afterActors = await sendAndKill('actors', 2);
     expect(afterActors).toHaveLength(total);
     expect(afterActors.filter(({ nonce }) => harness.smscPeers.countOf(nonce) > 1)).toEqual([]);
@@ -60,7 +60,7 @@ describe('kill -9 under load of', () => {
     ['analytics', 2],
     ['postgres', 1],
     ['control', 1],
-  ] as const)('%s: each message once, and delivered', { timeout: 90_000 }, async (child, times) => {
+  ] as const)('%s: each message once, and delivered', async (child, times) => {
     const promised = await sendAndKill(child, times);
     expect(promised).toHaveLength(total);
     const reconciliation = await settledReconciliation(harness, promised);
@@ -72,7 +72,7 @@ describe('after all these kills', () => {
   let reconciliation: Reconciliation;
 
   it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     reconciliation = await settledReconciliation(harness, afterActors, lateSettlementMs);
     const { delivered = 0, unknown = 0 } = reconciliation.statuses;
@@ -88,7 +88,7 @@ describe('after all these kills', () => {
     expect(unknown).toBeLessThan(inFlightMax * 2);
   });
 
-  it('every count agrees: carriers, API and ClickHouse', { timeout: 60_000 }, async () => {
+  it('every count agrees: carriers, API and ClickHouse', async () => {
     const whole = await settledReconciliation(harness, all);
     expect(whole).toMatchObject(assertClean);
     await harness.system.recorded();

@@ -8,7 +8,7 @@ import { listDead, readDead, replayDead } from '../../cluster/bus/dead-records.t
 import { encodeEvents, readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, eventKinds } from '../../model/delivery-event.ts';
 import { categories } from '../../model/message.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { contextOf, lifeOf } from '../analytics/support/events.ts';
 import { type TestNode, startNode } from '../analytics/support/node.ts';
 

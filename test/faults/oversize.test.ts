@@ -6,7 +6,7 @@ import { listDead } from '../../cluster/bus/dead-records.ts';
 import { encodeInbound } from '../../model/records/inbound-record.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { currentMetrics } from '../../platform/telemetry.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { bodyKey } from '../support/host-process.ts';
@@ -22,7 +22,7 @@ test('ids of 8,000 characters that differ at their end only, and receipts with 7
   harness.simulator.setFault('long-id', { arg: 8_000 });
   harness.simulator.setFault('long-err', { arg: 7_000 });
   const sent = await harness.send(600);
-  const account = await harness.settled(sent, 60_000);
+  const account = await harness.settled(sent);
   expect(account.terminal).toBe(sent.length);
   const events = await eventsOf(harness.bus);
   const delivered = events.filter((event) => event.kind === 'delivered').map((event) => event.messageId);
@@ -37,7 +37,7 @@ test('an unknown status, another one with each answer, is one label of the metri
   await harness.actor(carrierWith(harness.simulator, { name: 'odd' }));
   harness.simulator.setFault('odd-status', { limit: 50 });
   const sent = await harness.send(50, { carrier: 'odd' });
-  await harness.settled(sent, 60_000);
+  await harness.settled(sent);
   const metrics = (await currentMetrics()).find(({ name }) => name === 'heliograph_carrier_submit_responses_total');
   const labels = ((metrics?.values ?? []) as { labels: { carrier: string; status: string }; value: number }[])
     .filter(({ labels: { carrier } }) => carrier === 'odd')
@@ -76,7 +76,7 @@ test('70 parts of 16 KB of one text: what fits is published with its gaps, the r
   for (let part = 1; part <= total; part += 1)
     await publish(partOf(part, Buffer.alloc(16_000, 0x41), true), `p${part}`);
   await publish(partOf(1, Buffer.from('STOP'), false), 'stop');
-  await until('both are published', async () => (await receivedIn(harness)).length === 2, { limitMs: 30_000 });
+  await until('both are published', async () => (await receivedIn(harness)).length === 2);
   const published = await receivedIn(harness);
   const long = published.find(({ segments }) => segments === total);
   expect(long?.error).toBe('incomplete');

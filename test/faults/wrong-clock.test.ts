@@ -7,7 +7,7 @@ import { encodeMessage, messageRecordId } from '../../model/records/message-reco
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { bodyKey } from '../support/host-process.ts';
 import { messageWith } from '../support/messages.ts';
@@ -50,7 +50,7 @@ test.each([hour, -hour])(
 
     ends.push(await startRolesOf('actors', harness.nats.url, configurationOf(alpha), node('right', 0)));
     const sent = await harness.send(20, { category: 'otp', validUntilMs: systemClock.nowMs() + 300_000 });
-    const account = await harness.settled([...waiting, ...sent], 40_000);
+    const account = await harness.settled([...waiting, ...sent]);
     expect(account).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
 
     const dueAtMs = systemClock.nowMs() + 6_000;
@@ -68,7 +68,7 @@ test.each([hour, -hour])(
       cancelable: scheduled.messageId,
     };
     publishLater(harness.publisher, record, systemClock.nowMs(), () => {});
-    await until('it is sent', () => harness.simulator.messages().length === 41, { limitMs: 30_000 });
+    await until('it is sent', () => harness.simulator.messages().length === 41);
     expect(systemClock.nowMs()).toBeGreaterThanOrEqual(dueAtMs - 5);
   },
 );

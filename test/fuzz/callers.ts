@@ -1,7 +1,7 @@
 // The callers of the fuzz test: a key of every kind, created through the public entry points.
 import type { SmsClient } from '../support/sms-client.ts';
 import type { WholeSystem } from '../support/whole-system.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import type { KeyName } from './request.ts';
 
 export type Callers = {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MessageStatus, isTerminal } from '../../model/status.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import type { SmsClient, SmsView } from '../support/sms-client.ts';
 import { brokenRequests, sendBroken } from './broken-http.ts';
 import { makeCallers } from './callers.ts';

@@ -3,7 +3,7 @@
 // twice.
 import { afterEach, expect, test } from 'vitest';
 import { overflowSubject } from '../../cluster/bus/subjects.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { newAccountInShard } from '../support/account-in-shard.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { nodeNamed } from '../support/host-process.ts';
@@ -22,7 +22,7 @@ test('a node killed while both move a flood to overflow: the other sends what is
   harness = await openCarrierHarness({ response: 'fixed:5' });
   await node('n1');
   const second = await node('n2');
-  await until('both binds are up', () => harness.simulator.binds().length === 2, { limitMs: 30_000 });
+  await until('both binds are up', () => harness.simulator.binds().length === 2);
   const [flooding, other] = [newAccountInShard(1), newAccountInShard(1)];
   const subject = overflowSubject('otp', 'alpha', flooding);
   const waiting = async () => {
@@ -31,17 +31,16 @@ test('a node killed while both move a flood to overflow: the other sends what is
   };
   const sent: SentMessage[] = [];
   const flood = harness.send(2_500, { category: 'otp', accountId: flooding });
-  await until('it is being moved to overflow', async () => (await waiting()) > 100, { limitMs: 30_000, everyMs: 1 });
+  await until('it is being moved to overflow', async () => (await waiting()) > 100, { everyMs: 1 });
   await second.kill9();
   sent.push(...(await flood));
   const [neighbour] = await harness.send(1, { category: 'otp', accountId: other });
   const before = harness.simulator.stats().submits.total;
   await until('its neighbour is there', () => harness.simulator.nonceCount(neighbour!.nonce) === 1, {
-    limitMs: 60_000,
     everyMs: 5,
   });
   expect(harness.simulator.stats().submits.total - before).toBeLessThan(sent.length / 3);
-  const settled = await harness.settled([...sent, neighbour!], 60_000);
+  const settled = await harness.settled([...sent, neighbour!]);
   expect(settled.twice).toEqual([]);
   expect(await silentlyLost(harness.bus, sent, settled)).toEqual([]);
   // What the killed node had chosen and not written, or written without an answer.

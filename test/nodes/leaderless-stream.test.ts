@@ -8,7 +8,7 @@ import { decodeEvents } from '../../model/records/event-record.ts';
 import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { recordsOf } from '../support/bus.ts';
 import { messageWith } from '../support/messages.ts';
@@ -17,7 +17,7 @@ import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
 let cluster: NatsCluster;
 beforeAll(async () => {
   cluster = await startNatsCluster();
-}, 90_000);
+});
 afterAll(() => cluster.stop());
 
 const serverOf = (name: string | undefined) => Number(name?.split('-')[1] ?? -1);
@@ -46,7 +46,7 @@ async function twoForLater(bus: Bus): Promise<{ leader: number; follower: number
       }
       return { leader, follower };
     },
-    { limitMs: 60_000, everyMs: 500 },
+    { everyMs: 500 },
   );
 }
 
@@ -90,7 +90,7 @@ test('1,024 publishes of LATER wait for its quorum: intents and OTP are durable 
   expect(longestMs).toBeLessThan(1_000);
 
   cluster.resume(follower);
-  await until('LATER has them all', () => answers.length === 1_024, { limitMs: 60_000 });
+  await until('LATER has them all', () => answers.length === 1_024);
   expect(answers.every(({ ok }) => ok)).toBe(true);
   expect((await bus.manager.streams.info('LATER')).state.messages).toBe(1_024);
   const events = (await recordsOf(bus, 'EVENTS', 'ev.alpha.>')).flatMap((record) => decodeEvents(record.data));

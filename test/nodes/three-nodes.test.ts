@@ -5,7 +5,7 @@ import type { CarrierConfig } from '../../config/configuration.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { type HostChild, nodeNamed, startHostChild } from '../support/host-process.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
       await cluster.stop();
     },
   };
-}, 90_000);
+});
 
 afterEach(async () => {
   for (const child of running) {
@@ -91,7 +91,7 @@ const drainMsMax = 40_000;
 
 /** What never arrived must be known as such. */
 async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: number) {
-  const settled = await harness.settled(sent, 60_000);
+  const settled = await harness.settled(sent);
   expect(settled.twice).toEqual([]);
   expect(settled.never.length).toBeLessThanOrEqual(settled.statuses['unknown'] ?? 0);
   expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(unknownMax);
@@ -103,9 +103,9 @@ async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: n
 test('the binds are spread over three nodes; one is killed under load: its binds and its work move, nothing is sent twice', async () => {
   const carrier = await carrierOf('killed', 3);
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
-  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  await until('a bind each', () => Object.keys(sessions()).length === 3);
   const sending = send('killed', 1_800);
-  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await until('a third of it', () => harness.simulator.stats().submits.total > 600);
   // A third of these are the killed node's: in its lanes, or being delivered to it.
   const lastWords = await harness.send(60, { carrier: 'killed', category: 'otp' });
   await nodes[1]!.kill9();
@@ -127,13 +127,13 @@ test('the binds are spread over three nodes; one is killed under load: its binds
   const otpsWithin = sentWithinMs();
   // The carrier may not have noticed yet that the killed one's session is gone.
   const haveMoved = () => harness.simulator.stats().binds.now === 3 && sessions()['n2'] === undefined;
-  await until('three binds, of two nodes', haveMoved, { limitMs: 20_000 });
+  await until('three binds, of two nodes', haveMoved);
   expect(systemClock.monotonicMs() - killedAtMs).toBeLessThan(15_000);
   // Two seconds of ack_wait and a turn; the rest is slack for a loaded machine.
   expect(await otpsWithin).toBeLessThan(8_000);
   // What was written and not answered: a window; and intents that had no PDU yet.
   await expectExact([...(await sending), ...lastWords], 150);
-}, 90_000);
+});
 
 test('the holder of the only bind is cut off from NATS: it unbinds before another one binds, and nothing is sent twice', async () => {
   // One session and no more: a second one at the same time would be refused, and counted.
@@ -141,49 +141,49 @@ test('the holder of the only bind is cut off from NATS: it unbinds before anothe
   const proxy: Proxy = await startProxy(cluster.urlOf(1));
   try {
     await startNode('n1', carrier, proxy.url);
-    await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
+    await until('it has the bind', () => sessions()['n1'] === 1);
     await startNode('n2', carrier);
     const before = await send('cut', 200);
-    await until('some of it', () => harness.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+    await until('some of it', () => harness.simulator.stats().submits.total > 50);
     proxy.silence();
     const during = await send('cut', 200);
-    await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
-    await until('it sends', () => harness.simulator.stats().submits.total > 250, { limitMs: 20_000 });
+    await until('the other one has the bind', () => sessions()['n2'] === 1);
+    await until('it sends', () => harness.simulator.stats().submits.total > 250);
     proxy.heal();
     await expectExact([...before, ...during], 60);
     expect(harness.simulator.stats().binds.refused).toBe(0);
   } finally {
     await proxy.close();
   }
-}, 120_000);
+});
 
 test('a node that is suspended for eight seconds writes nothing when it resumes: its binds and its work have moved', async () => {
   const carrier = await carrierOf('still', 1);
   const first = await startNode('n1', carrier);
-  await until('it has the bind', () => sessions()['n1'] === 1, { limitMs: 20_000 });
+  await until('it has the bind', () => sessions()['n1'] === 1);
   await startNode('n2', carrier);
   const before = await send('still', 300);
-  await until('some of it', () => harness.simulator.stats().submits.total > 50, { limitMs: 20_000 });
+  await until('some of it', () => harness.simulator.stats().submits.total > 50);
   first.process.kill('SIGSTOP');
-  await until('the other one has the bind', () => sessions()['n2'] === 1, { limitMs: 20_000 });
+  await until('the other one has the bind', () => sessions()['n2'] === 1);
   const after = await send('still', 100);
-  await until('it sends', () => harness.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  await until('it sends', () => harness.simulator.stats().submits.total > 200);
   first.process.kill('SIGCONT');
-  await until('the first has let go', () => sessions()['n1'] === undefined, { limitMs: 20_000 });
+  await until('the first has let go', () => sessions()['n1'] === undefined);
   await expectExact([...before, ...after], 80);
-}, 120_000);
+});
 
 test('all three are restarted one after the other under load: nothing lost, nothing sent twice, nothing unknown', async () => {
   const carrier = await carrierOf('rolling', 3);
   const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
-  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  await until('a bind each', () => Object.keys(sessions()).length === 3);
   const sending = send('rolling', 2_400);
-  await until('some of it', () => harness.simulator.stats().submits.total > 200, { limitMs: 20_000 });
+  await until('some of it', () => harness.simulator.stats().submits.total > 200);
   for (const [at, node] of nodes.entries()) {
     running.delete(node);
     expect(await node.drain(drainMsMax)).toBe(0);
     await startNode(`n${at + 1}`, carrier);
-    await until('it has a bind again', () => (sessions()[`n${at + 1}`] ?? 0) > 0, { limitMs: 20_000 });
+    await until('it has a bind again', () => (sessions()[`n${at + 1}`] ?? 0) > 0);
   }
   await expectExact(await sending, 0);
 }, 240_000);
@@ -193,11 +193,11 @@ test('all three are restarted one after the other under load: nothing lost, noth
 test('a nats-server is killed under load and returns: nothing lost, nothing sent twice', async () => {
   const carrier = await carrierOf('server', 3);
   await Promise.all(['n1', 'n2', 'n3'].map((name) => startNode(name, carrier)));
-  await until('a bind each', () => Object.keys(sessions()).length === 3, { limitMs: 20_000 });
+  await until('a bind each', () => Object.keys(sessions()).length === 3);
   const sending = send('server', 1_800);
-  await until('a third of it', () => harness.simulator.stats().submits.total > 600, { limitMs: 20_000 });
+  await until('a third of it', () => harness.simulator.stats().submits.total > 600);
   await cluster.kill9(1);
   await systemClock.sleep(4_000);
   cluster.restart(1);
   await expectExact(await sending, 200);
-}, 120_000);
+});

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { type SmscPeers, startSmscPeers } from '../support/smsc-peers.ts';
 import { demoKeysOf } from '../support/demo-keys.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await second.ready();
   const keys = await demoKeysOf(first.dataDir, httpPort);
   client = new SmsClient(httpPort, keys.liveKey);
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();
@@ -58,12 +58,11 @@ const bindsNow = () => Object.values(smscPeers.carriers).reduce((sum, carrier) =
 
 test('six binds of three carriers are spread over both machines, and a killed machine costs only submits without an answer', async () => {
   await until('three binds each', async () => (await bindsOf(first)) === 3 && (await bindsOf(second)) === 3, {
-    limitMs: 30_000,
     everyMs: 200,
   });
   expect(bindsNow()).toBe(6);
   const sending = sendTraffic(client, { ratePerSecond: 60, seconds: 8, seed: 3 });
-  await until('a quarter of it', () => smscPeers.taken() > 120, { limitMs: 20_000 });
+  await until('a quarter of it', () => smscPeers.taken() > 120);
   // Everything of it at once, as in a power cut.
   for (const line of await processesOf(second.dataDir)) {
     try {
@@ -74,7 +73,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   }
   if (second.process.exitCode === null) second.process.kill('SIGKILL');
   const promised = await sending;
-  await until('all six on the first', async () => (await bindsOf(first)) === 6, { limitMs: 30_000, everyMs: 200 });
+  await until('all six on the first', async () => (await bindsOf(first)) === 6, { everyMs: 200 });
   const reconciliation = await settledReconciliation({ client, smscPeers }, promised, 60_000);
   const { statuses, ...wrong } = reconciliation;
   const { statuses: _none, ...nothing } = { ...assertClean, statuses: {} };

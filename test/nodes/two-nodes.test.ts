@@ -10,7 +10,7 @@ import type { CarrierConfig } from '../../config/configuration.ts';
 import { viewCarriers } from '../../cluster/operator-commands/carriers.ts';
 import { answerForCarriers } from '../../cluster/operator-commands/reports.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { passLateGates } from '../../policy/late/late-gates.ts';
@@ -57,7 +57,6 @@ const bound = (...wanted: number[]) =>
   until(
     `${wanted.join(' and ')} binds`,
     () => nodes.map(({ actor }) => actor.status.bindsBound).join() === wanted.join(),
-    { limitMs: 15_000 },
   );
 
 test('receipts that arrive at the other node find their messages, and its own memory is that of both', async () => {
@@ -75,7 +74,7 @@ test('receipts that arrive at the other node find their messages, and its own me
   await until('both have sent', async () => {
     const sent = await harness.send(50);
     done.push(
-      harness.settled(sent, 40_000).then((settled) => {
+      harness.settled(sent).then((settled) => {
         expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 50 } });
       }),
     );
@@ -83,7 +82,7 @@ test('receipts that arrive at the other node find their messages, and its own me
   });
   await Promise.all(done);
   expect(await epochs()).toEqual(new Set(both));
-}, 60_000);
+});
 
 test('a standby accepts nothing and never publishes that the carrier is down; when the holder leaves it sends at once', async () => {
   harness = await openCarrierHarness();
@@ -108,9 +107,9 @@ test('a standby accepts nothing and never publishes that the carrier is down; wh
   await first.leave();
   nodes.splice(nodes.indexOf(first), 1);
   const more = await harness.send(100, { category: 'otp' });
-  expect(await harness.settled(more, 15_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  expect(await harness.settled(more)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
   expect(standby.actor.status).toMatchObject({ bindsWanted: 1, bindsBound: 1, elsewhere: 0 });
-}, 60_000);
+});
 
 test('two nodes together keep the contract, also while a bind moves from one to the other', async () => {
   const tps = 120;
@@ -119,17 +118,17 @@ test('two nodes together keep the contract, also while a bind moves from one to 
   await node('n1', carrier);
   await bound(3);
   const sent = await harness.send(900);
-  await until('it is at work', () => harness.simulator.stats().submits.total > 100, { limitMs: 15_000 });
+  await until('it is at work', () => harness.simulator.stats().submits.total > 100);
   const second = await node('n2', carrier);
-  await until('both have binds', () => nodes.every(({ actor }) => actor.status.bindsBound > 0), { limitMs: 15_000 });
-  await until('most of it', () => harness.simulator.stats().submits.total > 500, { limitMs: 20_000 });
+  await until('both have binds', () => nodes.every(({ actor }) => actor.status.bindsBound > 0));
+  await until('most of it', () => harness.simulator.stats().submits.total > 500);
   await second.leave();
   nodes.splice(nodes.indexOf(second), 1);
-  const settled = await harness.settled(sent, 30_000);
+  const settled = await harness.settled(sent);
   expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 900 } });
   expect(harness.simulator.stats().submits.throttled).toBe(0);
   expect(harness.simulator.stats().submits.peakPerS).toBeLessThanOrEqual(tps);
-}, 60_000);
+});
 
 test('a node whose bind does not come up returns its work, and the other one does it', async () => {
   // The carrier accepts one session only: the second bind is refused, and retried when a ghost would be gone.
@@ -138,14 +137,14 @@ test('a node whose bind does not come up returns its work, and the other one doe
   await node('n1', carrier);
   await until('one of two is up', () => nodes[0]?.actor.status.bindsBound === 1);
   await node('n2', carrier);
-  await until('a lease each', () => nodes.every(({ actor }) => actor.status.elsewhere === 1), { limitMs: 15_000 });
+  await until('a lease each', () => nodes.every(({ actor }) => actor.status.elsewhere === 1));
   // Before its share counts, when it accepts work and finds no bind, and when it has given that back.
   for (let wave = 0; wave < 6; wave += 1) {
     const sent = await harness.send(40, { category: 'otp' });
-    expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
   }
   expect(nodes.map(({ actor }) => actor.status.bindsBound).toSorted((one, other) => one - other)).toEqual([0, 1]);
-}, 60_000);
+});
 
 test('a carrier with a contract of less than its binds: a node without a share accepts no work', async () => {
   harness = await openCarrierHarness();
@@ -154,9 +153,9 @@ test('a carrier with a contract of less than its binds: a node without a share a
   await node('n2', carrier);
   await bound(1, 1);
   const sent = await harness.send(3, { category: 'otp' });
-  expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
   expect(limits.leases.shareWaitMs).toBeGreaterThan(1_000);
-}, 60_000);
+});
 
 const quickMoves = { otpFailoverAfterMs: 200, othersFailoverAfterMs: 400 };
 
@@ -167,9 +166,9 @@ test('a standby does not make a carrier look good that is down at its holder', a
   harness = await openCarrierHarness();
   const carrier = await carrierThatIsDown();
   const holder = await node('n1', carrier, quickMoves);
-  await until('the carrier is down', () => holder.actor.status.state === 'down', { limitMs: 15_000 });
+  await until('the carrier is down', () => holder.actor.status.state === 'down');
   const standby = await node('n2', carrier, quickMoves);
-  await until('it knows whose the bind is', () => standby.actor.status.elsewhere === 1, { limitMs: 15_000 });
+  await until('it knows whose the bind is', () => standby.actor.status.elsewhere === 1);
   expect(standby.actor.report).toMatchObject({ standby: true, state: 'good' });
   const [ofHolder, ofStandby] = nodes.map(({ actor, leases }) =>
     answerForCarriers(harness.bus, leases.node, () => [actor.report]),
@@ -180,7 +179,7 @@ test('a standby does not make a carrier look good that is down at its holder', a
     { state: null, why: 'no node has its binds', servedBy: 1 },
   ]);
   ofStandby?.unsubscribe();
-}, 60_000);
+});
 
 test('a node that loses the bind of a carrier that is down publishes nothing of it any more, and has no rate', async () => {
   harness = await openCarrierHarness();
@@ -191,9 +190,7 @@ test('a node that loses the bind of a carrier that is down publishes nothing of 
     const [health, rate] = await Promise.all([metrics.carrierHealth.get(), metrics.carrierRate.get()]);
     return [health, rate].map(({ values }) => values.find(({ labels }) => labels.carrier === 'alpha')?.value ?? -1);
   };
-  await until('it is down, and has the contract', async () => (await published()).join() === '2,1980', {
-    limitMs: 15_000,
-  });
+  await until('it is down, and has the contract', async () => (await published()).join() === '2,1980');
   // Another node, represented by its leases only: this one's heartbeat is the only one.
   const bus = await connectBus(harness.nats.url, 'n2');
   const other = await openLeases(bus, { node: 'n2', thread: 'actors-1', place: 'n2', process: 'n2' });
@@ -210,16 +207,14 @@ test('a node that loses the bind of a carrier that is down publishes nothing of 
   };
   other.serve('alpha', [{ key, name: 'alpha/1', submits: true, local: false }], on).ready();
   proxy.silence();
-  await until('the other has the bind', () => mine.has(key), { limitMs: 20_000 });
+  await until('the other has the bind', () => mine.has(key));
   proxy.heal();
-  await until('it stands by', () => only.actor.report.standby, { limitMs: 30_000 });
-  await until('it tells neither trouble nor a rate', async () => (await published()).join() === '0,0', {
-    limitMs: 15_000,
-  });
+  await until('it stands by', () => only.actor.report.standby);
+  await until('it tells neither trouble nor a rate', async () => (await published()).join() === '0,0');
   expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
   await other.close();
   await bus.close();
   // The bind is its own again, and it evaluates again.
-  await until('it is down again', async () => (await published()).join() === '2,1980', { limitMs: 20_000 });
+  await until('it is down again', async () => (await published()).join() === '2,1980');
   await proxy.close();
-}, 120_000);
+});

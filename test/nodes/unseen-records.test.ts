@@ -7,7 +7,7 @@ import { watchStreams } from '../../cluster/bus/stream-gauges.ts';
 import { messageConsumer } from '../../cluster/bus/streams.ts';
 import { isAgain } from '../../cluster/bus/republished.ts';
 import { repair } from '../../cluster/bus/unseen-records.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -19,7 +19,7 @@ let bus: Bus;
 beforeAll(async () => {
   cluster = await startNatsCluster();
   bus = await connectBus(cluster.url(), 'test');
-}, 90_000);
+});
 afterAll(async () => {
   await bus.close();
   await cluster.stop();
@@ -39,7 +39,7 @@ const found = <T>(what: string, look: () => Promise<T | false>) =>
         ignoring(error, 'it is asked again');
         return false as const;
       }),
-    { limitMs: 40_000, everyMs: 100 },
+    { everyMs: 100 },
   );
 const leader = () =>
   found(
@@ -101,4 +101,4 @@ test('a record that waits without a taker is seen: its consumer is left alone, c
   } finally {
     stop();
   }
-}, 90_000);
+});

@@ -8,7 +8,7 @@ import { decodeEvents } from '../../model/records/event-record.ts';
 import { type PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { recordsOf, waitingIn } from '../support/bus.ts';
 import { messageWith } from '../support/messages.ts';
@@ -18,7 +18,7 @@ let cluster: NatsCluster;
 const closing: (() => unknown)[] = [];
 beforeAll(async () => {
   cluster = await startNatsCluster();
-}, 90_000);
+});
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
@@ -49,7 +49,7 @@ async function oneLeader(bus: Bus): Promise<number> {
       await systemClock.sleep(500);
       return false;
     }),
-    { limitMs: 60_000, everyMs: 100 },
+    { everyMs: 100 },
   ).then(({ leader }) => leader);
 }
 
@@ -83,17 +83,17 @@ test('followers stopped, then the leader killed: nothing is reported durable tha
 
   await cluster.kill9(leader);
   for (const follower of followers) cluster.resume(follower);
-  await until('the intent is durable', () => durable === true, { limitMs: 60_000 });
+  await until('the intent is durable', () => durable === true);
   const again = await until(
     'what was never accepted is accepted at last',
     async () => {
       const result = await publish('one');
       return result.ok && result;
     },
-    { limitMs: 60_000, everyMs: 200 },
+    { everyMs: 200 },
   );
   expect(again.ok && again.seq).toBeGreaterThan(0);
-  const patiently = { limitMs: 30_000, everyMs: 200 };
+  const patiently = { everyMs: 200 };
   const records = await until(
     'the stream is read',
     answered(() => waitingIn(bus, 'MT_TXN')),

@@ -1,7 +1,7 @@
 // The keeper of a bind: backoff on a manual clock, and real reconnects to the simulator.
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import { Keepalive, type openSession } from '../../smpp/session.ts';

@@ -1,7 +1,7 @@
 // A session that may not write any more: nothing is sent, not even what was submitted a moment before, and the peer
 // sees the connection reset.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { message } from './messages.ts';
 import { boundWitness, closeAt, fast } from './support.ts';

@@ -1,7 +1,7 @@
 // query_sm between session and simulator: answered, refused, unanswered, interrupted; and never at the cost of a
 // message.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import type { QueryAnswer } from '../../smpp/query-window.ts';

@@ -1,7 +1,7 @@
 // The client session against a simulator that violates the protocol, cuts the connection or does not read: only that
 // session ends, and its outstanding submits are returned once.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
@@ -99,7 +99,7 @@ describe('a peer that does not read', () => {
     const before = seen.windowOpened;
     smsc.setFault(null);
     await until('room again', () => seen.windowOpened > before);
-    await until('all answers', () => seen.responses.size === submitted, { limitMs: 20_000 });
+    await until('all answers', () => seen.responses.size === submitted);
     expect(limits.smpp.writeBytesSoft).toBeLessThan(limits.smpp.writeBytesHard);
   });
 
@@ -115,7 +115,7 @@ describe('a peer that does not read', () => {
     fill();
     most = next + 5_000;
     smsc.setFault(null);
-    await until('all answers', () => next === most && seen.responses.size === most, { limitMs: 20_000 });
+    await until('all answers', () => next === most && seen.responses.size === most);
     expect(smsc.stats()).toMatchObject({
       sessionsBroken: 0,
       submits: { total: most },

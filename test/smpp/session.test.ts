@@ -1,7 +1,7 @@
 // The client session against the simulator over TCP: window, timers, keepalive, binds, and the peer's deliveries.
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import { bindFields } from '../../smpp/session-contract.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';

@@ -1,6 +1,6 @@
 // Helpers of SMPP tests: a client session that records all its events, and the end of both sides.
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { parseReceipt, type Receipt } from '../../smpp/receipt.ts';
 import { openSession, type Session } from '../../smpp/session.ts';
 import {

@@ -1,7 +1,7 @@
 // TLS between session and simulator with a certificate authority of our own: verified unless configured otherwise.
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Certificates, makeCertificates } from './certificates.ts';

@@ -19,7 +19,7 @@ import { plainWire } from '../../config/wire.ts';
 import { newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { patienceMs, until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
@@ -209,7 +209,7 @@ export async function openCarrierHarness(
       roles.push(role);
       return role;
     },
-    async settled(sent, limitMs = 15_000) {
+    async settled(sent, limitMs = patienceMs) {
       let last: Account | null = null;
       const done = async () => {
         if (!base.bus.connected()) return false;

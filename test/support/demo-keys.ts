@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { accountScopes } from '../../model/api-key.ts';
 import { assert } from '../../platform/assert.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 import { createKey } from '../../control/store/api-keys.ts';
 import { type Demo, demoKeysFile } from '../../control/store/demo.ts';
 import { openStore } from '../../control/store/store.ts';

@@ -4,7 +4,7 @@ import type { Directory } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { type Projector, startProjector } from '../../control/projection/projector.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 import { type TestBus, startBus } from './bus.ts';
 import { type TestDatabase, startDatabase } from './database.ts';
 

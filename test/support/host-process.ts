@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { DumpSettings } from '../../actors/flight/dumps.ts';
 import type { SharedBus } from '../../actors/runtime/host-messages.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 
 /** The key that encrypts the bodies in its records. */
 export const bodyKey = Buffer.alloc(32, 7);
@@ -67,7 +67,7 @@ export async function startHostChild(
     if (message.restarts !== undefined) restarts = message.restarts;
   });
   // An election of a stream's leader may take nine seconds, and a start asks several streams.
-  await until('the host is ready', () => ready, { limitMs: 60_000 }).catch((error: unknown) => {
+  await until('the host is ready', () => ready).catch((error: unknown) => {
     throw new Error(`the host is not ready; it began again after: ${failed.join(' | ') || 'nothing'}`, {
       cause: error,
     });

@@ -1,7 +1,7 @@
 // A carrier harness with subscribers that write: their messages at one end, the carrier's answers and the published
 // events at the other. The inbound consumer runs here, or in an actors process that can be killed.
 import type { AccountId } from '../../model/ids.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Inbound } from '../../smpp/simulator/inbound.ts';
 import { type CarrierHarness, openCarrierHarness } from './carrier-harness.ts';
@@ -14,7 +14,7 @@ import {
 } from './inbound-consumer.ts';
 
 export const subscriber = '+8801712345678';
-export const patient = { limitMs: 20_000, everyMs: 50 };
+export const patient = { everyMs: 50 };
 
 export type SubscribersHarness = CarrierHarness & {
   /** To 16000, from `subscriber`, by default. */

@@ -7,7 +7,7 @@ import { connectBus } from '../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import { natsServerBinary } from '../../cluster/embedded/nats-binary.ts';
 import { startServerProcess } from '../../cluster/embedded/server-process.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 
@@ -78,7 +78,7 @@ jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}, max_file_store:
         return false;
       }
     },
-    { limitMs: 60_000, everyMs: 250 },
+    { everyMs: 250 },
   );
   return {
     url,

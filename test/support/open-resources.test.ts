@@ -5,7 +5,7 @@ import net from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from './until.ts';
 import { watchOpenResources } from './open-resources.ts';
 
 const resources = watchOpenResources();

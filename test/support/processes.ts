@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
-import { until } from '../../platform/deadline.ts';
+import { patienceMs, until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 
 /** Living processes whose command names the folder: servers and roles do. */
@@ -29,7 +29,7 @@ async function entriesOf(dataDir: string): Promise<ProcessEntry[]> {
   );
 }
 
-export async function nothingIsLeftOf(dataDir: string, limitMs = 15_000): Promise<void> {
+export async function nothingIsLeftOf(dataDir: string, limitMs = patienceMs): Promise<void> {
   let left: string[] = [];
   try {
     await until(

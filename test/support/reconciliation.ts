@@ -1,7 +1,8 @@
 // The reconciliation after a run: every accepted message against what the SMSC peers received, what the API reports and
 // what ClickHouse contains. The test decides which deviations a fault may excuse.
 import { type MessageStatus, isTerminal } from '../../model/status.ts';
-import { DeadlineExceeded, until } from '../../platform/deadline.ts';
+import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { patienceMs, until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { SmscPeers } from './smsc-peers.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
@@ -83,7 +84,7 @@ export function reconcile(
 export async function settledReconciliation(
   { client, smscPeers }: { readonly client: SmsClient; readonly smscPeers: SmscPeers },
   promised: readonly Promised[],
-  limitMs = 30_000,
+  limitMs = patienceMs,
 ): Promise<Reconciliation> {
   let last: Reconciliation | null = null;
   const look = async () => {

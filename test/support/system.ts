@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
-import { until } from '../../platform/deadline.ts';
+import { patienceMs, until } from './until.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { killProcessesOf, nothingIsLeftOf } from './processes.ts';
 
@@ -87,9 +87,9 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
       }
     },
     async ready() {
-      await until('readiness', async () => (await system.readiness())?.code === 200, { limitMs: 25_000, everyMs: 50 });
+      await until('readiness', async () => (await system.readiness())?.code === 200, { everyMs: 50 });
     },
-    exit(limitMs = 25_000) {
+    exit(limitMs = patienceMs) {
       return Promise.race([
         exited,
         until('the end of the supervisor', () => false, { limitMs }).catch(() => {

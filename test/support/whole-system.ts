@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { patienceMs, until } from './until.ts';
 import { limits } from '../../platform/limits.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { type DemoKeys, demoKeysOf } from './demo-keys.ts';
@@ -76,7 +76,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
         return child !== null && child.restarts > before.restarts && child.ready;
       },
       // A drain may take its time before the next one starts.
-      { limitMs: 20_000 + (signal !== 'SIGKILL' ? limits.supervision.drainMs : 0), everyMs: 50 },
+      { limitMs: patienceMs + (signal !== 'SIGKILL' ? limits.supervision.drainMs : 0), everyMs: 50 },
     );
   };
   return Object.assign(system, {
@@ -94,7 +94,7 @@ export async function startWholeSystem(configuration: string, before?: WholeSyst
         async () =>
           (await metric('heliograph_recorder_pending_records')) === 0 &&
           (await metric('heliograph_recorder_unflushed_events')) === 0,
-        { limitMs: 30_000, everyMs: 200 },
+        { everyMs: 200 },
       );
     },
     async cli(...words: string[]) {

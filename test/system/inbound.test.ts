@@ -2,7 +2,7 @@
 // lists and the client's API; with actors killed in between and with the database down.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { stopWithChildren } from '../support/processes.ts';
@@ -15,7 +15,7 @@ let slow: Simulator;
 let system: WholeSystem;
 let client: SmsClient;
 const from = '16000';
-const patient = { limitMs: 30_000, everyMs: 20 };
+const patient = { everyMs: 20 };
 /** Promised is a second; a shared machine gets more. */
 const inEffect = { limitMs: 10_000, everyMs: 5 };
 
@@ -43,7 +43,7 @@ ingress: { threads: 2 }
   expect(made.status).toBe(201);
   await system.cli('senders', 'approve', String(made.json['id']));
   await until('the sender is approved', async () => (await send('+8801712340000')).status === 202, patient);
-}, 90_000);
+});
 afterAll(async () => {
   client?.close();
   await endSystems();
@@ -100,7 +100,7 @@ describe('STOP', () => {
     say(subscriber, 'START');
     await until('every entry point lets it pass', () => everywhere(subscriber, 'accepted'), patient);
     await until('it is off the list', async () => (await suppressions(subscriber))?.length === 0, patient);
-  }, 60_000);
+  });
 
   it('stops what waits in a lane already: blocked, with the reason', async () => {
     const waiting = '+8801812340002';
@@ -109,13 +109,13 @@ describe('STOP', () => {
     // One is sent each second; the rest is still waiting.
     await until('the first is out', () => slow.messages({ destination: waiting.slice(1) }).length > 0, patient);
     say(waiting, 'STOP', slow);
-    const views = await client.whenNoneWaits(ids, 30_000);
+    const views = await client.whenNoneWaits(ids);
     const blocked = views.filter(({ status }) => status === 'blocked');
     expect(blocked.length).toBeGreaterThan(3);
     for (const view of blocked) expect(view.error).toBe('recipient_opted_out');
     const arrived = slow.messages({ destination: waiting.slice(1) }).length;
     expect(arrived + blocked.length).toBe(12);
-  }, 60_000);
+  });
 
   it('is not lost and in effect at once while the database hangs, and stored when it is back', async () => {
     const left = '+8801712340003';
@@ -127,7 +127,7 @@ describe('STOP', () => {
     for (const pid of processes) process.kill(pid, 'SIGCONT');
     await until('it is on the list', async () => ((await suppressions(left))?.length ?? 0) > 0, patient);
     expect(await everywhere(left, 'recipient_opted_out')).toBe(true);
-  }, 60_000);
+  });
 
   it('survives kill -9 of the actors, of control and of the entry points', async () => {
     const killed = '+8801712340004';
@@ -138,7 +138,7 @@ describe('STOP', () => {
     await system.kill9('ingress');
     const refused = async () => (await codeOf(killed).catch(() => 'away')) === 'recipient_opted_out';
     await until('the ingress refuses', refused, patient);
-  }, 90_000);
+  });
 });
 
 describe('HELP', () => {
@@ -160,9 +160,9 @@ describe('HELP', () => {
         asked += 1;
         return quick.messages().some(({ text }) => text === inbound.help_text);
       },
-      { limitMs: 20_000, everyMs: 300 },
+      { everyMs: 300 },
     );
-  }, 60_000);
+  });
 });
 
 describe('what subscribers write', () => {
@@ -193,7 +193,7 @@ describe('what subscribers write', () => {
     expect(await client.get(one?.id ?? '')).toMatchObject({ id: one?.id, text, segments_received: one?.segments });
     expect((await inbox(subscriber)).length).toBe(1);
     expect((await client.list(`&to=${encodeURIComponent(subscriber)}`)).length).toBe(0);
-  }, 60_000);
+  });
 
   it('is counted by carrier and keyword', async () => {
     // A busy thread is left out of /metrics.
@@ -205,7 +205,7 @@ describe('what subscribers write', () => {
         say('+8801712340009', 'STOP');
         return (await system.metric('heliograph_inbound_keywords_total')) > 0;
       },
-      { limitMs: 15_000, everyMs: 500 },
+      { everyMs: 500 },
     );
-  }, 30_000);
+  });
 });

@@ -1,7 +1,7 @@
 // The main path on the whole system as a process tree: the first SMS and what can be read of it, the sandbox, and two
 // thousand messages of every form over three carriers, counted at the carriers, by the API and in ClickHouse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
 import { expectRecorded, garbledAt, assertClean, settledReconciliation } from '../support/reconciliation.ts';
@@ -29,14 +29,10 @@ afterAll(() => harness?.stop());
 const goneWithinMs = 3_000;
 
 const ended = (client: SmsClient, id: string, status: string) =>
-  until(
-    `${id} ${status}`,
-    async () => {
-      const view = await client.get(id);
-      return view.status === status && view;
-    },
-    { limitMs: 15_000 },
-  );
+  until(`${id} ${status}`, async () => {
+    const view = await client.get(id);
+    return view.status === status && view;
+  });
 
 describe('the first SMS', () => {
   it('is accepted, can be read at once, reaches its carrier and is delivered, with its history and timing', async () => {
@@ -128,7 +124,7 @@ describe('an API key', () => {
 
 describe('two thousand messages of every form over three carriers', () => {
   it('reach their carriers exactly once, whole, and end in one terminal state: the same by every count', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     const before = harness.smscPeers.taken();
     const promised = await sendTraffic(live, { ratePerSecond: 250, seconds: 8, seed: 1, mixed: true });

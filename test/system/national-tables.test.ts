@@ -1,7 +1,7 @@
 // National tables through the whole system: a Turkish text arrives unchanged, in fewer segments than UCS-2 takes, where
 // the carriers have the table; as UCS-2 where one of them has not. By every entry point.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { CarrierName } from '../support/smsc-peers.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';

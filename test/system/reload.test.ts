@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 import { within } from '../support/running-clock.ts';
@@ -98,7 +98,7 @@ describe('an edited file', () => {
     const all = () => nonces.every((nonce) => at('gamma', nonce));
     await until('all at gamma once', all, { limitMs: limits.carrier.ackWaitMs * 2 });
     expect(await configurationHealth()).toEqual({ code: 200, inEffect: true });
-  }, 60_000);
+  });
 
   it('that is wrong, or needs a restart, changes nothing, and /health/ready says why', async () => {
     const good = inEffect;
@@ -162,5 +162,5 @@ describe('a carrier that goes down', () => {
     const moved = await until('the moves are told', () => harness.system.metric('heliograph_carrier_rerouted_total'));
     // Most of them never were in alpha's queue: the ingress knew.
     expect(moved).toBeLessThan((otp.length + bulk.length) * 0.75);
-  }, 60_000);
+  });
 });

@@ -2,7 +2,7 @@
 // learn it, their process is killed with outstanding submits, and then the API, the metric, ClickHouse and the carriers
 // agree: copies only of OTP, only where it was decided, never a third.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { lateSettlementMs, settledReconciliation } from '../support/reconciliation.ts';
 import { sendTraffic } from '../support/traffic.ts';

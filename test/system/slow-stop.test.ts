@@ -1,6 +1,6 @@
 // A clean stop of the whole system while its carriers take eight seconds to answer: every answer is waited for.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { sendTraffic } from '../support/traffic.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => harness?.stop());
 
 it('carriers that answer after eight seconds: a clean restart leaves nothing unknown', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const promised = await sendTraffic(harness.client, { ratePerSecond: 30, seconds: 1, seed: 24 });
   await until('some of it is out and not answered', () => harness.smscPeers.taken() >= 20);

@@ -3,7 +3,7 @@
 // one end.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../../platform/deadline.ts';
+import { until } from '../support/until.ts';
 import { nothingIsLeftOf } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { expectRecorded, lateSettlementMs, assertClean, settledReconciliation } from '../support/reconciliation.ts';
@@ -34,7 +34,7 @@ async function endInTheMiddle(seed: number, end: () => Promise<void>): Promise<P
 
 describe('under load', () => {
   it('SIGTERM drains: exit code 0, nothing left behind, and no message is left unknown', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     promised.stop = await endInTheMiddle(11, async () => {
       expect(await harness.system.stop()).toBe(0);
@@ -44,7 +44,7 @@ describe('under load', () => {
     expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: promised.stop.length } });
   });
 
-  it('a second Ctrl-C ends everything at once: exit code 130, nothing left behind', { timeout: 90_000 }, async () => {
+  it('a second Ctrl-C ends everything at once: exit code 130, nothing left behind', async () => {
     promised.force = await endInTheMiddle(12, async () => {
       // Accepted and not answered: a drain would wait for these, and their receipts arrive all the same.
       const { beta } = harness.smscPeers.carriers;
@@ -64,11 +64,11 @@ describe('under load', () => {
     expect(promised.force).toHaveLength(load.ratePerSecond * load.seconds);
   });
 
-  it('kill -9 of the supervisor leaves nothing behind', { timeout: 90_000 }, async () => {
+  it('kill -9 of the supervisor leaves nothing behind', async () => {
     promised.kill = await endInTheMiddle(13, async () => {
       harness.system.process.kill('SIGKILL');
       await harness.system.exit();
-      await nothingIsLeftOf(harness.system.dataDir, 15_000);
+      await nothingIsLeftOf(harness.system.dataDir);
     });
     expect(promised.kill).toHaveLength(load.ratePerSecond * load.seconds);
   });
@@ -76,7 +76,7 @@ describe('under load', () => {
 
 describe('after all these ends', () => {
   it('what was accepted is found: submitted once at most, with one end, and the same in ClickHouse', {
-    timeout: 120_000,
+    timeout: 180_000,
   }, async () => {
     const all = [...promised.stop, ...promised.force, ...promised.kill];
     const reconciliation = await settledReconciliation(harness, all, lateSettlementMs);

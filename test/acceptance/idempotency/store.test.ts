@@ -10,7 +10,7 @@ import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamOfBucket } from '../../../cluster/bus/streams.ts';
 import { assert } from '../../../platform/assert.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 

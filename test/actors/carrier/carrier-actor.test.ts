@@ -5,7 +5,7 @@ import { encodeMessage } from '../../../model/records/message-record.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { recordsOf } from '../../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 import { eventsOf, statesOf } from '../../support/invariant.ts';
@@ -109,7 +109,7 @@ describe('refusals', () => {
     await harness.actor(carrierWith(harness.simulator));
     harness.simulator.setFault('queue-full', { limit: 6 });
     const sent = await harness.send(2);
-    expect(await harness.settled(sent, 20_000)).toMatchObject({ ...once, statuses: { delivered: 2 } });
+    expect(await harness.settled(sent)).toMatchObject({ ...once, statuses: { delivered: 2 } });
     expect((await eventsOf(harness.bus)).some((each) => each.kind === 'deferred')).toBe(true);
   });
 

@@ -8,7 +8,7 @@ import type { CommandVerb } from '../../../cluster/operator-commands/contract.ts
 import { commandCarrier } from '../../../cluster/operator-commands/carriers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 import { runCli } from '../../support/cli.ts';
@@ -36,7 +36,7 @@ async function open(bind: Parameters<typeof carrierWith>[1] = {}, kept = 3): Pro
   harness = await openCarrierHarness({ accounts, response: 'fixed:2', latency: 'fixed:30' });
   const carrier = carrierWith(harness.simulator, { ...bind, bind: { password, count: 2, ...bind.bind } });
   host = await harness.host([carrier], { flightDumps: { folder: join(folder, 'flight'), kept } });
-  await until('bound', () => harness.simulator.binds().length === 2, { limitMs: 30_000 });
+  await until('bound', () => harness.simulator.binds().length === 2);
 }
 
 const files = (ending: string) => {
@@ -63,12 +63,10 @@ describe('a lost session', () => {
     const sent = await harness.send(30, {}, (nonce) => `${word} is your word #${nonce}#`);
     await harness.settled(sent);
     harness.simulator.sendInbound({ from: subscriber, to: '16247', text: `${word} STOP` });
-    await until('the message from a subscriber', () => harness.simulator.stats().inbound.acked > 0, {
-      limitMs: 30_000,
-    });
+    await until('the message from a subscriber', () => harness.simulator.stats().inbound.acked > 0);
     harness.simulator.setFault('drop', { now: true });
-    await until('files of both lost sessions', () => files('.decisions.jsonl').length === 2, { limitMs: 30_000 });
-    await until('bound again', () => harness.simulator.binds().length === 2, { limitMs: 30_000 });
+    await until('files of both lost sessions', () => files('.decisions.jsonl').length === 2);
+    await until('bound again', () => harness.simulator.binds().length === 2);
     const after = await harness.send(4, {}, (nonce) => `${word} again #${nonce}#`);
     await harness.settled(after);
     const recipients = harness.simulator.messages().map(({ destination }) => destination);
@@ -228,7 +226,7 @@ test("an operator's command is noted, and so are the waits because of it", async
   expect(await desiredState('pause', 'maintenance')).toMatchObject({ ok: true, inEffect: true });
   const sent = await harness.send(3);
   const isHeld = ({ kind, detail }: DumpedDecisions) => kind === 'held_back' && detail === 'order';
-  await until('it says why they wait', async () => (await decisions()).some(isHeld), { limitMs: 20_000 });
+  await until('it says why they wait', async () => (await decisions()).some(isHeld));
   expect(await desiredState('resume', '')).toMatchObject({ ok: true, inEffect: true });
   await harness.settled(sent);
   const all = await decisions();

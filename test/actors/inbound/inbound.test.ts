@@ -3,7 +3,7 @@
 // events in EVENTS.
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundPartSubject } from '../../../cluster/bus/subjects.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 import { accountA, receivedIn } from '../../support/inbound-consumer.ts';
 import { type InboundHarness, openInboundHarness, patient, subscriber } from '../../support/inbound-harness.ts';
@@ -73,5 +73,5 @@ describe('a message from a subscriber', () => {
     await harness.published(1);
     await harness.nothingWaits();
     expect((await receivedIn(harness)).length).toBe(1);
-  }, 40_000);
+  });
 });

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { ReplyTurns } from '../../../actors/inbound/reply.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { type MessageId, timeOfMessageId } from '../../../model/ids.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { lateGates } from '../../../policy/late/late-gates.ts';
 import { deliverSm } from '../../smpp/messages.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
@@ -138,7 +138,7 @@ describe('a keyword', () => {
     expect(await harness.settled(sent)).toMatchObject({ statuses: { blocked: 3 } });
     const others = await harness.send(3, { accountId: accountA, sender: 'HELIO', recipient: subscriber });
     expect(await harness.settled(others)).toMatchObject({ statuses: { delivered: 3 } });
-  }, 30_000);
+  });
 
   test('from an address that is no subscriber decides nothing', async () => {
     harness = await openInboundHarness();

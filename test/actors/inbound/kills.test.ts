@@ -2,7 +2,7 @@
 // published twice.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 import { receivedIn } from '../../support/inbound-consumer.ts';
 import { type SubscribersHarness, openSubscribersHarness, patient } from '../../support/inbound-harness.ts';
@@ -33,7 +33,7 @@ test('through kill -9 of the actors under load every message is published, and n
   expect(all.length).toBe(count);
   expect(new Set(all.map(({ text }) => text))).toEqual(new Set(words));
   await child.drain(2_000);
-}, 60_000);
+});
 
 const long = `${'A long complaint about a parcel that never came. '.repeat(9)}End.`;
 
@@ -55,4 +55,4 @@ test('a long message survives kill -9 of its consumer, between its parts and aft
   await harness.nothingWaits();
   expect((await receivedIn(harness)).length).toBe(1);
   await third.drain(2_000);
-}, 60_000);
+});

@@ -48,7 +48,7 @@ describe('a long message', () => {
     await harness.answered(3);
     const all = await harness.published(2);
     expect(all[1]).toMatchObject({ error: 'incomplete', parts: 1 });
-  }, 30_000);
+  });
 
   test('is assembled by two inbound consumers at once, each with some of its parts', async () => {
     harness = await openInboundHarness();
@@ -61,5 +61,5 @@ describe('a long message', () => {
     expect((await receivedIn(harness)).length).toBe(20);
     expect(new Set(all.map(({ text }) => text)).size).toBe(20);
     await other.stop();
-  }, 30_000);
+  });
 });

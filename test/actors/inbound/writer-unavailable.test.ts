@@ -2,7 +2,7 @@
 // busy the message waits, and is published to none; the subscriber's decision is in effect meanwhile.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FindWriterReply, querySubjects } from '../../../analytics/contract.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 import { accountA, accountB, receivedIn } from '../../support/inbound-consumer.ts';
 import { type InboundHarness, openInboundHarness, patient } from '../../support/inbound-harness.ts';
@@ -59,15 +59,11 @@ describe('a message to a number of two accounts', () => {
     // The decisions wait for the database, which this harness does not have.
     await until('only the decisions are in INBOUND', async () => (await harness.waiting()) === 2, patient);
     answerWith(wroteLast);
-    const published = await until(
-      'it is told',
-      async () => {
-        const all = await receivedIn(harness);
-        return all.length > 0 && all;
-      },
-      { limitMs: 40_000 },
-    );
+    const published = await until('it is told', async () => {
+      const all = await receivedIn(harness);
+      return all.length > 0 && all;
+    });
     expect(published.map(({ accountId, keyword }) => [accountId, keyword])).toEqual([[accountB, 'stop']]);
     await until('nothing waits', async () => (await harness.waiting()) === 2 && (await inLater()) === 0, patient);
-  }, 90_000);
+  });
 });

@@ -8,7 +8,7 @@ import { publishLater } from '../../../cluster/bus/later.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { fallbackFilters, type WaitKind, waitSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { type TestBus, recordsOf, startBus, waitingIn } from '../../support/bus.ts';
@@ -84,12 +84,12 @@ test('due messages are released beside unreadable records while DEAD is full', a
     publisher.close();
   });
   const released = async () => (await waitingIn(on.bus, 'MT_TXN')).length === kinds.length;
-  await until('what can be read is released', released, { limitMs: 20_000 });
+  await until('what can be read is released', released);
   expect(systemClock.nowMs() - dueAtMs).toBeLessThan(15_000);
   // Their due second is over: its consumer is deleted, and they are not redelivered again and again.
   for (const kind of kinds) {
     const left = async () => (await consumersOf(streams[kind])).join() === 'unread';
-    await until(`nothing of ${streams[kind]} is due`, left, { limitMs: 30_000, everyMs: 200 });
+    await until(`nothing of ${streams[kind]} is due`, left, { everyMs: 200 });
     expect(await messagesIn(streams[kind])).toBe(await unreadIn(streams[kind]));
     const { delivered } = await manager.consumers.info(streams[kind], 'unread');
     const rounds = Math.ceil((systemClock.monotonicMs() - beganAtMs) / limits.bus.fallbackRetryMs) + 1;
@@ -101,7 +101,7 @@ test('due messages are released beside unreadable records while DEAD is full', a
   expect(waiting).toBeGreaterThan(limits.bus.laterHeldMax);
 
   await manager.streams.update('DEAD', { ...config, max_bytes: config.max_bytes });
-  await until('DEAD has them', async () => (await inDead()) === poisonEach * kinds.length, { limitMs: 60_000 });
+  await until('DEAD has them', async () => (await inDead()) === poisonEach * kinds.length);
   for (const kind of kinds) {
     const records = await recordsOf(on.bus, 'DEAD', `dead.${streams[kind]}`);
     expect(new Set(records.map(({ data }) => Buffer.from(data).toString())).size).toBe(poisonEach);
@@ -109,4 +109,4 @@ test('due messages are released beside unreadable records while DEAD is full', a
       new Set([waitSubject(kind, dueAtMs, 'one shard')]),
     );
   }
-}, 120_000);
+});

@@ -17,7 +17,7 @@ import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { RoutingRules } from '../../../policy/contract.ts';
 import { everyCarrierIsGood } from '../../../policy/routing/avoid.ts';
@@ -77,7 +77,7 @@ async function releaseAgain(harness: CarrierHarness, rulesNow: ReleaseRules, atE
     events.close();
     publisher.close();
   });
-  await until('it is released again', async () => (await scheduled(harness)) === 0, { limitMs: 60_000 });
+  await until('it is released again', async () => (await scheduled(harness)) === 0);
 }
 const scheduled = async (harness: CarrierHarness) =>
   (await harness.bus.manager.streams.info('SCHEDULED')).state.messages;
@@ -90,7 +90,7 @@ const healthOf = (alpha: CarrierState) => ({
 describe.concurrent('a message that was released long ago', () => {
   test.for(['is back before it moved anything', 'has no bind and moves the first', 'is gone from the configuration'])(
     'a second release, when the carrier of the first %s, makes no second SMS',
-    { timeout: 90_000 },
+    { timeout: 180_000 },
     async (what, { onTestFinished }) => {
       const harness = await carrierHarnessOf(onTestFinished, {}, false);
       await harness.eventStore();
@@ -110,7 +110,7 @@ describe.concurrent('a message that was released long ago', () => {
           otpFailoverAfterMs: 0,
           othersFailoverAfterMs: 0,
         });
-      await until('nothing waits', async () => (await left(harness)) === 0, { limitMs: 40_000 });
+      await until('nothing waits', async () => (await left(harness)) === 0);
       expect(harness.simulator.nonceCount(nonce)).toBe(1);
     },
   );

@@ -8,7 +8,8 @@ import { bindKey } from '../../../actors/lease/lease-records.ts';
 import { LeaseBucket } from '../../../actors/lease/lease-bucket.ts';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { within } from '../../support/running-clock.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Proxy, type TestBus, startBus, startProxy } from '../../support/bus.ts';
 
@@ -88,7 +89,7 @@ test('alone: all binds at once; a second node gets half of them, and all again w
   expect(first.story).toEqual(['handed over', 'handed over']);
   const leftAtMs = systemClock.monotonicMs();
   await first.leave();
-  await until('all four again', () => second.mine.size === 4, { limitMs: 4_000 });
+  await until('all four again', () => second.mine.size === 4, within(4_000));
   expect(systemClock.monotonicMs() - leftAtMs).toBeLessThan(limits.leases.fenceAfterMs);
 });
 
@@ -127,7 +128,7 @@ test('a node that vanishes is declared dead, and its binds are taken within ten 
   const second = await node('n2', 2);
   await until('one each', () => first.mine.size === 1 && second.mine.size === 1);
   await vanish(first);
-  await until('both', () => second.mine.size === 2, { limitMs: 10_000 });
+  await until('both', () => second.mine.size === 2);
   expect(second.keeper.isLiving(second.keeper.epoch())).toBe(true);
 });
 
@@ -148,20 +149,18 @@ test('a node that is cut off fences itself before another one may begin, and ret
     mightWriteAtMs = systemClock.monotonicMs();
     return false;
   };
-  await until('the fence', isFenced, { limitMs: 6_000, everyMs: 5 });
+  await until('the fence', isFenced, { ...within(6_000), everyMs: 5 });
   expect(other.mine.size).toBe(0);
-  await until('the other has it', () => other.mine.size === 1, { limitMs: 10_000, everyMs: 5 });
+  await until('the other has it', () => other.mine.size === 1, { everyMs: 5 });
   // Both were measured here, on one clock: the carrier's second is over.
   expect(systemClock.monotonicMs() - mightWriteAtMs).toBeGreaterThan(1_000);
   expect(cut.story).toContain('fenced');
   expect(other.keeper.isLiving(epoch)).toBe(false);
   proxy.heal();
-  await until('it lives again, with another epoch', () => cut.keeper.mayWrite() && cut.keeper.epoch() !== epoch, {
-    limitMs: 20_000,
-  });
+  await until('it lives again, with another epoch', () => cut.keeper.mayWrite() && cut.keeper.epoch() !== epoch);
   expect(cut.mine.size).toBe(0);
   expect(cut.story).toContain('lost 1');
-}, 60_000);
+});
 
 test('a disconnection that ends unnoticed costs nothing: the same incarnation continues', async () => {
   bus = await startBus();
@@ -171,13 +170,13 @@ test('a disconnection that ends unnoticed costs nothing: the same incarnation co
   await until('it has both', () => only.mine.size === 2);
   const epoch = only.keeper.epoch();
   proxy.silence();
-  await until('the fence', () => only.story.includes('fenced'), { limitMs: 6_000 });
+  await until('the fence', () => only.story.includes('fenced'), within(6_000));
   proxy.heal();
-  await until('the fence is gone', () => only.story.includes('unfenced'), { limitMs: 20_000 });
+  await until('the fence is gone', () => only.story.includes('unfenced'));
   expect(only.keeper.epoch()).toBe(epoch);
   expect(only.mine.size).toBe(2);
   expect(only.story).toEqual(['fenced', 'unfenced']);
-}, 60_000);
+});
 
 test('a process that restarts takes the leases of its previous incarnation at once', async () => {
   bus = await startBus();
@@ -228,7 +227,7 @@ test('local binds stay where they are, however many nodes there are', async () =
     keeper.serve('sandbox', own, handlers).ready();
     return mine;
   });
-  await until('three each', () => held.every((mine) => mine.size === 3), { limitMs: limits.leases.freeGraceMs });
+  await until('three each', () => held.every((mine) => mine.size === 3), within(limits.leases.freeGraceMs));
   const untilMs = systemClock.monotonicMs() + limits.leases.freeGraceMs + 1_000;
   await until('longer than any grace', () => systemClock.monotonicMs() > untilMs);
   expect(story).toEqual([]);
@@ -239,6 +238,6 @@ test('the bucket is lost: it is created again, and its owner has its binds again
   const only = await node('n1', 2);
   await until('both', () => only.mine.size === 2);
   await bus.bus.manager.streams.delete('KV_leases');
-  await until('lost', () => only.story.some((each) => each.startsWith('lost')), { limitMs: 15_000 });
-  await until('both again', () => only.mine.size === 2 && only.keeper.mayWrite(), { limitMs: 15_000 });
-}, 60_000);
+  await until('lost', () => only.story.some((each) => each.startsWith('lost')));
+  await until('both again', () => only.mine.size === 2 && only.keeper.mayWrite());
+});

@@ -221,7 +221,7 @@ const failure = fc.record({
 });
 
 test('never two writers of one bind, and a second between them unless it was handed over; all binds are held again in the end', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer(), fc.array(failure, { maxLength: 6 }), async (seed, failures) => {

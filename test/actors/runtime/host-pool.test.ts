@@ -2,7 +2,7 @@
 // restarted, and its work is neither lost nor sent twice.
 import { afterEach, describe, expect, test } from 'vitest';
 import { assignHosts } from '../../../actors/runtime/host-pool.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 
 let harness: CarrierHarness | undefined;
@@ -18,38 +18,34 @@ describe('a thread that dies', () => {
       'of too much memory',
       'setImmediate(() => { const all = []; for (;;) all.push(new Array(1e6).fill(all.length)); })',
     ],
-  ])(
-    '%s: its sibling goes on, its work is done by the next one',
-    async (_why, expression) => {
-      harness = await openCarrierHarness({
-        response: 'fixed:5',
-        accounts: ['alpha', 'beta'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
-      });
-      // On a busy machine the next thread may come so late that records moved to overflow are looked up.
-      await harness.eventStore();
-      const alpha = carrierWith(harness.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
-      const beta = carrierWith(harness.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
-      const child = await harness.host([alpha, beta], { threads: 2 });
-      await until('all binds are there', () => harness!.simulator.stats().binds.now === 4);
-      const sent = [
-        ...(await harness.send(500, { carrier: 'alpha', category: 'otp' })),
-        ...(await harness.send(500, { carrier: 'beta', category: 'otp' })),
-      ];
-      await until('some submitted', () => harness!.simulator.stats().submits.total >= 200, { everyMs: 5 });
-      child.inThread(0, expression);
-      const settled = await harness.settled(sent, 40_000);
-      expect(settled.twice).toEqual([]);
-      expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(1_000);
-      // Its carrier may have had nothing left to do, and be bound again after all is settled.
-      await until('its binds are there again', () => harness!.simulator.stats().binds.total >= 6, { limitMs: 20_000 });
-      // Only the dead thread's two binds were reopened: the other thread was not affected.
-      expect(harness.simulator.stats().binds.total).toBe(6);
-      expect(await child.restarts()).toBe(1);
-      expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(200);
-      expect(await child.drain(5_000)).toBe(0);
-    },
-    60_000,
-  );
+  ])('%s: its sibling goes on, its work is done by the next one', async (_why, expression) => {
+    harness = await openCarrierHarness({
+      response: 'fixed:5',
+      accounts: ['alpha', 'beta'].map((systemId) => ({ systemId, password: 'sandbox', tps: 0 })),
+    });
+    // On a busy machine the next thread may come so late that records moved to overflow are looked up.
+    await harness.eventStore();
+    const alpha = carrierWith(harness.simulator, { name: 'alpha', tps: 400, bind: { systemId: 'alpha' } });
+    const beta = carrierWith(harness.simulator, { name: 'beta', tps: 400, bind: { systemId: 'beta' } });
+    const child = await harness.host([alpha, beta], { threads: 2 });
+    await until('all binds are there', () => harness!.simulator.stats().binds.now === 4);
+    const sent = [
+      ...(await harness.send(500, { carrier: 'alpha', category: 'otp' })),
+      ...(await harness.send(500, { carrier: 'beta', category: 'otp' })),
+    ];
+    await until('some submitted', () => harness!.simulator.stats().submits.total >= 200, { everyMs: 5 });
+    child.inThread(0, expression);
+    const settled = await harness.settled(sent);
+    expect(settled.twice).toEqual([]);
+    expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(1_000);
+    // Its carrier may have had nothing left to do, and be bound again after all is settled.
+    await until('its binds are there again', () => harness!.simulator.stats().binds.total >= 6);
+    // Only the dead thread's two binds were reopened: the other thread was not affected.
+    expect(harness.simulator.stats().binds.total).toBe(6);
+    expect(await child.restarts()).toBe(1);
+    expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(200);
+    expect(await child.drain(5_000)).toBe(0);
+  });
 });
 
 describe('carriers over threads', () => {

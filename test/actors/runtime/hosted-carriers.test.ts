@@ -12,7 +12,7 @@ import { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../config/configuration.ts';
 import { actorsDrainMs } from '../../../config/drain-times.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../support/carrier-harness.ts';
@@ -97,8 +97,8 @@ describe.concurrent('carriers of one thread', () => {
     expect(await running.drain(actorsDrainMs({ carriers: [carrier], limits: { drainMsMax } }))).toBe(0);
     expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(30_000);
     await harness.host([carrier]);
-    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-  }, 90_000);
+    expect(await harness.settled(sent)).toMatchObject(allAnswered);
+  });
 
   test('with less time than that, most of it is for the answers', async ({ onTestFinished }) => {
     // More than half of the time for a stop, and far enough from its end for a machine that stalls a second.
@@ -109,8 +109,8 @@ describe.concurrent('carriers of one thread', () => {
     await until('all are out', () => submitsOf(harness) === 20);
     expect(await running.drain(limits.supervision.drainMs)).toBe(0);
     await harness.host([carrier]);
-    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-  }, 90_000);
+    expect(await harness.settled(sent)).toMatchObject(allAnswered);
+  });
 
   test('a carrier whose binds are reopened is waited for in the same way', async ({ onTestFinished }) => {
     const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:7000' });
@@ -121,9 +121,9 @@ describe.concurrent('carriers of one thread', () => {
     await until('all are out', () => submitsOf(harness) === 20);
     await hosted.configure([withWindow(carrier, 40)], moves);
     const later = await harness.send(20);
-    expect(await harness.settled(sent, 30_000)).toMatchObject(allAnswered);
-    expect(await harness.settled(later, 30_000)).toMatchObject(allAnswered);
-  }, 90_000);
+    expect(await harness.settled(sent)).toMatchObject(allAnswered);
+    expect(await harness.settled(later)).toMatchObject(allAnswered);
+  });
 
   test('a stop in the middle of that waits for it, and the other carriers are drained meanwhile', async ({
     onTestFinished,
@@ -143,7 +143,7 @@ describe.concurrent('carriers of one thread', () => {
     // Some receipts find no bind any more.
     const { statuses, twice } = await account(harness.bus, harness.simulator, [...sent, ...siblings]);
     expect([(statuses['submitted'] ?? 0) + (statuses['delivered'] ?? 0), twice]).toEqual([40, []]);
-  }, 90_000);
+  });
 
   test('NATS is down while a carrier is reopened: chosen messages are sent by its next incarnation, and none is unknown', async ({
     onTestFinished,
@@ -153,7 +153,7 @@ describe.concurrent('carriers of one thread', () => {
     const { proxy, hosted, actors } = await sharingHost(harness, onTestFinished);
     await hosted.start([carrier], moves);
     const sent = await harness.send(100);
-    await until('under way', () => submitsOf(harness) >= 10, { limitMs: 15_000 });
+    await until('under way', () => submitsOf(harness) >= 10);
     // Present connections receive nothing more, and detect that in some seconds; a new connection works.
     proxy.silence();
     proxy.heal();
@@ -161,8 +161,8 @@ describe.concurrent('carriers of one thread', () => {
     // thread.
     await until('an event waits for the bus', () => (actors.at(-1)?.eventsHeld ?? 0) > 0);
     await hosted.configure([withWindow(carrier, 40)], moves);
-    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
-  }, 120_000);
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
+  });
 
   test('a carrier that is reopened again and again leaves no listener behind', async ({ onTestFinished }) => {
     const harness = await carrierHarnessOf(onTestFinished);
@@ -174,5 +174,5 @@ describe.concurrent('carriers of one thread', () => {
     expect(listeners()).toBe(before);
     await hosted.drain(2_000);
     expect(listeners()).toBeLessThan(before);
-  }, 60_000);
+  });
 });

@@ -6,7 +6,7 @@ import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import { until } from '../../../platform/deadline.ts';
+import { patienceMs, until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 export type EventBus = TestBus & {
@@ -34,7 +34,7 @@ export async function startEventBus(): Promise<EventBus> {
     dataDir,
     publish: (events) => publishOctets(encodeEvents(events)),
     publishOctets,
-    async taken(limitMs = 30_000) {
+    async taken(limitMs = patienceMs) {
       const { state } = await bus.manager.streams.info('EVENTS');
       const announced = async () => {
         const entry = await bucket.get('events');

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { clickhouseDir, type Cell, openEngine } from '../../../analytics/store/engine.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
+import { patienceMs } from '../../support/until.ts';
 import { sendSettings } from '../../support/send-settings.ts';
 
 export type RunningRole = {
@@ -33,13 +34,13 @@ export async function startRole(
     void exited.then(([code, signal]) => reject(new Error(`the role ended before it was ready (${code ?? signal})`)));
   });
   ready.catch(() => child.kill('SIGKILL'));
-  await withDeadline('the start of the analytics role', 20_000, ready);
+  await withDeadline('the start of the analytics role', patienceMs, ready);
   return {
     child,
     async end(signal) {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill(signal);
-        await withDeadline('the end of the analytics role', 15_000, exited);
+        await withDeadline('the end of the analytics role', patienceMs, exited);
       }
     },
   };

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, type Tenant, openHarness } from './harness.ts';
@@ -184,4 +184,4 @@ test('a control role that hangs costs its caller 10 s and no other client anythi
     503,
     'control_plane_unavailable',
   ]);
-}, 20_000);
+});

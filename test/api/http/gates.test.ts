@@ -5,7 +5,7 @@ import { decodeEvents } from '../../../model/records/event-record.ts';
 import { encodeBlock } from '../../../directory/suppression-entry.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type Harness, type Ingress, call, goodBody, openHarness, post } from './harness.ts';
 import { within } from '../../support/running-clock.ts';
 

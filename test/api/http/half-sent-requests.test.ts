@@ -5,7 +5,8 @@ import { type Server, createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { isTooSlow } from '../../../api/http/read-body.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { within } from '../../support/running-clock.ts';
+import { until } from '../../support/until.ts';
 import { sharedBounds } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
@@ -66,7 +67,7 @@ const statuses = (of: readonly RawClient[]) => {
 };
 /** All have an answer, or none more will come before bodies are given up. */
 const answered = (of: readonly RawClient[], count: number) =>
-  until('the refusals', () => of.filter((each) => statusOf(each) !== null).length >= count, { limitMs: 7_000 });
+  until('the refusals', () => of.filter((each) => statusOf(each) !== null).length >= count, within(7_000));
 const someOtp = () => {
   const before = victim.sent;
   return until('more of the victim', () => victim.sent > before + 25);

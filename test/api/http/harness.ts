@@ -15,7 +15,8 @@ import { newApiKey, type Scope } from '../../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';
 import { senderKinds } from '../../../model/sender.ts';
-import { until, withDeadline } from '../../../platform/deadline.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { patienceMs, until } from '../../support/until.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
@@ -200,7 +201,7 @@ async function startRole(
   void exited.then(() => rmSync(dataDir, { recursive: true, force: true }));
   const ready = await withDeadline(
     `the role ${role} to be ready`,
-    20_000,
+    patienceMs,
     new Promise<Record<string, unknown>>((resolve, reject) => {
       child.on('message', (message: FromChild) => {
         if (message.type === 'ready') resolve(message.ready);
@@ -235,7 +236,7 @@ async function startIngress(
       child.send({ type: 'drain', deadlineMs: 5_000 }, (error) => {
         if (error !== null) ignoring(error, 'the ingress has ended already');
       });
-      return withDeadline('the ingress to drain', 8_000, exited);
+      return withDeadline('the ingress to drain', patienceMs, exited);
     },
     ask() {
       const { promise, resolve } = Promise.withResolvers<FromChild & { type: 'metrics' }>();
@@ -244,7 +245,7 @@ async function startIngress(
       };
       child.on('message', hear);
       child.send({ type: 'ask', id: 1 });
-      return withDeadline('metrics', 3_000, promise).finally(() => child.off('message', hear));
+      return withDeadline('metrics', patienceMs, promise).finally(() => child.off('message', hear));
     },
   };
 }

@@ -1,7 +1,7 @@
 // GET /v1/sms/{id} and GET /v1/sms with the real analytics role: readable right after the 202, by its own account and
 // mode only; wrong parameters are named; without analytics the answer is 503 and sending continues.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
 let harness: Harness;

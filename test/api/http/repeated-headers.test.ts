@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, createServer, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withDeadline } from '../../../platform/deadline.ts';
+import { patienceMs } from '../../support/until.ts';
 import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
 
 let harness: Harness;
@@ -35,7 +36,7 @@ afterAll(async () => {
 async function raw(method: string, path: string, headers: readonly string[], body?: string) {
   const asked = request({ host: '127.0.0.1', port: ingress.port, method, path, headers: [...headers] as never });
   asked.end(body);
-  const [answer] = (await withDeadline('the answer', 5_000, once(asked, 'response'))) as [IncomingMessage];
+  const [answer] = (await withDeadline('the answer', patienceMs, once(asked, 'response'))) as [IncomingMessage];
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer);
   return { status: answer.statusCode, body: JSON.parse(Buffer.concat(chunks).toString()) as Record<string, any> };

@@ -72,7 +72,7 @@ test('an account is answered 429 at its share, also after kill -9, and no other 
     expect((await post(each, tenant.live, goodBody)).status).toBe(202);
   }
   expect(await scheduled()).toBe(share + 2);
-}, 120_000);
+});
 
 test('all that accounts may schedule is used: the system can still defer its own records', async () => {
   const ingress = await ingressWithShare();

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../../model/message.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { rules as policyRules, quietForPromotions } from '../../policy/rules.ts';
 import { type TestReleaser, startReleaser } from '../../support/releaser.ts';
 import { type Harness, type Ingress, type Tenant, bodyKey, call, goodBody, openHarness, post } from './harness.ts';
@@ -161,7 +161,7 @@ test('in a race of cancels with the release every message is canceled or sent, a
   expect(canceled.size).toBeGreaterThan(0);
   expect(refused.size).toBeGreaterThan(0);
   await harness.bus.manager.streams.purge('MT_TXN');
-}, 40_000);
+});
 
 test('in quiet hours a message is held until they end, or refused when it asks for that', async () => {
   const quiet = { ...goodBody, category: 'promotional' };

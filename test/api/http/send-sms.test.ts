@@ -2,7 +2,7 @@
 // refusal says what was wrong. Both sides of every limit.
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type OverflowHeartbeat, overflowHeartbeats } from '../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';

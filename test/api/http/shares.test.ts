@@ -5,7 +5,7 @@ import { mayBeArriving } from '../../../api/http/status-query-client.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import { nextTurn, systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { sharedBounds } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';

@@ -2,7 +2,7 @@
 // queried. What was accepted a moment ago is read and canceled through either, or 503, and never 404.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestClickHouse, startClickHouse } from '../../analytics/support/clickhouse-server.ts';
 import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
     const recorded = async () => (await clickhouse.rows('SELECT uniqExact(message_id) FROM sms_events'))[0]?.[0];
     await until('it is recorded', async () => Number(await recorded()) >= rounds);
   }
-}, 60_000);
+});
 afterAll(async () => {
   await harness.stop();
   await clickhouse.stop();
@@ -43,7 +43,7 @@ test('a message is read right after its 202, whichever node is queried', async (
     expect(sent.status).toBe(202);
     expect(await never404('GET', sent.body['id'])).toMatchObject({ id: sent.body['id'], status: 'accepted' });
   }
-}, 60_000);
+});
 
 test('a message that was scheduled a moment ago is canceled, whichever node is queried', async () => {
   for (let times = 0; times < 10; times += 1) {
@@ -52,4 +52,4 @@ test('a message that was scheduled a moment ago is canceled, whichever node is q
     expect(sent.body).toMatchObject({ status: 'scheduled' });
     expect(await never404('DELETE', sent.body['id'])).toMatchObject({ id: sent.body['id'], status: 'canceled' });
   }
-}, 60_000);
+});

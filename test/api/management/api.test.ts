@@ -2,7 +2,7 @@
 // the database is down.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { suspendAccount } from '../../../control/store/accounts.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { within } from '../../support/running-clock.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 

@@ -4,14 +4,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
 import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type RunningApi, runApi } from './support/running-api.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 
 let api: RunningApi;
 beforeAll(async () => {
   api = await runApi([carrierWith({ port: 1 })]);
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 type Audited = {

@@ -5,7 +5,7 @@ import type { CarrierReport } from '../../../cluster/operator-commands/contract.
 import { answerForCarriers } from '../../../cluster/operator-commands/reports.ts';
 import { commandIds, watchCommands } from '../../../cluster/operator-commands/watch-commands.ts';
 import { accountScopes } from '../../../model/api-key.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -190,8 +190,6 @@ describe('the audit log', () => {
       const reply = await api.call('GET', '/v1/audit?limit=1&target=alpha');
       return reply.status === 200 && reply.body.data[0];
     };
-    await until('the audit has it', async () => (await newest())?.detail?.reason === 'without a database', {
-      limitMs: 30_000,
-    });
+    await until('the audit has it', async () => (await newest())?.detail?.reason === 'without a database');
   });
 });

@@ -44,7 +44,7 @@ function* withTextInside(value: unknown, text: string): Generator<unknown> {
   }
 }
 
-test('hostile texts in every string field and parameter are answered without a 5xx', { timeout: 120_000 }, async () => {
+test('hostile texts in every string field and parameter are answered without a 5xx', async () => {
   const seen = new Map<number, number>();
   const failed: string[] = [];
   const work: (() => Promise<void>)[] = [];

@@ -7,7 +7,7 @@ let api: RunningApi;
 let days: number | null = null;
 beforeAll(async () => {
   api = await runApi([], undefined, () => days);
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 const dayMs = 86_400_000;

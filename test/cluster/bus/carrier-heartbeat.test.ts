@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { CarrierHeartbeats, carrierHealth, watchCarriers } from '../../../cluster/bus/carrier-heartbeat.ts';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import type { CarrierState } from '../../../model/carrier-state.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type ClusterClock, clusterClock } from '../../../cluster/bus/cluster-clock.ts';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 let test_: TestBus;
@@ -17,7 +17,6 @@ afterEach(async () => {
 afterAll(() => test_.stop());
 
 const hour = 3_600_000;
-const waiting = { limitMs: 30_000 };
 
 /** A machine whose wall clock is ahead by what the test says at that moment. */
 async function machine(node: string, aheadMs: () => number): Promise<ClusterClock> {
@@ -45,7 +44,7 @@ test.each([hour, -hour])(
     expect(wrong.agrees).toBe(false);
     expect(errorMs(wrong)).toBeLessThan(1_000);
     aheadMs = 0;
-    await until('it agrees', () => wrong.agrees, waiting);
+    await until('it agrees', () => wrong.agrees);
     expect(errorMs(wrong)).toBeLessThan(1_000);
   },
 );
@@ -56,17 +55,17 @@ test('a wall clock that steps while it runs changes nothing, and the machine rep
   expect(stepped.agrees).toBe(true);
   aheadMs = hour;
   expect(errorMs(stepped)).toBeLessThan(1_000);
-  await until('it does not agree', () => !stepped.agrees, waiting);
+  await until('it does not agree', () => !stepped.agrees);
   expect(errorMs(stepped)).toBeLessThan(1_000);
 });
 
 test('the server is the wrong one: machines that agree with each other keep their own time', async () => {
   const behind = () => -hour;
   const [one, two] = [await machine('one', behind), await machine('two', behind)];
-  await until('both agree', () => one.agrees && two.agrees, waiting);
+  await until('both agree', () => one.agrees && two.agrees);
   const ownError = (clock: ClusterClock) => Math.abs(clock.nowMs() - (systemClock.nowMs() - hour));
-  await until('they reckon with it', () => ownError(one) < 1_000 && ownError(two) < 1_000, waiting);
+  await until('they reckon with it', () => ownError(one) < 1_000 && ownError(two) < 1_000);
   // Two against two: the server's side counts.
   const third = await machine('third', () => 0);
-  await until('in a draw the server counts', () => third.agrees && !one.agrees && !two.agrees, waiting);
+  await until('in a draw the server counts', () => third.agrees && !one.agrees && !two.agrees);
 });

@@ -10,7 +10,8 @@ import { pullLastsMs } from '../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamDeclarations } from '../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { within } from '../../support/running-clock.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
 
@@ -76,7 +77,7 @@ test('kill -9 of the server and its restart are survived: everything comes, befo
   await test_.nats.restart();
   await until('publishing goes on', async () => (await publisher.publishOne('ev.ping.0', Buffer.from('x'), null)).ok);
   await publishMany('killed', 100, 100);
-  await until('the rest is there', () => taken.size === 200, { limitMs: 15_000 });
+  await until('the rest is there', () => taken.size === 200);
 });
 
 test('a deleted consumer is created again and continues', async () => {
@@ -89,7 +90,7 @@ test('a deleted consumer is created again and continues', async () => {
   await until('the first are there', () => taken.size === 10);
   await test_.bus.manager.consumers.delete('MT_TXN', 'deleted');
   await publishMany('deleted', 10, 10);
-  await until('the rest is there', () => taken.size === 20, { limitMs: 15_000 });
+  await until('the rest is there', () => taken.size === 20);
 });
 
 test('a pull that the server drops in silence, because a record comes as it ends, delays nothing', async () => {
@@ -214,7 +215,7 @@ describe('poison', () => {
       taken.add(record.string());
       record.ack();
     });
-    await until('all others are there', () => taken.size >= 19, { limitMs: 8_000 });
+    await until('all others are there', () => taken.size >= 19, within(8_000));
   });
 
   test('a record whose handler fails again and again goes to DEAD with the reason, and the stream continues', async () => {
@@ -241,7 +242,7 @@ describe('poison', () => {
       const records = await recordsOf(test_.bus, 'DEAD', 'dead.MT_TXN');
       return records.find((each) => Buffer.from(each.data).toString() === 'fails.1');
     };
-    const dead = await until('it is in DEAD', inDead, { limitMs: 20_000 });
+    const dead = await until('it is in DEAD', inDead);
     expect(dead.header('Heliograph-Reason')).toBe('a bug in a handler');
     expect(failures).toBe(limits.bus.handlerFailuresMax);
     expect(taken).toEqual(['fails.0', 'fails.2']);

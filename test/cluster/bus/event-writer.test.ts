@@ -6,7 +6,7 @@ import { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { nextTurn } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -173,6 +173,6 @@ test('while the server is away events are held, then durable exactly once and in
   expect(durable).toBe(0);
   expect(writer.inFlight).toBe(600);
   await test_.nats.restart();
-  await until('all durable', () => durable === events.length, { limitMs: 15_000 });
+  await until('all durable', () => durable === events.length);
   expect((await stored('away')).flat()).toEqual(events);
 });

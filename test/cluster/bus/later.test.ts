@@ -7,7 +7,7 @@ import { publishLater } from '../../../cluster/bus/later.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { waitSubject } from '../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
@@ -86,7 +86,7 @@ test('what became due during a downtime is released at the start, hours later to
   for (const [index, dueAtMs] of overdue.entries())
     expect(await wait(subject, `o${index}`, dueAtMs, dueAtMs)).toBe(true);
   await startReleaser();
-  await until('all released', () => came.length >= overdue.length, { limitMs: 20_000 });
+  await until('all released', () => came.length >= overdue.length);
   await emptied();
   expect(new Set(came.map((each) => each.id)).size).toBe(came.length);
 });
@@ -101,7 +101,7 @@ test('two releasers share the work and nothing is released twice, also when one 
   await until('some released', () => came.length > 50);
   await second.stop();
   await startReleaser();
-  await until('all released', () => new Set(came.map((each) => each.id)).size === ids.length, { limitMs: 15_000 });
+  await until('all released', () => new Set(came.map((each) => each.id)).size === ids.length);
   await emptied();
   const records = await test_.bus.manager.streams.info('MT_TXN', { subjects_filter: subject });
   expect(records.state.subjects?.[subject]).toBe(ids.length);
@@ -122,7 +122,7 @@ test('a second with 5,000 records is released without returning any of them', as
   );
   expect(safe.every(Boolean)).toBe(true);
   expect(systemClock.nowMs()).toBeLessThan(dueAtMs);
-  await until('all released', () => came.length >= count, { limitMs: 10_000 });
+  await until('all released', () => came.length >= count);
   expect(Math.min(...came.map((each) => each.atMs))).toBeGreaterThanOrEqual(dueAtMs - 2);
   const lateMs = came.map((each) => each.atMs - dueAtMs).sort((one, other) => one - other);
   // The consumer takes up to one check to open, then 5,000 publishes: half of them well within the second, and on a

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureConsumer } from '../../../cluster/bus/ensure.ts';
 import { followStatus, watchPulls } from '../../../cluster/bus/lost-pull.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { serverProcess } from '../../support/processes.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { OverflowHeartbeats, overflowHeartbeats, watchOverflow } from '../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowShardOf, overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { categories } from '../../../model/message.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { startBus } from '../../support/bus.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -6,7 +6,7 @@ import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { readPresent } from '../../../cluster/bus/read-present.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { StreamChanged } from '../../../cluster/bus/stream-position.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
 const stream = 'EVENTS';

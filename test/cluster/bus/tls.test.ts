@@ -10,7 +10,7 @@ import { connectBus } from '../../../cluster/bus/connect.ts';
 import { loadSettings } from '../../../config/settings.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
 import { freePort, isFree } from '../../../cluster/embedded/ports.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type Certificates, makeCertificates } from '../../smpp/certificates.ts';
 
 let files: Certificates;

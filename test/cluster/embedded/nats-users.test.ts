@@ -20,7 +20,7 @@ import {
   permissionsOf,
 } from '../../../cluster/embedded/nats-permissions.ts';
 import { type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 

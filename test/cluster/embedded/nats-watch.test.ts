@@ -9,7 +9,8 @@ import { connectBus } from '../../../cluster/bus/connect.ts';
 import type { EmbeddedServer } from '../../../cluster/embedded/embedded-server.ts';
 import { startNatsServer } from '../../../cluster/embedded/nats.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until, withDeadline } from '../../../platform/deadline.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { patienceMs, until } from '../../support/until.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { freePort } from '../../../cluster/embedded/ports.ts';
 import { serverProcess } from '../../support/processes.ts';
@@ -33,23 +34,23 @@ async function start(dataDir: string, port: number): Promise<EmbeddedServer> {
   return server;
 }
 
-test('one that hangs is reported as unhealthy, and ended', { timeout: 30_000 }, async () => {
+test('one that hangs is reported as unhealthy, and ended', async () => {
   const dataDir = folder();
   const server = await start(dataDir, await freePort());
   expect(server.health?.()).toEqual({ ok: true, detail: '' });
   process.kill((await serverProcess(dataDir, 'nats-server')).pid, 'SIGSTOP');
-  await until('it is not well', () => server.health?.().ok === false, { limitMs: 15_000 });
-  await withDeadline('its end', 20_000, server.exited);
+  await until('it is not well', () => server.health?.().ok === false);
+  await withDeadline('its end', patienceMs, server.exited);
 });
 
-test('one that answers again in time is left alone', { timeout: 30_000 }, async () => {
+test('one that answers again in time is left alone', async () => {
   const dataDir = folder();
   const server = await start(dataDir, await freePort());
   const { pid } = await serverProcess(dataDir, 'nats-server');
   process.kill(pid, 'SIGSTOP');
-  await until('it is not well', () => server.health?.().ok === false, { limitMs: 15_000 });
+  await until('it is not well', () => server.health?.().ok === false);
   process.kill(pid, 'SIGCONT');
-  await until('it is well', () => server.health?.().ok === true, { limitMs: 15_000 });
+  await until('it is well', () => server.health?.().ok === true);
   expect((await serverProcess(dataDir, 'nats-server')).pid).toBe(pid);
 });
 
@@ -67,7 +68,7 @@ const mounted = (dataDir: string, size: string): boolean => {
 };
 
 test('a full disk: refused, and when there is space accepted again, with all that was accepted before', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async ({ skip }) => {
   const dataDir = folder();
   if (!mounted(dataDir, '16M')) return skip();
@@ -116,7 +117,7 @@ test('a full disk: refused, and when there is space accepted again, with all tha
         return false;
       }
     },
-    { limitMs: 40_000, everyMs: 200 },
+    { everyMs: 200 },
   );
   const bus = await connectBus(server.url, 'test');
   expect((await bus.manager.streams.info('ONE')).state.messages).toBeGreaterThanOrEqual(taken + 1);

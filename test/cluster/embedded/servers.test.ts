@@ -12,7 +12,7 @@ import { freePort, isFree, rememberedPorts } from '../../../cluster/embedded/por
 import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
 import { startServerProcess } from '../../../cluster/embedded/server-process.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { startNats } from '../../support/nats.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { nothingIsLeftOf, processesOf } from '../../support/processes.ts';

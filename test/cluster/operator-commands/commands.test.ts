@@ -18,7 +18,7 @@ import type { BindState } from '../../../model/carrier-state.ts';
 import { addAuditRecords, listAuditRecords } from '../../../control/store/audit-log.ts';
 import { verifyAudit } from '../../../control/store/audit-verify.ts';
 import type { Store } from '../../../control/store/store.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { type TestDatabase, startDatabase } from '../../support/database.ts';
 import { sql } from 'kysely';
@@ -131,9 +131,7 @@ describe('the audit log', () => {
     await until('it is noticed', () => audits.some((audit) => audit.failure() !== null));
     await database.postgres.restart();
     const rows = () => listAuditRecords(store, { limit: 100, after: null, target: 'epsilon/1' });
-    await until('five records', async () => (await rows().catch(() => ({ items: [] }))).items.length === 5, {
-      limitMs: 30_000,
-    });
+    await until('five records', async () => (await rows().catch(() => ({ items: [] }))).items.length === 5);
     expect((await rows()).items.map(({ detail }) => detail['reason'])).toEqual(
       [4, 3, 2, 1, 0].map((nth) => `order ${nth}`),
     );

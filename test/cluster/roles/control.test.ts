@@ -22,7 +22,7 @@ import { prepareStore } from '../../../control/store/migrate.ts';
 import { type Store, openStore } from '../../../control/store/store.ts';
 import { splitApiKey } from '../../../model/api-key.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
 import { sendSettings } from '../../support/send-settings.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { takeLock } from '../../../cluster/setup/lock.mjs';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const folders: string[] = [];

@@ -12,7 +12,7 @@ import {
   settingsOfRole,
 } from '../../../cluster/supervisor/role-settings.ts';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { processesOf } from '../../support/processes.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
 
@@ -39,7 +39,7 @@ test.runIf(process.platform === 'linux')(
       env: { HELIOGRAPH_CONFIG: file, SMPP_PASSWORD: 'hunter2', HELIOGRAPH_BODY_KEY: bodyKey, SOME_TOKEN: 'hunter3' },
     });
     // A carrier that nothing serves does not make the system unready.
-    await until('all children run', async () => (await system.readiness())?.code === 200, { limitMs: 30_000 });
+    await until('all children run', async () => (await system.readiness())?.code === 200);
     const readyFacts = readConnections(dataDir)!;
     const nats = new URL(readyFacts.natsUrl);
     const secrets = [
@@ -77,7 +77,6 @@ test.runIf(process.platform === 'linux')(
     system.process.kill('SIGTERM');
     expect(await system.exit()).toBe(0);
   },
-  90_000,
 );
 
 test('each role gets the secrets it uses and no other', () => {

@@ -18,4 +18,4 @@ test('the analytics role runs at nice 5; roles that carry messages or serve peop
   for (const name of ['ingress', 'actors', 'control', 'nats-server', 'postgres'])
     expect(await niceOf(name), name).toBe(0);
   expect(await system.stop()).toBe(0);
-}, 90_000);
+});

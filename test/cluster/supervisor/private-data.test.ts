@@ -49,7 +49,7 @@ test('after a run with a message in it, not a file of the data folder can be rea
   expect(stored).toEqual([]);
   expect(everything(join(dataDir, 'clickhouse')).length).toBeGreaterThan(5);
   expect(await system.stop()).toBe(0);
-}, 90_000);
+});
 
 test('what an older version left open is closed at the start', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-modes-'));

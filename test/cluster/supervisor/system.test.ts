@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { nothingIsLeftOf, processesOf, serverProcess } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
@@ -143,7 +143,7 @@ describe('a child that dies', () => {
 
   it('in a loop is given up with an alarm, while the others continue', async () => {
     const system = await startSystem({ behaviours: { control: 'crash-loop' } });
-    await until('the alarm', () => system.stdout().includes('✗ control'), { limitMs: 20_000 });
+    await until('the alarm', () => system.stdout().includes('✗ control'));
     const { code, children } = (await system.readiness())!;
     expect(code).toBe(503);
     expect(children.filter((child) => !child.ready)).toMatchObject([
@@ -206,7 +206,7 @@ describe('kill -9 of the supervisor', () => {
     await system.ready();
     system.process.kill('SIGKILL');
     await system.exit();
-    await nothingIsLeftOf(system.dataDir, 15_000);
+    await nothingIsLeftOf(system.dataDir);
     expect(system.journal()).toContain('drained ingress');
 
     const next = await startSystem({ dataDir: system.dataDir });

@@ -11,13 +11,11 @@ import { OwnedByAnother, claimDirectory, directoryOwner, releaseDirectory } from
 import { type Projector, startProjector } from '../../../control/projection/projector.ts';
 import { installationId, type Store, openStore } from '../../../control/store/store.ts';
 import { prepareStore } from '../../../control/store/migrate.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestNats, startNats } from '../../support/nats.ts';
 import { type TestPostgres, startPostgres } from '../../support/postgres.ts';
 import { endSystems, startSystem } from '../../support/system.ts';
 import { newAccount, newKey } from '../../support/tenants.ts';
-
-const waiting = { limitMs: 15_000 };
 
 type Database = { readonly url: string; readonly store: Store; readonly key: string };
 
@@ -32,7 +30,7 @@ const projectors: Projector[] = [];
 beforeAll(async () => {
   postgres = await startPostgres();
   [ours, theirs] = await Promise.all([database('ours'), database('theirs')]);
-}, 60_000);
+});
 beforeEach(async () => {
   nats = await startNats();
   bus = await connectBus(nats.url, 'test');
@@ -75,9 +73,9 @@ const accepts = (key: string) => directory.authenticate(key).ok;
 
 test('a second database changes nothing in the directory, and its projector names the owner', async () => {
   const first = project(ours);
-  await until('our key is accepted', () => accepts(ours.key), waiting);
+  await until('our key is accepted', () => accepts(ours.key));
   const second = project(theirs);
-  await until('it has found out', () => second.failure()?.includes('made from another PostgreSQL'), waiting);
+  await until('it has found out', () => second.failure()?.includes('made from another PostgreSQL'));
   expect(second.failure()).toContain(await installationId(ours.store));
   // A change and a full comparison of the right one are applied meanwhile.
   const bucket = await openBucket(bus, 'directory');
@@ -87,19 +85,19 @@ test('a second database changes nothing in the directory, and its projector name
     async () => (await bucket.get('account.acc_nobodys'))?.operation === 'DEL',
   );
   expect([accepts(ours.key), accepts(theirs.key), first.failure()]).toEqual([true, false, null]);
-}, 60_000);
+});
 
 test('after a release it belongs to the next database, and the previous one is refused', async () => {
   const first = project(ours);
-  await until('our key is accepted', () => accepts(ours.key), waiting);
+  await until('our key is accepted', () => accepts(ours.key));
   await stop(first);
   expect((await releaseDirectory(bus))?.database).toBe(await installationId(ours.store));
   expect(await directoryOwner(bus)).toBeNull();
   project(theirs);
-  await until('the other keys are in effect', () => accepts(theirs.key) && !accepts(ours.key), waiting);
+  await until('the other keys are in effect', () => accepts(theirs.key) && !accepts(ours.key));
   const again = project(ours);
-  await until('it has found out', () => again.failure()?.includes('made from another PostgreSQL'), waiting);
-}, 60_000);
+  await until('it has found out', () => again.failure()?.includes('made from another PostgreSQL'));
+});
 
 test('of two concurrent ones one becomes the owner, however often they try', async () => {
   const bucket = await openBucket(bus, 'directory');
@@ -128,4 +126,4 @@ test('a machine whose control role would use a PostgreSQL of its own does not st
   expect(await directoryIn(second)).toMatchObject({ ok: false, detail: expect.stringContaining('DATABASE_URL') });
   expect(await directoryIn(first)).toMatchObject({ ok: true });
   expect((await first.readiness())?.code).toBe(200);
-}, 120_000);
+});

@@ -9,7 +9,7 @@ import { createSender, deleteSender, listSenders, setSenderStatus } from '../../
 import type { Store } from '../../../control/store/store.ts';
 import { secretMatches, splitApiKey } from '../../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newAccountId, newApiKeyId, newSenderId } from '../../../model/ids.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestDatabase, startDatabase } from '../../support/database.ts';
 import { newAccount, newKey } from '../../support/tenants.ts';

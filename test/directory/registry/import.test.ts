@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryVersions } from '../../../directory/registry/versions.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { type InboundConsumer, inEffect, nationals, openInboundConsumer } from './harness.ts';
 
@@ -11,7 +11,7 @@ let inboundConsumer: InboundConsumer;
 
 beforeAll(async () => {
   harness = await startBus();
-}, 30_000);
+});
 afterAll(async () => {
   await harness.stop();
 });
@@ -230,7 +230,7 @@ describe('two imports at once', () => {
     });
     await expect(Promise.all([second, first])).rejects.toThrow(`process ${process.pid}`);
     expect(await first).toMatchObject({ numbers: 400_000, changed: true });
-  }, 30_000);
+  });
 
   test('the import that moves the pointer second has changed nothing', async () => {
     await inboundConsumer.import(harness.bus, inboundConsumer.file('one.csv', nationals(5)));

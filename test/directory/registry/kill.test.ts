@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { type CutProxy, cutProxy } from '../../support/cut-proxy.ts';
 import { type InboundConsumer, type RunningCommand, inEffect, nationals, openInboundConsumer } from './harness.ts';
@@ -25,7 +25,7 @@ async function importUntilChunk(nth: number, file: string): Promise<RunningComma
 beforeAll(async () => {
   harness = await startBus();
   text = `${nationals(rows).join('\n')}\n`;
-}, 60_000);
+});
 afterAll(async () => {
   await harness.stop();
 });
@@ -53,7 +53,7 @@ describe('kill -9', () => {
       const file = join(inboundConsumer.folder, 'registry.csv');
       writeFileSync(file, form === 'plain' ? text : gzipSync(text, { level: 1 }));
       const first = await importUntilChunk(1, file);
-      await until('a checkpoint', () => existsSync(checkpoint()), { limitMs: 30_000, everyMs: 2 });
+      await until('a checkpoint', () => existsSync(checkpoint()), { everyMs: 2 });
       first.child.kill('SIGKILL');
       await first.exited;
       expect(await inEffect(harness.bus)).toBeNull();
@@ -76,14 +76,13 @@ describe('kill -9', () => {
       for (const national of nationals(100, 999_950)) expect(registry?.markOf(`+880${national}`)).toBe(4);
       expect(existsSync(checkpoint())).toBe(false);
     },
-    60_000,
   );
 
   test('while it stores: half a version is there and no reader can find it', async () => {
     const file = join(inboundConsumer.folder, 'registry.csv');
     writeFileSync(file, text);
     const first = await importUntilChunk(10, file);
-    await until('half of the chunks', async () => (await chunks()) >= 8, { limitMs: 30_000 });
+    await until('half of the chunks', async () => (await chunks()) >= 8);
     first.child.kill('SIGKILL');
     await first.exited;
     const there = await chunks();
@@ -94,18 +93,18 @@ describe('kill -9', () => {
     expect(await second.exited, second.said()).toBe(0);
     expect((await inEffect(harness.bus))?.count).toBe(rows);
     expect(await chunks()).toBeGreaterThanOrEqual(there);
-  }, 60_000);
+  });
 
   test('another file does not continue this one', async () => {
     const file = join(inboundConsumer.folder, 'registry.csv');
     writeFileSync(file, text);
     const first = await importUntilChunk(1, file);
-    await until('a checkpoint', () => existsSync(checkpoint()), { limitMs: 30_000, everyMs: 2 });
+    await until('a checkpoint', () => existsSync(checkpoint()), { everyMs: 2 });
     first.child.kill('SIGKILL');
     await first.exited;
     const report = await inboundConsumer.import(harness.bus, inboundConsumer.file('other.csv', nationals(10)));
     expect(report).toMatchObject({ resumedFrom: 0, numbers: 10 });
-  }, 60_000);
+  });
 });
 
 test('a number is looked up in the version in effect, and a conflict of carriers is reported', async () => {

@@ -4,7 +4,7 @@ import type { RegistryVersionEvent } from '../../../directory/registry/contract.
 import { registryCache } from '../../../directory/registry/registry-cache.ts';
 import { type RegistryWatcher, watchRegistries } from '../../../directory/registry/registry-watcher.ts';
 import { RegistryVersions } from '../../../directory/registry/versions.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { within } from '../../support/running-clock.ts';
@@ -19,7 +19,7 @@ beforeEach(async () => {
   harness = await startBus();
   inboundConsumer = openInboundConsumer();
   heard.length = 0;
-}, 30_000);
+});
 afterEach(async () => {
   keeper?.stop();
   keeper = null;
@@ -107,4 +107,4 @@ test('a bucket that lost everything does not remove the version from memory', as
   expect(keeper?.registryUpdate().map((registryUpdate) => registryUpdate.version)).toEqual([version]);
   const next = await inboundConsumer.import(harness.bus, inboundConsumer.file('two.csv', nationals(20)));
   await until('the next version', () => versionsSeen().includes(`dnd ${next.version}`));
-}, 30_000);
+});

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 
 export type Seen = { kind: string; [field: string]: unknown };
 

@@ -5,7 +5,7 @@ import { segmentsOf, submitPdu } from '../../../actors/carrier/submit/submit-pdu
 import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';
 import type { QueryAnswer } from '../../../smpp/query-window.ts';
 import { messageWith } from '../../support/messages.ts';

@@ -1,7 +1,7 @@
 // The simulator as a carrier with a contract: it reports the fields of a bind, refuses wrong ones with the status SMPP
 // has for each, and reads texts as the contract encodes them.
 import { afterEach, describe, expect, test } from 'vitest';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
 import { bindFields } from '../../../smpp/session-contract.ts';

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { until, withDeadline } from '../../../platform/deadline.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { patienceMs, until } from '../../support/until.ts';
 import { message } from '../messages.ts';
 import { boundWitness, closeWitnesses } from '../support.ts';
 
@@ -45,12 +46,12 @@ describe('heliograph smsc', () => {
     const stats = (await (await fetch(`http://127.0.0.1:${ready.stats_port}/stats`)).json()) as { messages: number };
     expect(stats.messages).toBe(1);
     child.kill('SIGTERM');
-    expect(await withDeadline('the exit', 5_000, exit)).toEqual([0, null]);
+    expect(await withDeadline('the exit', patienceMs, exit)).toEqual([0, null]);
   });
 
   test('explains its options', async () => {
     const { run: output, exit } = run(['--help']);
-    expect(await withDeadline('the exit', 5_000, exit)).toEqual([0, null]);
+    expect(await withDeadline('the exit', patienceMs, exit)).toEqual([0, null]);
     for (const option of [
       '--port',
       '--system-id',
@@ -83,7 +84,7 @@ describe('heliograph smsc', () => {
     [['--colour'], '--colour'],
   ])('refuses %j with one sentence', async (args, sentence) => {
     const { run: output, exit } = run(args);
-    expect(await withDeadline('the exit', 5_000, exit)).toEqual([2, null]);
+    expect(await withDeadline('the exit', patienceMs, exit)).toEqual([2, null]);
     expect(output.err).toContain(sentence);
     expect(output.err.trim().split('\n').length).toBe(1);
   });

@@ -1,7 +1,8 @@
 // Clients that violate the protocol towards a server: each ends its own session, the server and the others continue.
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { until, withDeadline } from '../../../platform/deadline.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { encodeBare } from '../../../smpp/codec-hot.ts';
 import { decodePdu, encodeBind, encodeQuery } from '../../../smpp/codec.ts';
 import { commandStatus } from '../../../model/command-status.ts';

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundBodyOf } from '../../../model/inbound-body.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { readConcatenation } from '../../../model/text/concatenation.ts';
 import { inboundForms } from '../../../smpp/simulator/inbound.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { encodeSegments } from '../../../model/text/octets.ts';
 import { readAs } from '../../../model/carrier-message-id.ts';
 import { epochUs, systemClock } from '../../../platform/clock.ts';
-import { until } from '../../../platform/deadline.ts';
+import { until } from '../../support/until.ts';
 import { commandStatus } from '../../../model/command-status.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { patienceMs, until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { bindFields } from '../../../../smpp/session-contract.ts';
 import { openSession } from '../../../../smpp/session.ts';
@@ -39,7 +39,7 @@ function carrierAt(ports: readonly number[], changes: Partial<CarrierConfig> = {
   return { ...carrier, binds: ports.map((port) => ({ ...bind!, port, count: 1, window: 10 })) };
 }
 
-async function allTerminal(sent: readonly SentMessage[], limitMs = 20_000): Promise<Record<string, number>> {
+async function allTerminal(sent: readonly SentMessage[], limitMs = patienceMs): Promise<Record<string, number>> {
   return until(
     'every message terminal',
     async () => {
@@ -73,19 +73,17 @@ test('no submit_sm_resp: window slots are free again at the response timer, sile
   harness.simulator.setFault('no-resp', { limit: 10 });
   await harness.actor(carrierWith(harness.simulator, { responseTimerMs: 300, bind: { window: 5, count: 2 } }));
   const sent = await harness.send(60);
-  await until('the rest is answered', () => harness.simulator.stats().submits.accepted >= 60, { limitMs: 15_000 });
+  await until('the rest is answered', () => harness.simulator.stats().submits.accepted >= 60);
   expect(harness.simulator.stats().submits.unanswered).toBe(10);
   // Three silences in a row on one session: it was reopened.
   expect(harness.simulator.stats().binds.total).toBeGreaterThan(2);
-  await until('late receipts settle what was unknown', async () => (await allTerminal(sent))['delivered'] === 60, {
-    limitMs: 20_000,
-  });
+  await until('late receipts settle what was unknown', async () => (await allTerminal(sent))['delivered'] === 60);
   expect(new Set(copies(sent, harness.simulator))).toEqual(new Set([1]));
   const unknown = (await eventsOf(harness.bus)).filter((each) => each.kind === 'unknown');
   // And what else was in the window of a bind when it was reopened.
   expect(unknown.length).toBeGreaterThanOrEqual(10);
   expect(unknown.length).toBeLessThanOrEqual(10 + 5 * harness.simulator.stats().binds.total);
-}, 60_000);
+});
 
 test('enquire_link unanswered: the bind is closed within two intervals, and traffic continues over the other', async () => {
   harness = await openCarrierHarness();
@@ -109,7 +107,7 @@ test('enquire_link unanswered: the bind is closed within two intervals, and traf
   expect(unknown).toBeLessThanOrEqual(10 * harness.simulator.stats().binds.total);
   expect(Math.max(...copies(sent, harness.simulator, healthy))).toBe(1);
   expect(healthy.stats().submits.total).toBeGreaterThan(0);
-}, 60_000);
+});
 
 test('TCP accepted, bind never answered: given up at the bind timer, retried after a backoff, the other bind delivers all', async () => {
   harness = await openCarrierHarness();
@@ -131,12 +129,12 @@ test('TCP accepted, bind never answered: given up at the bind timer, retried aft
   const { actor } = await harness.actor(carrierAt([port, harness.simulator.port]), { ...systemClock, after });
   const sent = await harness.send(300);
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 300 } });
-  await until('it was tried four times', () => connectedAtMs.length >= 4, { limitMs: 25_000 });
+  await until('it was tried four times', () => connectedAtMs.length >= 4);
   expect(actor.status.bindsBound).toBe(1);
   // Never before the timer of the previous attempt: the difference of two times cannot be shorter than that timer.
   const gapsMs = connectedAtMs.slice(1).map((atMs, at) => atMs - connectedAtMs[at]!);
   expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(bindTimerMs - 5);
-}, 60_000);
+});
 
 test('a ghost of our own session is still bound: one try, a wait past the inactivity timer, and the other bind continues', async () => {
   harness = await openCarrierHarness({
@@ -177,7 +175,7 @@ test('a ghost of our own session is still bound: one try, a wait past the inacti
   // Each refusal was one connection, and each was followed by the long wait.
   expect(long.length).toBe(harness.simulator.stats().binds.refused);
   expect(Math.min(...long)).toBeGreaterThanOrEqual(limits.smpp.ghostSessionMs);
-}, 60_000);
+});
 
 test('a carrier that stops reading: outstanding and in-flight messages are bounded, the rest waits in its stream, and all are sent when it reads again', async () => {
   harness = await openCarrierHarness();
@@ -217,8 +215,8 @@ test('a carrier that stops reading: outstanding and in-flight messages are bound
   await until('each is there once', async () => (await waiting()) === left);
   expect(seen.taken).toBeLessThan(1_000);
   harness.simulator.setFault(null);
-  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });
-}, 90_000);
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 5_000 } });
+});
 
 test('part 2 of 3 rejected: the third is never sent, and the message has one failed status', async () => {
   harness = await openCarrierHarness();

@@ -1,7 +1,7 @@
 // The bound binds decide how much may be outstanding: a bind that is down is not waited for, and a message of more
 // segments than all windows hold is still sent.
 import { afterEach, expect, test } from 'vitest';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 
 let harness: CarrierHarness;

@@ -15,7 +15,7 @@ import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { ReplayFloors } from '../../../../cluster/bus/replay-floors.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type CarrierHarness, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

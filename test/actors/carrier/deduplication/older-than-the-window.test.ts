@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf } from '../../../support/invariant.ts';
@@ -45,7 +45,7 @@ describe.concurrent('older than the replay window', () => {
         await trafficFor(harness, windowMs + 6_000);
         await first.kill9();
         await harness.host([carrier]);
-        expect(await harness.settled(sent, 30_000)).toMatchObject({ twice: [], never: [], statuses: { unknown: 20 } });
+        expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { unknown: 20 } });
       } finally {
         await harness.stop();
       }
@@ -70,7 +70,7 @@ describe.concurrent('older than the replay window', () => {
         await first.kill9();
         harness.simulator.setFault(null);
         await harness.host([carrier]);
-        const settled = await harness.settled(sent, 30_000);
+        const settled = await harness.settled(sent);
         expect(settled).toMatchObject({ twice: [], never: [], statuses: { delivered: 3 } });
       } finally {
         await harness.stop();
@@ -98,14 +98,13 @@ describe.concurrent('older than the replay window', () => {
         process.kill(-natsPid(harness), 'SIGCONT');
         const closed = async () => (await eventsOf(harness.bus)).filter(({ error }) => error === 'not_written');
         await until('the intents are closed', async () => (await closed()).length > 0, {
-          limitMs: 60_000,
           everyMs: 500,
         });
         expect(systemClock.monotonicMs() - stoppedAtMs).toBeGreaterThan(limits.carrier.intentAgeMsMax);
         expect(submitsOf(harness)).toBe(out);
         const { messageId } = (await closed())[0]!;
         harness.simulator.setFault(null);
-        expect(await harness.settled(sent, 60_000)).toMatchObject({
+        expect(await harness.settled(sent)).toMatchObject({
           twice: [],
           never: [],
           statuses: { delivered: 40 },

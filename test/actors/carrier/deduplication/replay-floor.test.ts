@@ -14,7 +14,7 @@ import { connectBus } from '../../../../cluster/bus/connect.ts';
 import { encodeEvents } from '../../../../model/records/event-record.ts';
 import { type DeliveryEvent, type EventDraft, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { endOf } from '../../../support/bus.ts';
 import {
@@ -50,7 +50,7 @@ describe.concurrent('kill -9 with outstanding submits', () => {
     ['nobody for ten hours', 600],
     ['a wall clock that is 31 minutes behind at the next start', -31],
     ['a wall clock that is ten hours behind at the next start', -600],
-  ] as const)('and %s: nothing is sent again', { timeout: 60_000 }, async ([, aheadMinutes], { onTestFinished }) => {
+  ] as const)('and %s: nothing is sent again', async ([, aheadMinutes], { onTestFinished }) => {
     const own = await carrierHarnessOf(onTestFinished, { response: 'fixed:3000' });
     own.simulator.setFault('no-receipt');
     const carrier = carrierWith(own.simulator, { bind: { window: 20, count: 1 } });
@@ -62,7 +62,7 @@ describe.concurrent('kill -9 with outstanding submits', () => {
     own.simulator.setFault(null);
     await purgeFor(own, minutes(Math.abs(aheadMinutes)));
     await own.actor(carrier, withWallClock(minutes(aheadMinutes)));
-    expect(await own.settled(sent, 20_000)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
+    expect(await own.settled(sent)).toMatchObject({ twice: [], statuses: { unknown: 20 } });
   });
 });
 

@@ -7,7 +7,8 @@ import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { within } from '../../../support/running-clock.ts';
+import { patienceMs, until } from '../../../support/until.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
@@ -59,7 +60,7 @@ async function openBoth(
 const countOf = (nonce: string) =>
   [harness.simulator, beta, ...others].reduce((sum, simulator) => sum + simulator.nonceCount(nonce), 0);
 
-async function settled(sent: readonly SentMessage[], limitMs = 15_000): Promise<Record<string, number>> {
+async function settled(sent: readonly SentMessage[], limitMs = patienceMs): Promise<Record<string, number>> {
   let statuses: Record<string, number> = {};
   await until(
     'every message terminal',
@@ -87,7 +88,7 @@ describe('a refusal', () => {
     harness.simulator.setFault(fault);
     const sent = await harness.send(10, { category: 'otp', plan: ['beta'] });
     // A second, and two more for a busy machine. How often alpha saw them shows that none waited first.
-    const soon = { limitMs: 3_000, everyMs: 5 };
+    const soon = { ...within(3_000), everyMs: 5 };
     await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), soon);
     expect(harness.simulator.stats().submits.total).toBe(10);
     expect(await settled(sent)).toEqual({ delivered: 10 });
@@ -169,7 +170,7 @@ describe('a carrier slower than its contract', () => {
     const bulk = await harness.send(500, { category: 'promotional' });
     await until('it complains', () => harness.simulator.stats().submits.throttled > 0);
     const otp = await harness.send(5, { category: 'otp', plan: ['beta'] });
-    expect(await settled([...bulk, ...otp], 25_000)).toEqual({ delivered: 505 });
+    expect(await settled([...bulk, ...otp])).toEqual({ delivered: 505 });
     expectOnce([...bulk, ...otp]);
     const { throttled, total } = harness.simulator.stats().submits;
     // At the contract's rate three of four would be refused, again and again.
@@ -199,18 +200,14 @@ describe('a carrier that is down', () => {
     const again = await simulatorAt(port);
     others.push(again);
     const before = beta.stats().submits.total;
-    await until(
-      'alpha is used again',
-      async () => {
-        const [one] = await harness.send(1, { category: 'otp', plan: ['beta'] });
-        await until('it is somewhere', () => countOf(one!.nonce) === 1);
-        return again.nonceCount(one!.nonce) === 1;
-      },
-      // Its binds back off randomly, longer after a long outage, and then it must be without a fault for a while.
-      { limitMs: 40_000 },
-    );
+    // Its binds back off randomly, longer after a long outage, and then it must be without a fault for a while.
+    await until('alpha is used again', async () => {
+      const [one] = await harness.send(1, { category: 'otp', plan: ['beta'] });
+      await until('it is somewhere', () => countOf(one!.nonce) === 1);
+      return again.nonceCount(one!.nonce) === 1;
+    });
     expect(beta.stats().submits.total).toBeGreaterThanOrEqual(before);
-  }, 90_000);
+  });
 
   test('a message without an alternative that cannot be sent in time ends expired, with the reason', async () => {
     const { loseAlpha } = await openBoth();
@@ -232,11 +229,11 @@ describe('kill -9 in the middle of rerouting', () => {
     const carriers = [alpha, { ...betaConfig, tps: 1_000 }];
     let child = await harness.host(carriers);
     for (const atLeast of [1, 400, 900]) {
-      await until('some have moved', () => beta.stats().submits.total >= atLeast, { everyMs: 1, limitMs: 20_000 });
+      await until('some have moved', () => beta.stats().submits.total >= atLeast, { everyMs: 1 });
       await child.kill9();
       child = await harness.host(carriers);
     }
-    const statuses = await settled(sent, 60_000);
+    const statuses = await settled(sent);
     expect((statuses['delivered'] ?? 0) + (statuses['unknown'] ?? 0)).toBe(2_000);
     expect(sent.filter(({ nonce }) => countOf(nonce) > 1)).toEqual([]);
     const states = await statesOf(harness.bus);
@@ -245,5 +242,5 @@ describe('kill -9 in the middle of rerouting', () => {
     );
     expect(lost).toEqual([]);
     await child.drain(3_000);
-  }, 90_000);
+  });
 });

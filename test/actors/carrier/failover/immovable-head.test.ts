@@ -5,7 +5,8 @@ import { laneHeldMax } from '../../../../actors/carrier/intake/intake.ts';
 import type { BindConfig, CarrierConfig } from '../../../../config/configuration.ts';
 import type { Category } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { within } from '../../../support/running-clock.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
@@ -36,8 +37,8 @@ async function open(changes: Partial<CarrierConfig> & { bind?: Partial<BindConfi
   return { state: () => actor.status.state };
 }
 
-const allAtBeta = (sent: readonly SentMessage[], limitMs: number) =>
-  until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), { limitMs, everyMs: 20 });
+const allAtBeta = (sent: readonly SentMessage[], options = {}) =>
+  until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), options);
 
 async function gauge(category: Category): Promise<number | undefined> {
   const { values } = await metrics.laneDepth.get();
@@ -57,13 +58,12 @@ describe('behind a message without an alternative', () => {
       const [head] = await harness.send(1, { category });
       await until('it waits', async () => (await gauge(category)) === 1);
       const behind = await harness.send(laneMax * 6, { category, plan: ['beta'] });
-      await allAtBeta(behind, 12_000);
+      await allAtBeta(behind);
       expect(beta.stats().submits.total).toBe(behind.length);
       expect(state()).toBe('down');
       expect(beta.nonceCount(head!.nonce)).toBe(0);
-      await until('the gauge is of what waits', async () => (await gauge(category)) === 1, { limitMs: 3_000 });
+      await until('the gauge is of what waits', async () => (await gauge(category)) === 1);
     },
-    30_000,
   );
 
   test('many accounts are moved, too', async () => {
@@ -73,19 +73,19 @@ describe('behind a message without an alternative', () => {
     const behind = await Promise.all(
       others.map((accountId) => harness.send(laneMax / 2, { accountId, plan: ['beta'] })),
     );
-    await allAtBeta(behind.flat(), 12_000);
+    await allAtBeta(behind.flat());
     expect(beta.stats().submits.total).toBe(laneMax * 4);
-  }, 30_000);
+  });
 
   test('messages whose validity ends free their places as well', async () => {
     await open();
     await harness.send(1);
     await harness.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('the lane is full', async () => (await gauge('transactional')) === laneMax);
-    await until('they have ended', async () => (await gauge('transactional')) === 1, { limitMs: 8_000 });
+    await until('they have ended', async () => (await gauge('transactional')) === 1);
     const behind = await harness.send(laneMax - 1, { plan: ['beta'] });
-    await allAtBeta(behind, 3_000);
-  }, 30_000);
+    await allAtBeta(behind, within(3_000));
+  });
 
   test('an account whose messages leave at once floods nothing: none of them is moved to overflow', async () => {
     await open({ bind: { window: 5, count: 1 } }, laneHeldMax);
@@ -93,8 +93,8 @@ describe('behind a message without an alternative', () => {
     const before = await overflowed();
     // A few at a time, and more in all than one account may have waiting before the rest is moved to overflow.
     for (let round = 0; round < (limits.overflow.reservedMin * 3) / 8; round += 1) {
-      await allAtBeta(await harness.send(8, { plan: ['beta'] }), 3_000);
+      await allAtBeta(await harness.send(8, { plan: ['beta'] }), within(3_000));
     }
     expect(await overflowed()).toBe(before);
-  }, 30_000);
+  });
 });

@@ -5,7 +5,7 @@ import { type AccountQueues, watchOverflow } from '../../../../cluster/bus/overf
 import { overflowSubject, messageSubject } from '../../../../cluster/bus/subjects.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { newAccountInShard } from '../../../support/account-in-shard.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';

@@ -1,7 +1,7 @@
 // Bulk with as many records in flight as its consumer may deliver (fault 11): an OTP of the same account, in the same
 // shard, neither waits for a place among them nor behind what was chosen before it.
 import { afterEach, expect, test } from 'vitest';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 
 let harness: CarrierHarness;

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { takeFromFallback } from '../../../../cluster/bus/dead-letter-fallback.ts';
 import { messageSubject } from '../../../../cluster/bus/subjects.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { recordsOf } from '../../../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
@@ -39,7 +39,7 @@ test('a full DEAD stops no account shard; what it could not take waits beside th
   }
   const sent = await harness.send(20);
   await harness.actor(carrierWith(harness.simulator, { bind: { window: 50, count: 2 } }));
-  const account = await harness.settled(sent, 60_000);
+  const account = await harness.settled(sent);
   expect(account.terminal).toBe(sent.length);
   // DEAD has room for some records that are smaller than those that filled it.
   const inDead = async () => (await manager.streams.info('DEAD')).state.messages - before.messages;
@@ -51,10 +51,10 @@ test('a full DEAD stops no account shard; what it could not take waits beside th
 
   await manager.streams.update('DEAD', { ...config, max_bytes: config.max_bytes });
   const moving = await takeFromFallback(harness.bus, harness.publisher);
-  await until('DEAD has them', async () => (await inDead()) === poisonMax, { limitMs: 60_000 });
+  await until('DEAD has them', async () => (await inDead()) === poisonMax);
   const records = await recordsOf(harness.bus, 'DEAD', 'dead.MT_TXN');
   expect(new Set(records.map((each) => Buffer.from(each.data).toString())).size).toBe(poisonMax);
   expect(new Set(records.map((each) => each.header('Heliograph-Subject')))).toEqual(new Set([subject]));
   expect(await unread()).toBe(0);
   await moving.stop();
-}, 120_000);
+});

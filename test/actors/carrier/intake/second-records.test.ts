@@ -23,7 +23,7 @@ import { newMessageId } from '../../../../model/ids.ts';
 import { acceptedEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
 import type { Message } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type RunningRole, startRole } from '../../../analytics/support/role.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
@@ -64,7 +64,7 @@ async function putAgain(message: Message, subject?: string): Promise<void> {
 }
 
 const waiting = async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages;
-const nothingWaits = () => until('nothing waits', async () => (await waiting()) === 0, { limitMs: 20_000 });
+const nothingWaits = () => until('nothing waits', async () => (await waiting()) === 0);
 const times = (nonce: string) => harness.simulator.nonceCount(nonce);
 const publish = (events: EventWriter, event: ReturnType<typeof acceptedEvent>) =>
   new Promise<boolean>((resolve) => events.write(event, resolve, true));
@@ -91,7 +91,7 @@ test('is not sent when the first was, however long ago; it waits while the event
   role = await startRole(harness.nats.url, dataDir);
   await nothingWaits();
   for (const { nonce } of sent) expect(times(nonce)).toBe(0);
-}, 60_000);
+});
 
 test('is sent once when the first never came, and not when that was deferred or rerouted', async () => {
   harness = await openCarrierHarness();
@@ -121,9 +121,9 @@ test('is sent once when the first never came, and not when that was deferred or 
   // A rerouted one arrives at its next carrier, for the second time or not: it was not begun there.
   await putAgain({ ...back.message, hop: 1 });
   await harness.actor(carrierWith(harness.simulator));
-  await until('both are sent', () => times(never.nonce) + times(back.nonce) === 2, { limitMs: 20_000 });
+  await until('both are sent', () => times(never.nonce) + times(back.nonce) === 2);
   expect([times(deferral.nonce), times(moved.nonce)]).toEqual([0, 0]);
-}, 60_000);
+});
 
 test('is queued behind what waits in overflow, because the first may be there, and is looked up when it comes out', async () => {
   harness = await openCarrierHarness();
@@ -135,7 +135,7 @@ test('is queued behind what waits in overflow, because the first may be there, a
   await harness.actor(carrierWith(harness.simulator, { tps: 50 }));
   await nothingWaits();
   expect(times(nonce)).toBe(1);
-}, 60_000);
+});
 
 test('of a release that may have been made long ago is marked, and one that was begun just now is not', async () => {
   const on = await startBus();
@@ -160,13 +160,13 @@ test('of a release that may have been made long ago is marked, and one that was 
     const records = await waitingIn(on.bus, 'MT_TXN');
     return records.length === 2 && records;
   };
-  const records = await until('both are released', released, { limitMs: 40_000 });
+  const records = await until('both are released', released);
   const marks = records.map(({ data, header }) => [Buffer.from(data).toString(), header('Heliograph-Again')]);
   expect(Object.fromEntries(marks)).toEqual({ old: '1', fresh: '' });
   await releasers.stop();
   publisher.close();
   await on.stop();
-}, 60_000);
+});
 
 describe('the record with which a message was passed on', () => {
   const anyDelays = fc.integer({ min: 0, max: 40 });

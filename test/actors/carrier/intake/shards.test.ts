@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { AckPolicy } from '@nats-io/jetstream';
 import { messageConsumerName } from '../../../../cluster/bus/streams.ts';
 import { laneOf } from '../../../../model/message.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { newAccountInShard } from '../../../support/account-in-shard.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';

@@ -8,7 +8,7 @@ import { pullLastsMs } from '../../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
 import { messageWith } from '../../../support/messages.ts';
 

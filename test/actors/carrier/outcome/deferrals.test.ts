@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { readDeferral } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../../support/carrier-harness.ts';
 import { nodeNamed } from '../../../support/host-process.ts';
@@ -53,12 +53,12 @@ describe.concurrent('a temporary refusal, and', () => {
     const makeRoom = await fillLater(harness);
     await harness.host([carrierWith(harness.simulator)], { shared: nodeNamed('n1'), logLevel: 'warn' });
     const sent = await harness.send(200);
-    await until('most were refused three times', () => submits(harness) > 500, { limitMs: 30_000 });
+    await until('most were refused three times', () => submits(harness) > 500);
     expect(await statusesOf(harness, sent)).toEqual(new Set(['accepted']));
     harness.simulator.setFault(null);
     await makeRoom();
-    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
-  }, 90_000);
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
+  });
 
   test('kill -9 while they wait in memory: another node knows that they were refused, and sends each once', async ({
     onTestFinished,
@@ -77,8 +77,8 @@ describe.concurrent('a temporary refusal, and', () => {
     await first.kill9();
     harness.simulator.setFault(null);
     await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
-    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-  }, 90_000);
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  });
 
   test('LATER without a leader: deferred messages wait for it, expire when their validity ends, and nothing is unknown', async ({
     onTestFinished,
@@ -94,17 +94,15 @@ describe.concurrent('a temporary refusal, and', () => {
     const short = await harness.send(20, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('refused', () => submits(harness) >= 1);
     harness.simulator.setFault(null);
-    await until('those expire', async () => [...(await statusesOf(harness, short))].join() === 'expired', {
-      limitMs: 15_000,
-    });
+    await until('those expire', async () => [...(await statusesOf(harness, short))].join() === 'expired');
     expect(await statusesOf(harness, sent)).toEqual(new Set(['accepted']));
     await bringBack();
-    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
     expect(await account(harness.bus, harness.simulator, short)).toMatchObject({
       twice: [],
       statuses: { expired: 20 },
     });
-  }, 120_000);
+  });
 
   test('kill -9 while LATER has no leader: another node defers them instead, once, and nothing is unknown', async ({
     onTestFinished,
@@ -123,8 +121,8 @@ describe.concurrent('a temporary refusal, and', () => {
     harness.simulator.setFault(null);
     await harness.host([carrier], { shared: nodeNamed('n2'), logLevel: 'warn' });
     await bringBack();
-    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
-  }, 120_000);
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
+  });
 
   test('LATER busy: what exceeds the publishes in flight waits in memory, and is sent once', async ({
     onTestFinished,
@@ -135,11 +133,11 @@ describe.concurrent('a temporary refusal, and', () => {
     const more = { publisher };
     await harness.actor(carrierWith(harness.simulator), systemClock, undefined, undefined, undefined, more);
     const sent = await harness.send(60);
-    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
     const { values } = await metrics.putOffsInMemory.get();
     expect(values.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
     publisher.close();
-  }, 60_000);
+  });
 
   test('refused in memory more often than attempts are counted, then kill -9: still known as refused, and sent once', async ({
     onTestFinished,
@@ -150,7 +148,7 @@ describe.concurrent('a temporary refusal, and', () => {
     const carrier = carrierWith(harness.simulator, { tps: 100 });
     const first = await harness.host([carrier], { logLevel: 'warn' });
     const sent = await harness.send(1, { category: 'otp' });
-    await until('seventeen tries', () => submits(harness) >= 17, { limitMs: 60_000, everyMs: 5 });
+    await until('seventeen tries', () => submits(harness) >= 17, { everyMs: 5 });
     // Not between the deferral and its refusal by LATER: then only LATER may have it, and LATER stays full.
     const isTakenBack = async () => {
       const [event] = await lastEvents(harness, sent);
@@ -160,6 +158,6 @@ describe.concurrent('a temporary refusal, and', () => {
     await first.kill9();
     harness.simulator.setFault(null);
     await harness.host([carrier], { logLevel: 'warn' });
-    expect(await harness.settled(sent, 60_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
-  }, 120_000);
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
+  });
 });

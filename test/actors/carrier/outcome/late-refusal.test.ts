@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { listFlights, readDecisions } from '../../../../actors/flight/flight.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';

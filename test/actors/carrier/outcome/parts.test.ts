@@ -2,7 +2,7 @@
 // whatever happens to the others. Counted at the simulator.
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type LateGates, passLateGates } from '../../../../policy/late/late-gates.ts';
 import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../../support/carrier-harness.ts';
 import { account, eventsOf } from '../../../support/invariant.ts';
@@ -49,9 +49,9 @@ describe.concurrent('the segments of a long message', () => {
     await until('the hold has lapsed', () => systemClock.monotonicMs() - sinceMs > 3_500);
     expect(submitsOf(harness).total).toBeLessThan(5);
     await harness.nats.restart();
-    expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
     expect(submitsOf(harness).accepted).toBe(5);
-  }, 60_000);
+  });
 
   test('kill -9 when one segment was refused and another has no answer: that one may have been accepted, and is not sent again', async ({
     onTestFinished,
@@ -76,10 +76,10 @@ describe.concurrent('the segments of a long message', () => {
     harness.simulator.setFault('reject-part', { arg: 9 });
     await harness.host([carrier]);
     const sums = () => account(harness.bus, harness.simulator, [...long, ...next]);
-    await until('both are settled', async () => (await sums()).terminal === 2, { limitMs: 15_000 });
+    await until('both are settled', async () => (await sums()).terminal === 2);
     expect((await sums()).statuses).toEqual({ unknown: 2 });
     expect(submitsOf(harness).accepted).toBe(accepted);
-  }, 60_000);
+  });
 
   test('two segments refused one after the other: the longer wait counts, and no timer of an earlier wait ends a later one', async ({
     onTestFinished,
@@ -92,14 +92,12 @@ describe.concurrent('the segments of a long message', () => {
     harness.simulator.setFault('queue-full', { arg: 250 });
     const intentsMs = async () =>
       (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'intent').map(({ atMs }) => atMs);
-    const at = await until('a fourth try', async () => (await intentsMs()).length >= 4 && intentsMs(), {
-      limitMs: 20_000,
-    });
+    const at = await until('a fourth try', async () => (await intentsMs()).length >= 4 && intentsMs());
     harness.simulator.setFault(null);
-    expect(await harness.settled(sent, 20_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1 } });
     expect(submitsOf(harness).accepted).toBe(3);
     // At least half of a second, of two, of four.
     const waits = at.slice(1, 4).map((each, index) => each - (at[index] ?? 0));
     expect(waits.map((each, index) => each >= 500 * 2 ** index)).toEqual([true, true, true]);
-  }, 60_000);
+  });
 });

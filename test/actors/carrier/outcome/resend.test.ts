@@ -6,7 +6,7 @@ import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { filledEntryName, tenantEntities } from '../../../../directory/tenant-entities.ts';
 import type { Category } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
@@ -57,7 +57,7 @@ describe('an answer that does not come', () => {
     }
     // Their receipts arrive, and settle what had no answer.
     const delivered = async () => (await harness.settled(others)).statuses['delivered'] === 3;
-    await until('what was unknown is delivered', delivered, { limitMs: 15_000 });
+    await until('what was unknown is delivered', delivered);
     expect(copies(others)).toEqual([1, 1, 1]);
   });
 
@@ -159,7 +159,7 @@ describe('a message that is no OTP waits a moment for news of its first copy', (
     harness.simulator.setFault('no-resp', { limit: 1 });
     await actor({ responseTimerMs: 200 }, resendAll);
     const sent = await harness.send(1);
-    await until('the second copy', () => copies(sent)[0] === 2, { limitMs: 15_000 });
+    await until('the second copy', () => copies(sent)[0] === 2);
     await until('its answer', async () => (await kindsOf('submitted')).length === 1);
   });
 });
@@ -178,7 +178,7 @@ test('a carrier that is gone by then: the one further copy goes to the next of t
     const sent = await harness.send(3, { plan: ['beta'] });
     await until('they are to go again', async () => (await kindsOf('resent')).length === 3);
     await harness.simulator.close();
-    expect((await harness.settled(sent, 20_000)).statuses).toEqual({ unknown: 3 });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 3 });
     expect(sent.map(({ nonce }) => [harness.simulator.nonceCount(nonce), beta.nonceCount(nonce)])).toEqual(
       sent.map(() => [1, 1]),
     );
@@ -187,7 +187,7 @@ test('a carrier that is gone by then: the one further copy goes to the next of t
   } finally {
     await beta.close();
   }
-}, 60_000);
+});
 
 test('a session lost with a full window: OTP is sent again on the next, once, and both receipts do no harm', async () => {
   harness = await openCarrierHarness({ response: 'fixed:400', latency: 'fixed:700' });
@@ -195,7 +195,7 @@ test('a session lost with a full window: OTP is sent again on the next, once, an
   const sent = await harness.send(30, { category: 'otp' });
   await until('a window is out', () => harness.simulator.stats().submits.total >= 10);
   harness.simulator.setFault('unbind', { now: true });
-  const settled = await harness.settled(sent, 20_000);
+  const settled = await harness.settled(sent);
   expect(settled).toMatchObject({ never: [], statuses: { delivered: 30 } });
   expect(settled.twice.length).toBeGreaterThan(0);
   expect(Math.max(...copies(sent))).toBe(2);
@@ -230,9 +230,9 @@ describe('kill -9, with the policy in the directory', () => {
     await until('the second copies', () => copies(sent).every((each) => each === 2), { everyMs: 5 });
     await second.kill9();
     await child();
-    expect((await harness.settled(sent, 20_000)).statuses).toEqual({ unknown: 10 });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 10 });
     expect(new Set(copies(sent))).toEqual(new Set([2]));
-  }, 60_000);
+  });
 
   test('between the decision and the second submit: it is sent that once more, and no further time', async () => {
     harness = await openCarrierHarness();
@@ -247,8 +247,8 @@ describe('kill -9, with the policy in the directory', () => {
     expect(copies(sent)).toEqual([1, 1, 1, 1, 1]);
     harness.simulator.setFault('no-resp', { limit: 5 });
     await harness.host([carrier]);
-    expect((await harness.settled(sent, 25_000)).statuses).toEqual({ unknown: 5 });
+    expect((await harness.settled(sent)).statuses).toEqual({ unknown: 5 });
     expect(copies(sent)).toEqual([2, 2, 2, 2, 2]);
     expect(await kindsOf('resent')).toHaveLength(5);
-  }, 60_000);
+  });
 });

@@ -8,7 +8,7 @@ import { decodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type TestBus, recordsOf, startBus } from '../../../support/bus.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../../../analytics/contract.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type RunningRole, askStore, startRole } from '../../../analytics/support/role.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { type SentMessage, eventsOf } from '../../../support/invariant.ts';
@@ -63,25 +63,25 @@ test('receipts of forgotten submits find them in the event store, whatever the f
   const sent = await submittedLongAgo(30);
   role = await startRole(harness.nats.url, dataDir);
   await harness.actor(carrierWith(harness.simulator));
-  await until('all delivered', async () => (await kinds('delivered')).length === 30, { limitMs: 20_000 });
+  await until('all delivered', async () => (await kinds('delivered')).length === 30);
   expect((await kinds('delivered')).map((each) => each.messageId).toSorted()).toEqual(all(sent));
   await until('all answered', () => receipts().acked === 30);
   expect(await messagesIn('LATER')).toBe(0);
-}, 60_000);
+});
 
 test('with the event store down they are parked, answered once they are durable, and matched when it is back', async () => {
   const sent = await submittedLongAgo(30);
   await harness.actor(carrierWith(harness.simulator));
-  await until('all parked', async () => (await messagesIn('LATER')) === 30, { limitMs: 20_000 });
+  await until('all parked', async () => (await messagesIn('LATER')) === 30);
   await until('all answered', () => receipts().acked === 30);
   expect(await kinds('delivered')).toEqual([]);
   role = await startRole(harness.nats.url, dataDir);
-  await until('all delivered', async () => (await kinds('delivered')).length === 30, { limitMs: 40_000 });
+  await until('all delivered', async () => (await kinds('delivered')).length === 30);
   expect((await kinds('delivered')).map((each) => each.messageId).toSorted()).toEqual(all(sent));
   for (const stream of ['LATER', 'INBOUND', 'DEAD']) {
     await until(`${stream} empty`, async () => (await messagesIn(stream)) === 0);
   }
-}, 90_000);
+});
 
 test('while nothing can be made durable no receipt is acknowledged; the carrier keeps them, and each is counted once', async () => {
   // No receipt may come before the server is killed.
@@ -91,11 +91,11 @@ test('while nothing can be made durable no receipt is acknowledged; the carrier 
   await until('all submitted', async () => (await kinds('submitted')).length === 40, { everyMs: 10 });
   expect(receipts().acked).toBe(0);
   await harness.nats.kill9();
-  await until('all receipts sent', () => receipts().sent >= 40, { limitMs: 15_000 });
+  await until('all receipts sent', () => receipts().sent >= 40);
   expect(receipts().acked).toBe(0);
   await harness.nats.restart();
-  expect(await harness.settled(sent, 40_000)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
-  await until('all acknowledged', () => receipts().pending === 0 && receipts().acked >= 40, { limitMs: 30_000 });
+  expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 40 } });
+  await until('all acknowledged', () => receipts().pending === 0 && receipts().acked >= 40);
   const ids = (await kinds('delivered')).map((each) => each.eventId);
   expect(new Set(ids).size).toBe(40);
-}, 90_000);
+});

@@ -6,7 +6,7 @@ import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { plainWire } from '../../../../config/wire.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import type { QueryFields } from '../../../../smpp/pdu.ts';
 import type { QueryAnswer, QueryDone } from '../../../../smpp/query-window.ts';

@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { inboundSubject } from '../../../../cluster/bus/subjects.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { addressForms } from '../../../../policy/country/address-forms.ts';
 import { commandStatus } from '../../../../model/command-status.ts';
@@ -17,7 +17,6 @@ import { type SentMessage, statesOf } from '../../../support/invariant.ts';
 let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
-const waiting = { limitMs: 20_000 };
 const messagesIn = async (stream: string) => (await harness.bus.manager.streams.info(stream)).state.messages;
 
 /** A carrier that sends no receipts by itself: the test sends them. */
@@ -26,7 +25,7 @@ async function submittedTo(recipient: string): Promise<{ host: HostChild; sent: 
   harness.simulator.setFault('no-receipt');
   const host = await harness.host([carrierWith(harness.simulator, { bind: { count: 1 } })], { logLevel: 'warn' });
   const [sent] = await harness.send(1, { recipient });
-  await until('submitted', async () => (await statusOf(sent!)) === 'submitted', waiting);
+  await until('submitted', async () => (await statusOf(sent!)) === 'submitted');
   return { host, sent: sent!, taken: harness.simulator.messages()[0]! };
 }
 
@@ -62,7 +61,7 @@ describe('with the id of the response', () => {
     const { sent, taken } = await submittedTo('+8801812345671');
     const deliver = async (of: SentMessage, one: ShortMessage, form: string) => {
       harness.simulator.deliver(one);
-      await until(`delivered: ${form}`, async () => (await statusOf(of)) === 'delivered', waiting);
+      await until(`delivered: ${form}`, async () => (await statusOf(of)) === 'delivered');
     };
     await deliver(
       sent,
@@ -71,20 +70,20 @@ describe('with the id of the response', () => {
     );
     for (const [at, [form, source, ton]] of forms.entries()) {
       const [next] = await harness.send(1, { recipient: '+8801812345671' });
-      const another = await until('it is there', () => harness.simulator.messages()[at + 1], waiting);
-      await until('submitted', async () => (await statusOf(next!)) === 'submitted', waiting);
+      const another = await until('it is there', () => harness.simulator.messages()[at + 1]);
+      await until('submitted', async () => (await statusOf(next!)) === 'submitted');
       await deliver(next!, receipt(another.id, source, another.source, ton), form);
     }
     expect(await messagesIn('LATER')).toBe(0);
-  }, 60_000);
+  });
 
   test('another number: parked, and logged the first time with both numbers, masked', async () => {
     const { host, sent, taken } = await submittedTo('+8801812345671');
     harness.simulator.deliver(receipt(taken.id, '01899999999', taken.source, 2));
-    await until('parked', async () => (await messagesIn('LATER')) === 1, waiting);
+    await until('parked', async () => (await messagesIn('LATER')) === 1);
     const published = () =>
       host.lines().filter(({ msg }) => msg === 'a receipt has the id of a message to another number');
-    await until('told', () => published().length > 0, waiting);
+    await until('told', () => published().length > 0);
     expect(published()).toMatchObject([
       {
         level: 'warn',
@@ -106,7 +105,7 @@ test('a receipt with the id of a message to another number is counted, as often 
     recipientOf: (address, ton) => country.recipient(address, ton),
   });
   await harness.send(2);
-  await until('both are there', () => harness.simulator.messages().length === 2, waiting);
+  await until('both are there', () => harness.simulator.messages().length === 2);
   const counted = async () =>
     (await metrics.receiptsOtherNumber.get()).values.find(({ labels }) => labels.carrier === 'alpha')?.value ?? 0;
   const before = await counted();
@@ -114,7 +113,7 @@ test('a receipt with the id of a message to another number is counted, as often 
     harness.simulator.deliver(receipt(id, '01899999999', source, 2));
   }
   harness.simulator.deliver(receipt('of a stranger', '01899999999', 'HELIO', 2));
-  await until('all are parked', async () => (await messagesIn('LATER')) === 3, waiting);
+  await until('all are parked', async () => (await messagesIn('LATER')) === 3);
   expect((await counted()) - before).toBe(2);
 });
 
@@ -131,19 +130,19 @@ test('a receipt that finds its message at the last try is not logged as lost; on
   for (const id of [taken.id, 'ffff']) {
     await harness.bus.jetstream.publish(inboundSubject('alpha'), JSON.stringify(parked(id)));
   }
-  await until('delivered', async () => (await statusOf(sent)) === 'delivered', waiting);
+  await until('delivered', async () => (await statusOf(sent)) === 'delivered');
   const lost = () => host.lines().filter(({ msg }) => msg === 'a receipt without a message');
-  await until('the other is told', () => lost().length > 0, waiting);
-  await until('both are done with', async () => (await messagesIn('INBOUND')) === 0, waiting);
+  await until('the other is told', () => lost().length > 0);
+  await until('both are done with', async () => (await messagesIn('INBOUND')) === 0);
   expect(lost()).toMatchObject([{ carrierMessageId: 'ffff', recipient: '+88018******71' }]);
 });
 
 test('a receipt without an id is refused permanently, and logged with its bind and its numbers', async () => {
   const { host, sent } = await submittedTo('+8801812345671');
   harness.simulator.deliver(receipt('', '8801812345671', 'HELIOGRAPH'));
-  await until('refused', () => harness.simulator.stats().receipts.refused === 1, waiting);
+  await until('refused', () => harness.simulator.stats().receipts.refused === 1);
   const published = () => host.lines().filter(({ msg }) => msg === 'a receipt that names no message was refused');
-  await until('told', () => published().length > 0, waiting);
+  await until('told', () => published().length > 0);
   expect(published()).toMatchObject([
     { carrier: 'alpha', bind: 'alpha/1', source: '880181*****71', destination: 'HELIOG**PH', answer: 'ESME_RX_R_APPN' },
   ]);

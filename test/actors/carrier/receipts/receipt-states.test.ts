@@ -2,7 +2,7 @@
 // the real one. Against the simulator, counted in EVENTS; also over a restart, for long messages, and with little
 // memory.
 import { describe, expect, test } from 'vitest';
-import { until } from '../../../../platform/deadline.ts';
+import { patienceMs, until } from '../../../support/until.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../../support/carrier-harness.ts';
@@ -15,7 +15,7 @@ const histories = async (harness: CarrierHarness, sent: readonly SentMessage[]) 
   const states = await statesOf(harness.bus);
   return sent.map(({ messageId }) => (states.get(messageId)?.history ?? []).map(({ status }) => status));
 };
-const delivered = async (harness: CarrierHarness, sent: readonly SentMessage[], limitMs = 15_000) =>
+const delivered = async (harness: CarrierHarness, sent: readonly SentMessage[], limitMs = patienceMs) =>
   until(
     'all delivered',
     async () => {
@@ -93,7 +93,7 @@ describe.concurrent('a receipt that is not the last', () => {
     await harness.actor(carrierWith(harness.simulator), longAfter());
     await delivered(harness, sent, 20_000);
     expect(await histories(harness, sent)).toEqual(sent.map(() => ['accepted', 'submitted', 'unknown', 'delivered']));
-  }, 40_000);
+  });
 });
 
 /** So late that the replay reaches none of what was submitted. */

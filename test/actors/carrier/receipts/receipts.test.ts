@@ -2,7 +2,7 @@
 // and for submits with an unknown outcome. A receipt without a match is parked, never lost and never guessed.
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { openSession, type Session } from '../../../../smpp/session.ts';
 import { bindFields } from '../../../../smpp/session-contract.ts';
 import { waitingIn } from '../../../support/bus.ts';

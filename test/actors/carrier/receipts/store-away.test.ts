@@ -12,7 +12,7 @@ import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../model/command-status.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
@@ -57,17 +57,17 @@ test('a receipt whose message only the store knows does not settle the unknown s
   await until('its outcome is unknown', async () => (await statusOf(unanswered!.messageId)) === 'unknown');
 
   role.child.kill('SIGSTOP');
-  await until('its receipt is parked', async () => (await messagesIn(harness, 'LATER')) > 0, { limitMs: 20_000 });
+  await until('its receipt is parked', async () => (await messagesIn(harness, 'LATER')) > 0);
   expect(await kinds()).not.toContain('delivered');
   role.child.kill('SIGCONT');
-  await until('the receipt found its own', async () => (await kinds()).includes('delivered'), { limitMs: 20_000 });
+  await until('the receipt found its own', async () => (await kinds()).includes('delivered'));
   const [delivered] = (await eventsOf(harness.bus)).filter(({ kind }) => kind === 'delivered');
   expect(delivered?.messageId).toBe(known!.messageId);
   expect(await statusOf(unanswered!.messageId)).toBe('unknown');
   for (const stream of ['LATER', 'INBOUND']) {
     await until(`${stream} is empty`, async () => (await messagesIn(harness, stream)) === 0);
   }
-}, 90_000);
+});
 
 describe('a receipt that waits', () => {
   const message = messageWith();

@@ -1,7 +1,7 @@
 // Messages whose turn comes at the wrong time or for the wrong recipient: deferred, or blocked, and never written.
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type LateGates, passLateGates } from '../../../../policy/late/late-gates.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { statesOf } from '../../../support/invariant.ts';

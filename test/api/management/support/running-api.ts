@@ -16,7 +16,7 @@ import { auditCommands } from '../../../../control/audit-commands.ts';
 import { type Scope, scopes } from '../../../../model/api-key.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { type Shares, defaultShares } from '../../../../platform/limits-shares.ts';
-import { until } from '../../../../platform/deadline.ts';
+import { until } from '../../../support/until.ts';
 import { type DirectoryHarness, openDirectoryHarness } from '../../../support/directory-harness.ts';
 import { newAccount, newKey } from '../../../support/tenants.ts';
 
