@@ -84,9 +84,11 @@ describe('a server process', () => {
     const file = join(folder, 'parent.mts');
     writeFileSync(file, parentProgram(folder, server, graceMs));
     const parent = spawn(process.execPath, [file], { stdio: 'ignore' });
-    await until('the server', async () => (await processesOf(folder)).length >= 2 && statSync(join(folder, 'pid')));
+    const isThere = async () => (await processesOf(folder)).length >= 2 && hasFile(join(folder, 'pid'));
+    await until('the server', isThere);
     return parent;
   };
+  const hasFile = (path: string) => statSync(path, { throwIfNoEntry: false });
 
   it('ends the server when its parent is killed with -9', async () => {
     const folder = newFolder();
@@ -127,9 +129,10 @@ describe('a server process', () => {
     const folder = newFolder();
     const parent = await startParent(
       folder,
-      `trap 'date +%s%N > ${folder}/ended; exit' TERM; while :; do sleep 0.05; done`,
+      `trap 'date +%s%N > ${folder}/ended; exit' TERM; echo > ${folder}/trapped; while :; do sleep 0.05; done`,
       600,
     );
+    await until('the trap', () => hasFile(join(folder, 'trapped')));
     const killedAtMs = systemClock.nowMs();
     parent.kill('SIGKILL');
     await nothingIsLeftOf(folder);
@@ -147,7 +150,7 @@ describe('a server process', () => {
   it('kills what does not stop in time', async () => {
     const folder = newFolder();
     const server = start(folder, "trap '' TERM; echo up > $0; while :; do sleep 1; done");
-    await until('the trap', () => statSync(join(folder, 'x'), { throwIfNoEntry: false }));
+    await until('the trap', () => hasFile(join(folder, 'x')));
     await server.stop(200);
     expect(await processesOf(folder)).toEqual([]);
   });
