@@ -97,6 +97,8 @@ describe('a paused carrier', () => {
     // What was chosen and not written is published as such: nothing of it may become unknown.
     await until('nothing is about to go out', async () => openIntents(await eventsOf(harness.bus)) === 0);
     await host!.kill9();
+    // A record that may be the second of its message is looked up, when the next process starts late.
+    await harness.eventStore();
     host = await harness.host([alpha]);
     await until('it is bound again', () => harness.simulator.stats().binds.now === 2);
     await until('it holds what waits', async () => (await viewOf()).inFlight > 0);
