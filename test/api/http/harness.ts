@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isAgain } from '../../../cluster/bus/republished.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
@@ -54,7 +55,7 @@ export type Harness = TestBus & {
   /** The real analytics role, for reading messages back. */
   analytics(env?: Record<string, string>): Promise<{ stop(): Promise<void> }>;
   /** Every message in a queue, decoded. */
-  messages(stream?: string): Promise<Message[]>;
+  messages(stream?: string, options?: { withRepublished?: boolean }): Promise<Message[]>;
   count(stream?: string): Promise<number>;
 };
 
@@ -138,12 +139,13 @@ export async function openHarness(): Promise<Harness> {
         },
       };
     },
-    async messages(stream = 'MT_TXN') {
+    async messages(stream = 'MT_TXN', { withRepublished = true } = {}) {
       const { state } = await bus.manager.streams.info(stream);
       const found: Message[] = [];
       for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
         const record = await bus.manager.streams.getMessage(stream, { seq });
-        if (record !== null) found.push(decodeMessage(record.data, bodyCipher(bodyKey)));
+        if (record === null || (!withRepublished && isAgain({ headers: record.header }))) continue;
+        found.push(decodeMessage(record.data, bodyCipher(bodyKey)));
       }
       return found;
     },
