@@ -71,7 +71,7 @@ describe('garbage from a carrier on one bind', () => {
     const { name, args } = parseFault(played.fault)!;
     alpha.setFault(name, { ...args, limit: 1 });
     const promised = await traffic;
-    const reconciliation = await settledReconciliation(harness, promised, 20_000);
+    const reconciliation = await settledReconciliation(harness, promised);
     expect(reconciliation).toMatchObject(assertClean);
     // Submits outstanding when the session ended were not accepted, which is not known: they are not sent again by
     // themselves. They are the one answered with garbage and those written before the garbage was read.

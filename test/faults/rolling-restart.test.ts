@@ -54,7 +54,7 @@ describe('a rolling restart at full load', () => {
     for (const child of children) await harness.system.restart(child);
     promised = await traffic.stop();
     expect(promised.length).toBeGreaterThan(children.length * ratePerSecond);
-    const reconciliation = await settledReconciliation(harness, promised, 60_000);
+    const reconciliation = await settledReconciliation(harness, promised);
     expect(reconciliation).toEqual({ ...assertClean, statuses: { delivered: promised.length } });
   });
 

@@ -74,7 +74,7 @@ test('six binds of three carriers are spread over both machines, and a killed ma
   if (second.process.exitCode === null) second.process.kill('SIGKILL');
   const promised = await sending;
   await until('all six on the first', async () => (await bindsOf(first)) === 6, { everyMs: 200 });
-  const reconciliation = await settledReconciliation({ client, smscPeers }, promised, 60_000);
+  const reconciliation = await settledReconciliation({ client, smscPeers }, promised);
   const { statuses, ...wrong } = reconciliation;
   const { statuses: _none, ...nothing } = { ...assertClean, statuses: {} };
   // What it had begun and never sent is reported as unknown, as after every kill.

@@ -2,7 +2,7 @@
 // has its 202. It retries only what docs/errors.md says to retry.
 import { Agent, request } from 'node:http';
 import { systemClock } from '../../platform/clock.ts';
-import { patienceMs, until } from './until.ts';
+import { until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 
 export type Reply = {
@@ -92,12 +92,12 @@ export class SmsClient {
   }
 
   /** When none of them waits any more: the order in a lane of messages posted at once is not defined. */
-  whenNoneWaits(ids: readonly string[], limitMs = patienceMs): Promise<SmsView[]> {
+  whenNoneWaits(ids: readonly string[]): Promise<SmsView[]> {
     const none = async () => {
       const views = await Promise.all(ids.map((id) => this.get(id)));
       return views.every(({ status }) => status !== 'accepted') && views;
     };
-    return until('none waits any more', none, { limitMs, everyMs: 100 });
+    return until('none waits any more', none, { everyMs: 100 });
   }
 
   /** Every message of the account and mode, newest first, page by page. */

@@ -1,5 +1,5 @@
-// What a test waits for happens or does not; when, is up to the machine, which may be busy. Where the time is what is
-// tested, the test says so by `limitMs`.
+// How tests wait. What must happen gets a minute, because a busy machine is slow. A test whose subject is the time gives
+// `limitMs`, or `within(…)` of running-clock.ts.
 import { until as untilWithin } from '../../platform/deadline.ts';
 
 /** How long a test waits for what must happen, in ms; half of the time limit of a test (vitest.config.ts). */

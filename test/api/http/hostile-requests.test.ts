@@ -12,6 +12,8 @@ const { bodyBytesMax, headersMax, headerBytesMax, idempotencyKeyCharsMax } = lim
 /** CPU time of the ingress for one refusal, the victim's share of that time included: the mean of some tries. */
 const answerCpuMs = 50;
 const tries = 5;
+/** The quickest of the tries, from its first octet: nothing waits for a timer. 50 ms on a machine without other work. */
+const answerMs = 500;
 
 let harness: Harness;
 let ingress: Ingress;
@@ -185,16 +187,21 @@ const rows: readonly Row[] = [
 test.each(rows)('%s: %s', async (_name, expected, sent) => {
   const request = sent();
   const beganCpuMs = await cpuMs();
+  let quickestMs = Number.POSITIVE_INFINITY;
   for (let each = 0; each < tries; each += 1) {
+    const sentAtMs = systemClock.monotonicMs();
     const client = rawClient(ingress.port, request);
     await until('the answer', () => isWhole(client), { everyMs: 1 });
+    quickestMs = Math.min(quickestMs, systemClock.monotonicMs() - sentAtMs);
     client.socket.destroy();
     const code = /"code":"([a-z_]+)"/.exec(client.text)?.[1] ?? '';
     expect(client.text.match(/^connection: close\r$/gim)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(`${statusOf(client)} ${expected.includes(' ') ? code : ''}`.trim()).toBe(expected);
   }
   // What is accepted may cost what its messages cost.
-  if (!expected.startsWith('202')) expect(((await cpuMs()) - beganCpuMs) / tries).toBeLessThan(answerCpuMs);
+  if (expected.startsWith('202')) return;
+  expect(((await cpuMs()) - beganCpuMs) / tries).toBeLessThan(answerCpuMs);
+  expect(quickestMs).toBeLessThan(answerMs);
 });
 
 /** CPU time that the ingress process has used. */

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
 import { isTerminal } from '../../../../model/status.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
-import { patienceMs, until } from '../../../support/until.ts';
+import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { bindFields } from '../../../../smpp/session-contract.ts';
 import { openSession } from '../../../../smpp/session.ts';
@@ -39,7 +39,7 @@ function carrierAt(ports: readonly number[], changes: Partial<CarrierConfig> = {
   return { ...carrier, binds: ports.map((port) => ({ ...bind!, port, count: 1, window: 10 })) };
 }
 
-async function allTerminal(sent: readonly SentMessage[], limitMs = patienceMs): Promise<Record<string, number>> {
+async function allTerminal(sent: readonly SentMessage[]): Promise<Record<string, number>> {
   return until(
     'every message terminal',
     async () => {
@@ -48,7 +48,7 @@ async function allTerminal(sent: readonly SentMessage[], limitMs = patienceMs): 
       if (!all.every(isTerminal)) return false;
       return Object.fromEntries([...new Set(all)].map((one) => [one, all.filter((each) => each === one).length]));
     },
-    { limitMs, everyMs: 150 },
+    { everyMs: 150 },
   );
 }
 

@@ -42,9 +42,6 @@ async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null
   return given;
 }
 
-/** A killed process's records are redelivered after the streams' ack_wait of ten seconds; more for a busy machine. */
-const settledMs = 40_000;
-
 const total = () => harness.simulator.stats().submits.total;
 /** On a busy machine an answer may come too late: then the query is repeated. */
 const viewOf = (name = 'alpha') =>
@@ -82,7 +79,7 @@ describe('a paused carrier', () => {
     expect((await viewOf()).binds.map(({ state }) => state)).toEqual(['bound', 'bound']);
 
     expect((await command('resume')).carrier.desiredState).toBe('running');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({
+    expect(await harness.settled(sent)).toMatchObject({
       statuses: { delivered: 320 },
       twice: [],
       never: [],
@@ -105,7 +102,7 @@ describe('a paused carrier', () => {
     expect(await viewOf()).toMatchObject({ desiredState: 'paused', why: 'paused' });
     expect(total()).toBe(before);
     await command('resume');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({
+    expect(await harness.settled(sent)).toMatchObject({
       statuses: { delivered: 300 },
       twice: [],
       never: [],
@@ -132,7 +129,7 @@ describe('a paused carrier', () => {
     expect(new Set(moved.map(({ error }) => error))).toEqual(new Set(['to beta: paused']));
     expect(total()).toBe(0);
     await command('resume');
-    expect(await harness.settled(stays, settledMs)).toMatchObject({ statuses: { delivered: 5 }, twice: [], never: [] });
+    expect(await harness.settled(stays)).toMatchObject({ statuses: { delivered: 5 }, twice: [], never: [] });
   });
 });
 
@@ -151,7 +148,7 @@ describe('a drained carrier', () => {
     expect(harness.simulator.stats()).toMatchObject({ binds: { now: 0, total: 2 }, submits: { total: before } });
 
     await command('resume');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({
+    expect(await harness.settled(sent)).toMatchObject({
       statuses: { delivered: 300 },
       twice: [],
       never: [],
@@ -171,7 +168,7 @@ describe('a drained carrier', () => {
     await until('they are held', async () => (await viewOf()).inFlight === 10);
     expect(total()).toBe(0);
     await command('resume');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({ twice: [], never: [] });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [] });
   });
 });
 
@@ -189,7 +186,7 @@ describe('one bind', () => {
         { desiredState: 'drained', state: 'resting' },
       ],
     });
-    expect(await harness.settled(sent, settledMs)).toMatchObject({
+    expect(await harness.settled(sent)).toMatchObject({
       statuses: { delivered: 300 },
       twice: [],
       never: [],
@@ -212,7 +209,7 @@ describe('one bind', () => {
     await until('they are held', async () => (await viewOf()).inFlight === 10);
     expect(total()).toBe(0);
     await command('resume', 'alpha', 1);
-    expect(await harness.settled(sent, settledMs)).toMatchObject({ twice: [], never: [] });
+    expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [] });
   });
 
   it('that was given up for a wrong password is retried when it is resumed', async () => {
@@ -258,11 +255,11 @@ describe('a carrier of two nodes', () => {
     expect((await viewOf()).state).toBe('down');
     expect(total()).toBe(0);
     await command('resume');
-    expect(await harness.settled(sent, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+    expect(await harness.settled(sent)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
 
     await command('pause', 'alpha', 1);
     const more = await harness.send(40);
-    expect(await harness.settled(more, settledMs)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
+    expect(await harness.settled(more)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
     await until('both are seen to be good', async () => (await viewOf()).state === 'good');
     expect((await viewOf()).desiredState).toBe('running');
   });

@@ -82,7 +82,7 @@ describe('behind a message without an alternative', () => {
     await harness.send(1);
     await harness.send(laneMax - 1, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('the lane is full', async () => (await gauge('transactional')) === laneMax);
-    await until('they have ended', async () => (await gauge('transactional')) === 1);
+    await until('they have ended', async () => (await gauge('transactional')) === 1, within(8_000));
     const behind = await harness.send(laneMax - 1, { plan: ['beta'] });
     await allAtBeta(behind, within(3_000));
   });

@@ -2,7 +2,7 @@
 // the real one. Against the simulator, counted in EVENTS; also over a restart, for long messages, and with little
 // memory.
 import { describe, expect, test } from 'vitest';
-import { patienceMs, until } from '../../../support/until.ts';
+import { until } from '../../../support/until.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
 import { type CarrierHarness, carrierHarnessOf, carrierWith } from '../../../support/carrier-harness.ts';
@@ -15,14 +15,14 @@ const histories = async (harness: CarrierHarness, sent: readonly SentMessage[]) 
   const states = await statesOf(harness.bus);
   return sent.map(({ messageId }) => (states.get(messageId)?.history ?? []).map(({ status }) => status));
 };
-const delivered = async (harness: CarrierHarness, sent: readonly SentMessage[], limitMs = patienceMs) =>
+const delivered = async (harness: CarrierHarness, sent: readonly SentMessage[]) =>
   until(
     'all delivered',
     async () => {
       const states = await statesOf(harness.bus);
       return sent.every(({ messageId }) => states.get(messageId)?.status === 'delivered');
     },
-    { limitMs, everyMs: 50 },
+    { everyMs: 50 },
   );
 
 // Each waits for a receipt most of its time.
@@ -91,7 +91,7 @@ describe.concurrent('a receipt that is not the last', () => {
     // The next incarnation remembers nothing of it.
     await first.drain();
     await harness.actor(carrierWith(harness.simulator), longAfter());
-    await delivered(harness, sent, 20_000);
+    await delivered(harness, sent);
     expect(await histories(harness, sent)).toEqual(sent.map(() => ['accepted', 'submitted', 'unknown', 'delivered']));
   });
 });
