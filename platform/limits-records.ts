@@ -17,6 +17,8 @@ export const recordLimits = {
     retryCapMs: 10_000,
     /** Two generations of 2^21 slots × 8 B = 32 MB; at 60 % full each remembers 1.25 million events. */
     seenSlotsPerGeneration: 2 ** 21,
+    /** Two generations of 2^20 slots × 32 B = 64 MB; at 60 % full each remembers 630,000 messages. */
+    countedSlotsPerGeneration: 2 ** 20,
     /** Events read back at the start; older ones are looked up in the store. 400,000 × 12 B in transit. */
     seenRefillMax: 400_000,
     seenRefillMs: 15 * 60_000,

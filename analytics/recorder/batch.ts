@@ -4,9 +4,29 @@
 import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { fitsRow } from '../store/event-row.ts';
+import { CountChanges } from './counts/count-changes.ts';
+import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
+import type { Names } from './counts/names.ts';
+import type { Recorded } from './recorded-before.ts';
 
-/** An event of a message older than the memory of ids: its row counts only if ClickHouse does not have it. */
+/**
+ * An event of a message older than the memories of ids and states: its row counts only if ClickHouse does not have it, and
+ * what it changes follows from what ClickHouse has.
+ */
 export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
+
+export type BatchOpening = {
+  readonly firstSeq: number;
+  /** Monotonic. */
+  readonly openedAtMs: number;
+  /** Wall time, as the next two. */
+  readonly stampedFromMs: number;
+  readonly suspectBeforeMs: number;
+  /** Messages accepted before it are in no count. */
+  readonly countedFromMs: number;
+  /** The names that the counted states refer to. */
+  readonly names: Names;
+};
 
 /** A record's position in the stream. */
 type Reached = { readonly seq: number; readonly timestampNanos: bigint };
@@ -18,9 +38,14 @@ const octetsPerUnit = 3;
 export class Batch {
   readonly firstSeq: number;
   readonly openedAtMs: number;
+  readonly #countedFromMs: number;
   /** The earliest `recorded_at` of its rows. */
   readonly stampedFromMs: number;
+  /** The messages accepted before it are looked up. The same for the whole batch, so that no message is split. */
+  readonly suspectBeforeMs: number;
   readonly suspects: Suspect[] = [];
+  /** What its events change in the counts; without those of the suspects until `resolve`. */
+  readonly counts: CountChanges;
   #lastSeq: number;
   #lastAtNs: bigint | null = null;
   #text = Buffer.allocUnsafe(firstBytes);
@@ -30,12 +55,14 @@ export class Batch {
   #byMessage: Map<string, DeliveryEvent[]> | null = null;
   #indexed = 0;
 
-  /** `openedAtMs`: monotonic; `stampedFromMs`: wall time. */
-  constructor(firstSeq: number, openedAtMs: number, stampedFromMs: number) {
-    this.firstSeq = firstSeq;
-    this.#lastSeq = firstSeq;
-    this.openedAtMs = openedAtMs;
-    this.stampedFromMs = stampedFromMs;
+  constructor(opening: BatchOpening) {
+    this.firstSeq = opening.firstSeq;
+    this.#lastSeq = opening.firstSeq;
+    this.openedAtMs = opening.openedAtMs;
+    this.stampedFromMs = opening.stampedFromMs;
+    this.suspectBeforeMs = opening.suspectBeforeMs;
+    this.counts = new CountChanges(opening.names);
+    this.#countedFromMs = opening.countedFromMs;
   }
 
   get lastSeq(): number {
@@ -64,6 +91,35 @@ export class Batch {
     if (this.#text.length - from < row.length * octetsPerUnit) this.#grow(from + row.length * octetsPerUnit);
     if (suspect !== null) this.suspects.push({ row: this.#ends.length, event: suspect });
     this.#ends.push(from + this.#text.write(row, from));
+  }
+
+  /**
+   * Decides about the suspects, once: the rows to drop because their ids are `recorded`; what the others change is added
+   * to the counts.
+   */
+  resolve(recorded: Recorded): ReadonlySet<number> {
+    const dropped = new Set<number>();
+    const states = new Map<string, CountedState>();
+    for (const { row, event } of this.suspects) {
+      const before = recorded.get(event.messageId) ?? [];
+      if (before.some(({ eventId }) => eventId === event.eventId)) dropped.add(row);
+      else if (event.acceptedAtMs >= this.#countedFromMs) this.#count(event, before, states);
+    }
+    return dropped;
+  }
+
+  #count(event: DeliveryEvent, recorded: readonly CountedEvent[], states: Map<string, CountedState>): void {
+    if (!isOfMessage(event)) return this.counts.addOther(event);
+    const { names } = this.counts;
+    let state = states.get(event.messageId) ?? null;
+    if (state === null && recorded.length > 0) {
+      state = emptyCounted();
+      for (const each of recorded) applyEvent(state, each, names);
+    }
+    const after = state === null ? emptyCounted() : { ...state };
+    applyEvent(after, event, names);
+    this.counts.add(event, state, after);
+    states.set(event.messageId, after);
   }
 
   /** The batch as the insert's payload, without the `dropped` rows. Null when nothing is left. */

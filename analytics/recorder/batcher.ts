@@ -15,6 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { fitsRow, rowOf } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
+import type { MessageStates } from './counts/message-states.ts';
 import type { PendingRange } from './progress.ts';
 import type { SeenIds } from './seen-ids.ts';
 
@@ -26,6 +27,9 @@ export type EventRecord = Pick<JsMsg, 'seq' | 'data' | 'subject' | 'timestampNan
 export type BatcherOptions = {
   readonly streamEpoch: number;
   readonly seen: SeenIds;
+  readonly states: MessageStates;
+  /** Messages accepted before it are in no count (recorded-before.ts). */
+  readonly countedFromMs: number;
   /** The range to build again exactly, before anything else. */
   readonly replay: PendingRange | null;
   /** A batch is ready to be written. */
@@ -139,29 +143,28 @@ export class Batcher {
 
   #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seq } = record;
-    const { seen, arrived, streamEpoch, clock } = this.#options;
+    const { seen, states, countedFromMs, arrived, streamEpoch, clock } = this.#options;
     // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
-    const fromMs = this.#replay === null ? this.#stampMs : stampedBefore;
-    this.#collecting ??= new Batch(seq, clock.monotonicMs(), fromMs);
-    const batch = this.#collecting;
+    const batch = (this.#collecting ??= this.#open(seq));
     const before = batch.rows;
     batch.reach(record, octets);
     this.#lastSeq = seq;
     const stampMs = this.#stampMs;
-    const suspectBeforeMs = seen.coversFromMs + limits.recorder.clockSkewMsMax;
     let batchIndex = 0;
     let known = 0;
     for (const compact of events) {
       for (const event of expandEvent(compact)) {
         const place = { streamEpoch, streamSeq: seq, batchIndex };
         batchIndex += 1;
-        if (!seen.add(event.eventId, stampMs)) {
+        if (!seen.add(event.eventId)) {
           known += 1;
           continue;
         }
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
-        batch.push(rowOf(event, place, stampMs), event.acceptedAtMs < suspectBeforeMs ? event : null);
+        const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
+        batch.push(rowOf(event, place, stampMs), isSuspect ? event : null);
+        if (!isSuspect && event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
         arrived(event);
       }
     }
@@ -171,6 +174,20 @@ export class Batcher {
     if (this.#heldRows < this.#heldRowsMax) return undefined;
     return new Promise((resolve) => {
       this.#roomAgain = resolve;
+    });
+  }
+
+  #open(firstSeq: number): Batch {
+    const { seen, states, countedFromMs, clock } = this.#options;
+    seen.turnWhenFull(this.#stampMs);
+    states.turnWhenFull(this.#stampMs);
+    return new Batch({
+      firstSeq,
+      openedAtMs: clock.monotonicMs(),
+      stampedFromMs: this.#replay === null ? this.#stampMs : stampedBefore,
+      suspectBeforeMs: Math.max(seen.coversFromMs, states.coversFromMs) + limits.recorder.clockSkewMsMax,
+      countedFromMs,
+      names: states.names,
     });
   }
 

@@ -1,10 +1,14 @@
-// Which ids ClickHouse has already: recent ones, to fill the memory after a start, and those of messages older than the
-// memory. Rows of the range about to be inserted (perhaps again) do not count: they are recognised by the insert's
-// token, because without them the repeated insert would be a different one.
+// What ClickHouse has already: ids of recent events, to fill the memory after a start, and the events of messages older
+// than the memory, for their ids and for the state that they leave. Rows of the range about to be inserted (perhaps
+// again) do not count: they are recognised by the insert's token, because without them the repeated insert would be a
+// different one.
+import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
+import type { EventId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
-import type { Suspect } from './batch.ts';
+import { eventOrder } from '../store/event-row.ts';
+import type { CountedEvent } from './counts/counted-state.ts';
 import { SeenIds } from './seen-ids.ts';
 
 /** From this record of this stream on, it is not certain what is recorded. */
@@ -30,53 +34,88 @@ export async function refillSeenIds(
   // With a full result, some rows of its oldest time may be missing.
   const coversFromMs = rows.length < refillMax ? sinceMs : (rows.at(-1)?.[1] as number) + 1;
   const seen = new SeenIds(coversFromMs);
-  for (const [eventId] of rows) seen.add(eventId as string, nowMs);
+  for (const [eventId] of rows) seen.add(eventId as string);
   return seen;
 }
 
-/** The rows of the suspects that are recorded. */
+/** Recorded events by message id, in stream order. */
+export type Recorded = ReadonlyMap<string, readonly CountedEvent[]>;
+
+/** The recorded events of the messages of these events. */
 export async function recordedBefore(
   engine: Engine,
-  suspects: readonly Suspect[],
+  suspects: readonly DeliveryEvent[],
   frontier: Frontier,
-): Promise<ReadonlySet<number>> {
-  const recorded = new Set<number>();
-  for (let from = 0; from < suspects.length; ) {
-    const asked: Suspect[] = [];
-    const messageIds = new Set<string>();
-    for (; from < suspects.length && messageIds.size < limits.recorder.lookupMessagesMax; from += 1) {
-      const suspect = suspects[from] as Suspect;
-      asked.push(suspect);
-      messageIds.add(suspect.event.messageId);
+): Promise<Recorded> {
+  const recorded = new Map<string, CountedEvent[]>();
+  const oneOfEach = new Map(suspects.map((event) => [`${event.accountId} ${event.messageId}`, event]));
+  const messages = [...oneOfEach.values()];
+  metrics.recorderLookups.inc(messages.length);
+  for (let from = 0; from < messages.length; from += limits.recorder.lookupMessagesMax) {
+    const asked = messages.slice(from, from + limits.recorder.lookupMessagesMax);
+    for (const event of await eventsOf(engine, asked, frontier)) {
+      const held = recorded.get(event.messageId);
+      if (held === undefined) recorded.set(event.messageId, [event]);
+      else held.push(event);
     }
-    metrics.recorderLookups.inc(messageIds.size);
-    const ids = await idsOf(engine, asked, [...messageIds], frontier);
-    for (const { row, event } of asked) if (ids.has(event.eventId)) recorded.add(row);
   }
   return recorded;
 }
 
-async function idsOf(
+async function eventsOf(
   engine: Engine,
-  suspects: readonly Suspect[],
-  messageIds: readonly string[],
+  messages: readonly DeliveryEvent[],
   frontier: Frontier,
-): Promise<ReadonlySet<string>> {
+): Promise<readonly CountedEvent[]> {
   let oldestMs = Number.POSITIVE_INFINITY;
   let newestMs = 0;
-  for (const { event } of suspects) {
-    oldestMs = Math.min(oldestMs, event.acceptedAtMs);
-    newestMs = Math.max(newestMs, event.acceptedAtMs);
+  for (const { acceptedAtMs } of messages) {
+    oldestMs = Math.min(oldestMs, acceptedAtMs);
+    newestMs = Math.max(newestMs, acceptedAtMs);
   }
-  const accountIds = [...new Set(suspects.map(({ event }) => event.accountId))];
+  const accountIds = [...new Set(messages.map(({ accountId }) => accountId))];
+  const messageIds = [...new Set(messages.map(({ messageId }) => messageId))];
   // The time bounds exclude months and parts without these messages.
   const rows = await engine.rows(
-    `SELECT event_id FROM sms_events
+    `SELECT event_id, message_id, kind, toUnixTimestamp64Milli(at), carrier, segment, segments, error,
+       toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(scheduled_at)
+     FROM sms_events
      WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}
        AND accepted_at >= fromUnixTimestamp64Milli({oldestMs:Int64})
-       AND accepted_at <= fromUnixTimestamp64Milli({newestMs:Int64}) AND ${notBeyond}`,
+       AND accepted_at <= fromUnixTimestamp64Milli({newestMs:Int64}) AND ${notBeyond}
+     ORDER BY ${eventOrder}`,
     { ...frontier, accountIds, messageIds, oldestMs, newestMs },
     limits.recorder.insertTimeoutMs,
   );
-  return new Set(rows.map(([eventId]) => eventId as string));
+  return rows.map((row) => ({
+    eventId: row[0] as EventId,
+    messageId: row[1] as string,
+    kind: row[2] as EventKind,
+    atMs: row[3] as number,
+    carrier: row[4] as string,
+    segment: row[5] as number,
+    segments: row[6] as number,
+    error: row[7] === '' ? null : (row[7] as string),
+    acceptedAtMs: row[8] as number,
+    scheduledAtMs: row[9] === 0 ? null : (row[9] as number),
+  }));
+}
+
+/**
+ * The earliest acceptance that reports count: messages of a store that had events before it had counts are left out, so
+ * that no count is taken back that was never added.
+ */
+export async function countedFromMs(engine: Engine): Promise<number> {
+  const [row] = await engine.rows(
+    'SELECT toUnixTimestamp64Milli(max(at)) FROM counted_from',
+    {},
+    limits.recorder.insertTimeoutMs,
+  );
+  return row?.[0] as number;
+}
+
+/** Whether no event was ever recorded. ClickHouse answers it from metadata. */
+export async function isEmptyStore(engine: Engine): Promise<boolean> {
+  const [row] = await engine.rows('SELECT toUInt64(count()) FROM sms_events', {}, limits.recorder.insertTimeoutMs);
+  return row?.[0] === 0;
 }

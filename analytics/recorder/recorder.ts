@@ -3,6 +3,8 @@
 //   2. An event id that is recorded is dropped: known from memory, or looked up when its message is older than memory.
 //   3. Before an insert its range of records and a token are durable. An insert whose end is not known (timed out,
 //      killed) is repeated with the same range and the same token before anything else, and ClickHouse keeps one.
+//   4. What the events change in the counts of reports follows from the range and what was recorded before it, and is
+//      inserted under the same token (decision 200).
 // It must never insert a range that is not durable, and never continue past a range that may be partly written.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead-letter.ts';
@@ -22,8 +24,9 @@ import { Fenced } from '../fenced-entry.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
+import { MessageStates } from './counts/message-states.ts';
 import { Progress } from './progress.ts';
-import { refillSeenIds } from './recorded-before.ts';
+import { countedFromMs, isEmptyStore, refillSeenIds } from './recorded-before.ts';
 import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
 
@@ -77,6 +80,8 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const pending = beyond === 0 && (progress.pending?.last ?? 0) >= state.first_seq ? progress.pending : null;
   const frontierSeq = beyond > 0 ? beyond + 1 : (pending?.first ?? progress.recordedTo + 1);
   const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
+  // Of messages that have events already, each state is looked up when the next one comes.
+  const states = new MessageStates((await isEmptyStore(engine)) ? 0 : clock.nowMs());
   const writer = new Writer({
     engine,
     progress,
@@ -89,7 +94,17 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
   const { promise: ended, resolve: end } = Promise.withResolvers<HowEnded>();
-  const batcher = new Batcher({ streamEpoch, seen, replay: pending, closed: write, arrived, deadLetter, clock });
+  const batcher = new Batcher({
+    streamEpoch,
+    seen,
+    states,
+    countedFromMs: await countedFromMs(engine),
+    replay: pending,
+    closed: write,
+    arrived,
+    deadLetter,
+    clock,
+  });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;
   const taken = new TakenPosition(firstSeq - 1, clock);
 

@@ -1,6 +1,6 @@
 // Ids of recently recorded events, so that a repeated event is dropped without a query: 64 bits of each id in two
-// open-addressing tables. When the younger is full the older is cleared, and every event since `coversFromMs` is in
-// them; older ones must be looked up. Two ids share 64 bits once in 10^13 events.
+// open-addressing tables. When the younger is full the older is cleared, between two batches, and every event since
+// `coversFromMs` is in them; older ones must be looked up. Two ids share 64 bits once in 10^13 events.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 
@@ -32,8 +32,8 @@ export class SeenIds {
     return this.#young.size + this.#old.size;
   }
 
-  /** Adds the id; false when it is known. `nowMs` never decreases. */
-  add(eventId: string, nowMs: number): boolean {
+  /** Adds the id; false when it is known. */
+  add(eventId: string): boolean {
     // 12 characters of base64 hold 72 bits; the first 66 are folded into two words.
     const high = wordOf(eventId, 4);
     const low = wordOf(eventId, 10) || 1; // 0 marks an empty slot
@@ -43,8 +43,12 @@ export class SeenIds {
     this.#young.slots[~slot] = high;
     this.#young.slots[~slot + 1] = low;
     this.#young.size += 1;
-    if (this.#young.size >= this.#sizeMax) this.#turn(nowMs);
     return true;
+  }
+
+  /** Called between batches: forgets the older table when the younger is full. `nowMs` never decreases. */
+  turnWhenFull(nowMs: number): void {
+    if (this.#young.size >= this.#sizeMax) this.#turn(nowMs);
   }
 
   /** The index of the pair, or the complement of the index at which to insert it. */

@@ -1,5 +1,6 @@
-// Writes batches one by one: looks up what memory cannot know, makes range and token durable, inserts, and repeats
-// until ClickHouse acknowledges. A repeat is harmless because range and token stay the same.
+// Writes batches one by one: looks up what memory cannot know, makes range and token durable, inserts what the events change
+// in the counts and then the events, and repeats each until ClickHouse acknowledges. A repeat is harmless because range and
+// token stay the same.
 import type { StreamPosition } from '../../cluster/bus/stream-position.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -9,9 +10,13 @@ import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
 import { insertColumns } from '../store/event-row.ts';
+import { latencyCountColumns, messageCountColumns } from './counts/count-changes.ts';
 import type { Batch } from './batch.ts';
 import type { PendingRange, Progress } from './progress.ts';
 import { recordedBefore } from './recorded-before.ts';
+
+const messageCounts = `message_counts (${messageCountColumns})`;
+const latencyCounts = `latency_counts (${latencyCountColumns})`;
 
 type WriterOptions = {
   readonly engine: Engine;
@@ -47,12 +52,17 @@ export class Writer {
     const { engine, progress, frontierSeq, stopping } = this.#options;
     const { streamEpoch } = progress;
     const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
-    const dropped = await this.#untilDone('look-up', () => recordedBefore(engine, batch.suspects, frontier));
+    const suspects = batch.suspects.map(({ event }) => event);
+    const dropped = batch.resolve(await this.#untilDone('look-up', () => recordedBefore(engine, suspects, frontier)));
     if (dropped.size > 0) metrics.recorderDuplicates.inc(dropped.size);
     const payload = batch.payload(dropped);
     const token = await this.#announce(batch, payload === null);
     if (payload !== null) {
-      await this.#untilDone('insert', () => this.#insert(payload.octets, token));
+      const { messages, latencies } = batch.counts.rows();
+      // The counts first: every event that can be read is counted.
+      await this.#untilDone('insert of counts', () => this.#insert(messageCounts, messages, token));
+      await this.#untilDone('insert of latencies', () => this.#insert(latencyCounts, latencies, token));
+      await this.#untilDone('insert', () => this.#insert(`sms_events (${insertColumns})`, payload.octets, token));
       metrics.recordedRows.inc(payload.rows);
     }
     stopping.throwIfAborted();
@@ -81,10 +91,11 @@ export class Writer {
     return token;
   }
 
-  async #insert(octets: Buffer, token: string): Promise<void> {
+  async #insert(into: string, octets: Buffer | null, token: string): Promise<void> {
+    if (octets === null) return;
     const { engine, clock } = this.#options;
     const startedAtMs = clock.monotonicMs();
-    await engine.insert(`sms_events (${insertColumns}) SETTINGS ${insertSettings(token)}`, octets);
+    await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets);
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   }
 

@@ -5,6 +5,7 @@ import type { EventId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';
 import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
+import { tsvText as text } from './tab-separated.ts';
 
 /** The position of an event in the stream: it defines the order of the fold for every reader. */
 type StreamPosition = {
@@ -124,22 +125,6 @@ function inboundOfText(keyword: string, json: string): InboundFacts {
 
 function orNull(cell: Cell | undefined): string | null {
   return cell === '' || cell === undefined ? null : (cell as string);
-}
-
-const special = /[\t\n\r\0\\]/;
-
-function text(value: string | null): string {
-  if (value === null) return '';
-  return special.test(value) ? escaped(value) : value;
-}
-
-function escaped(value: string): string {
-  return value
-    .replaceAll('\\', '\\\\')
-    .replaceAll('\t', '\\t')
-    .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')
-    .replaceAll('\0', '\\0');
 }
 
 /** Seconds with three decimals: DateTime64(3) reads a bare number of seconds. */

@@ -75,7 +75,7 @@ export const submitsKeptMs =
 
 assert(submitsKeptMs <= filledHours * 3_600_000, 'receipts may come for longer than sms_submits was filled for');
 
-/** Changes metadata only; no part is rewritten, now or later. The hourly counts stay: they contain no personal data. */
+/** Changes metadata only; no part is rewritten, now or later. The counts of reports stay: they contain no recipients. */
 export async function keepHistoryFor(engine: Engine, days: number): Promise<void> {
   await engine.command('ALTER TABLE sms_events MODIFY SETTING ttl_only_drop_parts = 1');
   await engine.command(

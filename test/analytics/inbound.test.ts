@@ -120,13 +120,6 @@ test('their text is kept, encrypted, only where the account wants it', async () 
   expect((await list({ direction: 'inbound', to: '16999' }))[0]).toMatchObject({ error: 'incomplete', segments: 3 });
 });
 
-test('they are counted by the hour with everything else', async () => {
-  const [row] = await node.engine.rows(
-    "SELECT sum(events) FROM sms_events_hourly WHERE kind = 'received' AND carrier = 'alpha'",
-  );
-  expect(Number(row?.[0])).toBe(5);
-});
-
 test('the account that wrote last to a subscriber is found, held or recorded, by number and mode', async () => {
   const other = newAccountId(7);
   const to = '+8801712340002';

@@ -65,8 +65,7 @@ test('a submit is found by reading one granule, among hundreds of thousands', as
 test('an insert that ended between the events and their submits is completed by its repeat, and nothing is doubled', async () => {
   const counts = async () => {
     const [row] = await events.engine.rows(
-      `SELECT (SELECT toUInt32(count()) FROM sms_events WHERE carrier = 'gamma'), (SELECT toUInt32(count()) FROM sms_submits WHERE carrier = 'gamma'),
-         (SELECT toUInt32(sum(events)) FROM sms_events_hourly WHERE carrier = 'gamma')`,
+      `SELECT (SELECT toUInt32(count()) FROM sms_events WHERE carrier = 'gamma'), (SELECT toUInt32(count()) FROM sms_submits WHERE carrier = 'gamma')`,
     );
     return row;
   };
@@ -77,11 +76,11 @@ test('an insert that ended between the events and their submits is completed by 
   const insert = () => events.engine.insert(`sms_events (${columns}) SETTINGS ${insertSettings('one')}`, rows);
   await events.engine.command('DETACH TABLE sms_submits_feed');
   await insert();
-  expect(await counts()).toEqual([1_000, 0, 1_000]);
+  expect(await counts()).toEqual([1_000, 0]);
   await events.engine.command('ATTACH TABLE sms_submits_feed');
   for (let times = 0; times < 3; times += 1) {
     await insert();
-    expect(await counts()).toEqual([1_000, 1_000, 1_000]);
+    expect(await counts()).toEqual([1_000, 1_000]);
   }
 });
 

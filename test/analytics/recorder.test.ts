@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Batcher, type BatcherOptions } from '../../analytics/recorder/batcher.ts';
 import { recordedBefore, refillSeenIds } from '../../analytics/recorder/recorded-before.ts';
+import { MessageStates } from '../../analytics/recorder/counts/message-states.ts';
 import { SeenIds } from '../../analytics/recorder/seen-ids.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, insertColumns, rowOf } from '../../analytics/store/event-row.ts';
@@ -22,20 +23,26 @@ describe('the memory of ids', () => {
   test('knows what was added and forgets by generations, reporting how far back it reaches', () => {
     const seen = new SeenIds(100, 64);
     const ids = Array.from({ length: 38 * 3 }, () => acceptedEvent(contextOf()).eventId);
-    for (const [n, id] of ids.slice(0, 38).entries()) expect(seen.add(id, 1_000 + n)).toBe(true);
+    for (const id of ids.slice(0, 37)) expect(seen.add(id)).toBe(true);
+    seen.turnWhenFull(1_000);
+    expect(seen.add(ids[37]!)).toBe(true);
+    seen.turnWhenFull(1_037);
     expect(seen.coversFromMs).toBe(100);
-    for (const id of ids.slice(0, 38)) expect(seen.add(id, 2_000)).toBe(false);
-    for (const id of ids.slice(38, 76)) expect(seen.add(id, 2_000)).toBe(true);
+    for (const id of ids.slice(0, 38)) expect(seen.add(id)).toBe(false);
+    for (const id of ids.slice(38, 76)) expect(seen.add(id)).toBe(true);
+    // A batch is never split: what turns them is the next one.
+    expect(seen.add(ids[0]!)).toBe(false);
+    seen.turnWhenFull(2_000);
     expect(seen.coversFromMs).toBe(1_038);
-    expect(seen.add(ids[40]!, 3_000)).toBe(false);
-    expect(seen.add(ids[0]!, 3_000)).toBe(true);
+    expect(seen.add(ids[40]!)).toBe(false);
+    expect(seen.add(ids[0]!)).toBe(true);
   });
 
   test('never takes a new id for an old one', () => {
     const seen = new SeenIds(0);
-    for (let n = 0; n < 20_000; n += 1) expect(seen.add(acceptedEvent(contextOf()).eventId, 1)).toBe(true);
+    for (let n = 0; n < 20_000; n += 1) expect(seen.add(acceptedEvent(contextOf()).eventId)).toBe(true);
     expect(seen.size).toBe(20_000);
-    expect(seen.add(eventId(1), 1)).toBe(true);
+    expect(seen.add(eventId(1))).toBe(true);
   });
 });
 
@@ -43,6 +50,8 @@ function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> 
   return new Batcher({
     streamEpoch: 1,
     seen: new SeenIds(0),
+    states: new MessageStates(0),
+    countedFromMs: 0,
     replay: null,
     closed,
     arrived: () => {},
@@ -79,6 +88,8 @@ describe('batches', () => {
       const batcher = new Batcher({
         streamEpoch: 1,
         seen: new SeenIds(0),
+        states: new MessageStates(0),
+        countedFromMs: 0,
         replay: { first: 2, last, lastAtNs: null, token: 't' },
         closed: () => {},
         arrived: () => {},
@@ -198,14 +209,14 @@ describe('in ClickHouse', () => {
     const frontier = { streamEpoch: 7, streamSeq: 60 };
     const seen = await refillSeenIds(engine, frontier, nowMs);
     expect(seen.coversFromMs).toBeGreaterThan(nowMs - 3_600_000);
-    expect(seen.add(life[0]!.eventId, nowMs)).toBe(true);
-    const suspects = [...life, acceptedEvent(contextOf({ acceptedAtMs: nowMs - 3_600_000 }))].map((event, row) => ({
-      row,
-      event,
-    }));
-    expect(await recordedBefore(engine, suspects, frontier)).toEqual(new Set([0, 1, 2, 3]));
+    expect(seen.add(life[0]!.eventId)).toBe(true);
+    const suspects = [...life, acceptedEvent(contextOf({ acceptedAtMs: nowMs - 3_600_000 }))];
+    const recorded = await recordedBefore(engine, suspects, frontier);
+    expect([...recorded]).toMatchObject([
+      [life[0]!.messageId, life.map(({ eventId, kind, atMs }) => ({ eventId, kind, atMs }))],
+    ]);
     // Rows of the range that is being repeated do not count: its token tells them apart.
-    expect(await recordedBefore(engine, suspects, { streamEpoch: 7, streamSeq: 50 })).toEqual(new Set());
+    expect(await recordedBefore(engine, suspects, { streamEpoch: 7, streamSeq: 50 })).toEqual(new Map());
   });
 
   test('memory that could not be filled to its end reports that it reaches less far', async () => {

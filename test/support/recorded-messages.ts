@@ -4,15 +4,15 @@ import { openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
 import { type MessageState, foldEvents } from '../../model/fold.ts';
+import { expectExactCounts } from './recount.ts';
 
 export type RecordedMessages = {
   /** Rows of each kind. */
   readonly rows: Readonly<Partial<Record<EventKind, number>>>;
   /** Rows that are there more than once: must be 0. */
   readonly repeatedRows: number;
-  /** The sum of the hourly counts of the materialised view: must be the number of rows. */
-  readonly countedHourly: number;
-  readonly rowsTotal: number;
+  /** Messages by status as reports count them, which was compared with the events. */
+  readonly counted: Readonly<Record<string, number>>;
   /** By message id. */
   readonly messages: ReadonlyMap<string, MessageState>;
 };
@@ -28,19 +28,16 @@ export async function countEvents(dataDir: string): Promise<Record<EventKind, nu
 export async function recordedMessages(dataDir: string): Promise<RecordedMessages> {
   return withEngine(dataDir, async (engine) => {
     const kinds = await engine.rows('SELECT kind, toUInt32(count()) FROM sms_events GROUP BY kind');
-    const [totals] = await engine.rows(
-      'SELECT toUInt32(count()), toUInt32(uniqExact(event_id)), (SELECT toUInt32(sum(events)) FROM sms_events_hourly) FROM sms_events',
-    );
+    const [totals] = await engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
     const events = await engine.rows(`SELECT ${eventColumns} FROM sms_events ORDER BY ${eventOrder}`, {}, 30_000);
     const byMessage = Map.groupBy(events.map(eventOfRow), (event: DeliveryEvent) => event.messageId);
     const messages = new Map<string, MessageState>();
     for (const [id, its] of byMessage) messages.set(id, foldEvents(its) as MessageState);
-    const [rowsTotal, distinct, countedHourly] = (totals ?? []).map(Number) as [number, number, number];
+    const [rowsTotal, distinct] = (totals ?? []).map(Number) as [number, number];
     return {
       rows: Object.fromEntries(kinds.map(([kind, count]) => [kind, Number(count)])),
       repeatedRows: rowsTotal - distinct,
-      countedHourly,
-      rowsTotal,
+      counted: await expectExactCounts((sql) => engine.rows(sql, {}, 30_000)),
       messages,
     };
   });

@@ -54,9 +54,8 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       return;
     }
     try {
-      const isInsert = (new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '').startsWith(
-        'INSERT INTO sms_events',
-      );
+      const query = new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '';
+      const isInsert = /^INSERT INTO (sms_events|message_counts|latency_counts) /.test(query);
       if (isInsert && state.weather === 'read-only') {
         state.refused += 1;
         request.resume();

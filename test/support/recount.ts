@@ -1,0 +1,131 @@
+// The counts of reports against the events they were made from: every event is read back, folded with the product's
+// fold of single messages (model/fold.ts) and counted here, and both tiers of both tables must say the same.
+import { expect } from 'vitest';
+import { bucketGrowth } from '../../analytics/latency-buckets.ts';
+import { type Cell } from '../../analytics/store/engine.ts';
+import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
+import { type MessageState, foldEvent } from '../../model/fold.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { isTerminal } from '../../model/status.ts';
+
+type Rows = (sql: string) => Promise<unknown[][]>;
+type Counts = ReadonlyMap<string, readonly number[]>;
+
+/** Resolves with the messages of each status when all counts are exact; fails otherwise. */
+export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<string, number>>> {
+  const events = (await rows(`SELECT ${eventColumns} FROM sms_events ORDER BY ${eventOrder}`)).map((row) =>
+    eventOfRow(row as Cell[]),
+  );
+  const { messages, latencies } = recount(events);
+  for (const tier of ['', '_6h']) {
+    const slotS = tier === '' ? 1_800 : 21_600;
+    expect(await counted(rows, `message_counts${tier}`, messageKeys, messageSums)).toEqual(inTier(messages, slotS));
+    expect(await counted(rows, `latency_counts${tier}`, latencyKeys, ['messages'])).toEqual(inTier(latencies, slotS));
+  }
+  const byStatus: Record<string, number> = {};
+  for (const [key, [count = 0]] of messages) {
+    const status = JSON.parse(key)[3] as string;
+    byStatus[status] = (byStatus[status] ?? 0) + count;
+  }
+  return byStatus;
+}
+
+const messageKeys = [
+  'toUnixTimestamp(slot)',
+  'account_id',
+  'livemode',
+  'status',
+  'category',
+  'carrier',
+  'error',
+  'sender',
+  'encoding',
+  'segments',
+  'campaign_id',
+  'variant_id',
+];
+const messageSums = ['messages', 'segments_submitted', 'resent'];
+const latencyKeys = ['toUnixTimestamp(slot)', 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
+
+async function counted(rows: Rows, table: string, keys: readonly string[], sums: readonly string[]): Promise<Counts> {
+  const list = sums.map((name) => `toInt64(sum(${name})) AS s_${name}`);
+  const found = await rows(
+    `SELECT ${keys.join(', ')}, ${list.join(', ')} FROM ${table} GROUP BY ${keys.join(', ')}
+     HAVING ${sums.map((name) => `s_${name} != 0`).join(' OR ')}`,
+  );
+  return new Map(found.map((row) => [keyOf(row.slice(0, keys.length)), row.slice(keys.length).map(Number)]));
+}
+
+const keyOf = (cells: readonly unknown[]): string => JSON.stringify(cells);
+
+function inTier(counts: Counts, slotS: number): Counts {
+  const summed = new Map<string, number[]>();
+  for (const [key, sums] of counts) {
+    const [slot, ...rest] = JSON.parse(key) as [number, ...unknown[]];
+    addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], sums);
+  }
+  return summed;
+}
+
+function addTo(counts: Map<string, number[]>, cells: readonly unknown[], sums: readonly number[]): void {
+  const held = counts.get(keyOf(cells)) ?? sums.map(() => 0);
+  counts.set(
+    keyOf(cells),
+    held.map((sum, at) => sum + (sums[at] ?? 0)),
+  );
+}
+
+function recount(events: readonly DeliveryEvent[]): { readonly messages: Counts; readonly latencies: Counts } {
+  const messages = new Map<string, number[]>();
+  const latencies = new Map<string, number[]>();
+  const states = new Map<string, { state: MessageState; dueMs: number }>();
+  for (const event of events) {
+    if (event.kind === 'received' || event.kind === 'opted_out' || event.kind === 'opted_in') continue;
+    if (event.kind === 'refused') {
+      addTo(messages, cellsOf(event, 'refused', '', event.error ?? ''), [1, 0, 0]);
+      continue;
+    }
+    const before = states.get(event.messageId);
+    const state = foldEvent(before?.state ?? null, event);
+    const isFirstSubmit = state.submittedAtMs !== (before?.state.submittedAtMs ?? null);
+    const dueMs = isFirstSubmit ? (event.scheduledAtMs ?? event.acceptedAtMs) : (before?.dueMs ?? 0);
+    states.set(event.messageId, { state, dueMs });
+  }
+  for (const { state, dueMs } of states.values()) {
+    const { first, status, submittedAtMs, deliveredAtMs } = state;
+    const carrier = state.carrier ?? '';
+    const error = isTerminal(status) ? (state.error ?? '') : '';
+    const segments = state.submittedBits.toString(2).replaceAll('0', '').length;
+    addTo(messages, cellsOf(first, status, carrier, error), [1, segments, state.resent ? 1 : 0]);
+    const time = (stage: string, fromMs: number | null, toMs: number | null) => {
+      if (fromMs === null || toMs === null) return;
+      const ms = toMs - fromMs;
+      const bucket = ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / Math.log(bucketGrowth));
+      addTo(latencies, [slotOf(first), first.accountId, first.livemode, first.category, carrier, stage, bucket], [1]);
+    };
+    if (submittedAtMs === null) continue;
+    time('accepted_to_submitted', dueMs, submittedAtMs);
+    time('submitted_to_delivered', submittedAtMs, deliveredAtMs);
+    time('accepted_to_delivered', dueMs, deliveredAtMs);
+  }
+  return { messages, latencies };
+}
+
+const slotOf = ({ acceptedAtMs }: DeliveryEvent): number => Math.floor(acceptedAtMs / 1_800_000) * 1_800;
+
+function cellsOf(of: DeliveryEvent, status: string, carrier: string, error: string): readonly unknown[] {
+  return [
+    slotOf(of),
+    of.accountId,
+    of.livemode,
+    status,
+    of.category,
+    carrier,
+    error,
+    of.sender,
+    of.encoding,
+    of.segments,
+    of.campaignId ?? '',
+    of.variantId ?? '',
+  ];
+}
