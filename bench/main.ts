@@ -1,5 +1,5 @@
-// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--json]`: runs one
-// harness. Exit code 1 when a target is missed, 2 when an option is wrong or this harness does not take it.
+// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--only NAME,NAME] [--json]`: runs
+// one harness. Exit code 1 when a target is missed, 2 when an option is wrong or this harness does not take it.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
 import { report } from './harness/report.ts';
@@ -32,6 +32,7 @@ async function main(): Promise<number> {
       count: { type: 'string' },
       contracts: { type: 'string' },
       rate: { type: 'string' },
+      only: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -44,7 +45,7 @@ async function main(): Promise<number> {
     process.stderr.write('--seconds expects a number above 0, --seed a whole number\n');
     return 2;
   }
-  for (const option of ['count', 'contracts', 'rate'] as const) {
+  for (const option of ['count', 'contracts', 'rate', 'only'] as const) {
     if (values[option] === undefined || bench.takes?.includes(option) === true) continue;
     process.stderr.write(`--${option} means nothing to the bench ${positionals[0]}\n`);
     return 2;
@@ -62,7 +63,9 @@ async function main(): Promise<number> {
     process.stderr.write('--contracts expects whole numbers above 0, as in 10,100\n');
     return 2;
   }
-  return report(await bench.run({ seconds, seed, ...numbers, ...(contracts && { contracts }) }), values.json) ? 0 : 1;
+  const only = values.only?.split(',');
+  const options = { seconds, seed, ...numbers, ...(contracts && { contracts }), ...(only && { only }) };
+  return report(await bench.run(options), values.json) ? 0 : 1;
 }
 
 async function list(): Promise<number> {

@@ -33,14 +33,18 @@ const attackNice = 10;
 export const bench: Bench = {
   about: `one account's ${otpPerSecond} OTP/s, alone and beside what another account or a stranger may do`,
   secondsDefault: 30,
+  takes: ['only'],
   run,
 };
 
-async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, seed, only = attacks }: BenchOptions): Promise<BenchResult> {
+  const unknown = only.filter((name) => !attacks.includes(name as Attack));
+  if (unknown.length > 0) throw new Error(`--only expects some of ${attacks.join(', ')}; found ${unknown.join(', ')}`);
+  const chosen = attacks.filter((attack) => only.includes(attack));
   const smscPeers = { own: await startSmscPeer('own'), crowd: await startSmscPeer('crowd', { tps: 500 }) };
   const system = await startWholeSystem(configuration(smscPeers));
   try {
-    return await measure(system, smscPeers.own, seconds, seed);
+    return await measure(system, smscPeers.own, chosen, seconds, seed);
   } finally {
     await system.stop();
     await Promise.all([smscPeers.own.stop(), smscPeers.crowd.stop()]);
@@ -48,7 +52,13 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   }
 }
 
-async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number, seed: number): Promise<BenchResult> {
+async function measure(
+  system: WholeSystem,
+  smscPeer: SmscPeer,
+  chosen: readonly Attack[],
+  seconds: number,
+  seed: number,
+): Promise<BenchResult> {
   const key = await otherAccount(system);
   let phases = 0;
   const otp = (forSeconds: number) => {
@@ -56,7 +66,7 @@ async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number,
     return offerOtp(system, smscPeer, forSeconds, seed, phases * noncesPerPhase);
   };
   await otp(warmUpSeconds);
-  for (const attack of attacks) await startAttack({ attack, port: system.httpPort, key, seconds: attackWarmUpSeconds });
+  for (const attack of chosen) await startAttack({ attack, port: system.httpPort, key, seconds: attackWarmUpSeconds });
   await drained(system);
   await otp(warmUpSeconds);
   const alone = await otp(seconds);
@@ -67,7 +77,7 @@ async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number,
     alone_lost: alone.lost,
   };
   const aloneMs = figures['alone_submit_p99_ms'] ?? Number.NaN;
-  for (const attack of attacks) {
+  for (const attack of chosen) {
     const task: AttackTask = { attack, port: system.httpPort, key, seconds: seconds + 2 * leadSeconds };
     const attacking = startAttack(task);
     const beside = await otp(seconds);
@@ -86,12 +96,12 @@ async function measure(system: WholeSystem, smscPeer: SmscPeer, seconds: number,
     bench: 'tenants',
     seconds,
     seed,
-    load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s alone and beside each of ${attacks.length} attacks, one ingress thread`,
+    load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s alone and beside each of ${chosen.length} attacks, one ingress thread`,
     figures,
     targets: [
       { figure: 'alone_not_202', op: '==', bound: 0 },
       { figure: 'alone_lost', op: '==', bound: 0 },
-      ...attacks.flatMap((attack: Attack) => [
+      ...chosen.flatMap((attack: Attack) => [
         { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
         { figure: `${attack}_not_202`, op: '==' as const, bound: 0 },
         { figure: `${attack}_lost`, op: '==' as const, bound: 0 },

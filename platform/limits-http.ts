@@ -44,14 +44,19 @@ export const httpLimits = {
       /** Work between two turns of the event loop, so that no other request waits more than 5 ms for a batch. */
       sliceMs: 1,
       /**
-       * While single messages arrive, and for so long after the last one, bulk work pauses between slices: some 30
-       * items in 17 ms are 1,800 a second of each ingress thread (bench: tenants).
+       * While single messages arrive, and for so long after the last one, bulk work pauses between slices: for pauseMs
+       * where it only writes texts, and as long as bulkPace says where it accepts messages.
        */
       besideSingles: { pauseMs: 16, forMs: 1_000 },
-      /** Batches of so many items or more are large; atOnceMax of them are at work: 2 × 1,000 items start within beginMs. */
+      /** Batches of so many items or more are large. Of them so many are at work alone, and beside single messages. */
       largeFrom: 100,
       atOnceMax: 2,
-      /** What waits longer for its place is refused whole: beside single messages some 27 batches of 1,000 pass meanwhile. */
+      atOnceBesideSingles: 1,
+      /** The first slice is not paused: a batch of so many is as fast as a single message. */
+      firstItems: 16,
+      /** However slow the pace, a batch starts its items within this share of beginMs: 1,000 in 2.4 s. */
+      beginShare: 0.8,
+      /** What waits longer for its place is refused whole: at the slowest pace six batches of 1,000 pass meanwhile. */
       waitMsMax: 15_000,
       /** No item is started later: with the 6 s of one publish it ends within the idempotency lease of 10 s. */
       beginMs: 3_000,
@@ -71,6 +76,28 @@ export const httpLimits = {
     scheduledMs: 6_050,
     /** Requests of one thread that wait for the result of another request with the same idempotency key. */
     idempotencyWaitersMax: 256,
+  },
+  /** The pace at which bulk work accepts messages beside single ones (decision 174; bench: tenants). */
+  bulkPace: {
+    /** Messages a second of one thread. The slowest lets a batch of 1,000 begin its last item in time (beginShare). */
+    first: 500,
+    min: 400,
+    max: 100_000,
+    /** From 500 to 5,000 in 24 s. */
+    growthPerS: 0.1,
+    /** A slice has the messages of sliceEveryMs, at most itemsMax: at more than 6,400 a second the pauses are shorter. */
+    sliceEveryMs: 10,
+    itemsMax: 64,
+    shrinkTo: 0.5,
+    /** The effect of a change shows in the next reports, which come five times a second. */
+    shrinkEveryMs: 500,
+    /** Half-life of the counts of OTP: at 50 a second they hold some 290 intents and as many publishes. */
+    halfLifeMs: 4_000,
+    /** Slow ones beyond this share, and more than slowMin, are the work of others. */
+    slowShareMax: 0.005,
+    slowMin: 1.5,
+    /** Slow is more than twice the usual time and this; the usual time moves by a hundredth for each one. */
+    slow: { usualFactor: 2, marginMs: 3, step: 0.01 },
   },
   message: {
     segmentsMax: 10,
@@ -127,6 +154,13 @@ export const httpLimits = {
     perAccountMax: 1_000_000,
     /** One request: 10,000 × ~17 B stays under the body cap. */
     importMax: 10_000,
+    /**
+     * Written in parts, with a pause before each further part of any import: 1,000 numbers take PostgreSQL and the
+     * control role some 20 ms, so imports together take a quarter of a processor. One takes 0.7 s, four at once 3 s, less
+     * than half of a request's deadline.
+     */
+    importPartMax: 1_000,
+    importPauseMs: 60,
     /** Blocks written between two checks for changes of keys and accounts, so that an import does not delay those. */
     blocksPerPass: 16,
   },

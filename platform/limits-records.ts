@@ -41,6 +41,8 @@ export const recordLimits = {
     heldMax: 1_000,
     /** Messages read by one statement, for all queries together. */
     messagesPerReadMax: 100,
+    /** How long clients' look-ups are gathered for one statement: 50 statements a second at most. */
+    gatherMs: 20,
     listLimitDefault: 20,
     listLimitMax: 100,
     /** Messages read for one page when a filter applies only after folding; more while none was found. */

@@ -103,6 +103,7 @@ export const metrics = {
   ),
 
   // entry points
+  bulkPace: gauge('bulk_messages_per_second', 'The pace of bulk work beside single messages, of all ingress threads'),
   httpRequests: counter('http_requests_total', 'Requests answered, by route and status', ['route', 'status']),
   httpAborted: counter('http_aborted_total', 'Requests aborted by their client, by route', ['route']),
   httpDuration: histogram('http_request_seconds', 'From the request line to the response, by route', ['route']),

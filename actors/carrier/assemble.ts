@@ -4,6 +4,7 @@
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
+import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
@@ -16,6 +17,7 @@ import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Message } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
+import { SlowTimes } from '../../platform/slow-times.ts';
 import type { CarrierHealthView } from '../../policy/contract.ts';
 import { type LateGates, passLateGates } from '../../policy/late/late-gates.ts';
 import { everyCarrierIsGood, isAvoided } from '../../policy/routing/avoid.ts';
@@ -114,6 +116,8 @@ export type AssembledCarrier = {
   readonly pacing: Pacing;
   /** Null on a single node. */
   readonly shared: ClusterClaims | null;
+  /** Publishes how long the intents of OTP took since the last call; nothing when there were none. */
+  publishOtpTimes(): void;
 };
 
 const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
@@ -186,9 +190,10 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     ...{ messages, replayIndex, completion, settlement, deferrals, reroute, receipts, isLiving },
   });
   const { onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost } = carryOut;
+  const intentTimes = new SlowTimes();
   const sender = new Sender({
     ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, lateGates, ports: binds.ports },
-    ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost },
+    ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost, otpTimes: intentTimes },
     onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
   });
   const failover = new Failover({
@@ -235,7 +240,13 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   return {
     ...{ carrier, clock, lanes, messages, replayIndex, floor, events, outstanding, receipts, queryUnknown },
     ...{ binds, sender, intake, health, failover, flight, pacing: paced, shared },
+    publishOtpTimes,
   };
+
+  function publishOtpTimes(): void {
+    const taken = intentTimes.take();
+    if (taken.count > 0) otpTimes.publish(bus, { carrier: name, node, ...taken });
+  }
 
   function publishHealth(state: CarrierState, why: string): void {
     decided.changed('health', why === '' ? state : `${state}: ${why}`);

@@ -168,8 +168,9 @@ export class CarrierActor {
   }
 
   #look(): void {
-    const { health, binds, failover, sender } = this.#made;
+    const { health, binds, failover, sender, publishOtpTimes } = this.#made;
     this.#shared?.look();
+    publishOtpTimes();
     // The nodes that hold its binds report its health.
     if (this.#shared?.isStandby === true) return health.forget();
     health.look(binds.boundSubmitters);

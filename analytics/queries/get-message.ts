@@ -86,7 +86,7 @@ function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
 /** Whether another account has the message: then it is certain that this one does not. */
 async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
   if (unflushed.eventsOf(messageId).length > 0) return true;
-  return recorded.isAnybodys(messageId, timeOfMessageId(messageId));
+  return recorded.isAnybodys({ messageId, aboutMs: timeOfMessageId(messageId) });
 }
 
 /** The fold of its events, for the API. Null when there are none. `events` in stream order; repeats are harmless. */

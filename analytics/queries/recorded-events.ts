@@ -1,11 +1,13 @@
 // Reads the events of messages from ClickHouse: of one message, batched with concurrent queries, or of many.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Turn } from '../store/fair-semaphore.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
 import { batchLoader } from './batch-loader.ts';
 
+type MessageTime = { readonly messageId: string; readonly aboutMs: number };
 type MessageKey = { readonly accountId: string; readonly messageId: string };
 
 /** Events in stream order, by message id; a message that is not recorded is missing. */
@@ -17,19 +19,32 @@ export class RecordedEvents {
   readonly of: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
   /** The same for display to an account: with lower priority than queries whose answer is acted on. */
   readonly shownTo: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
+  /** Whether any account has a message of this id, accepted at about that time. All callers ask about young messages. */
+  readonly isAnybodys: (key: MessageTime) => Promise<boolean>;
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, clock: Clock = systemClock) {
     this.#engine = engine;
-    const inTurn = (turn: Turn) =>
-      batchLoader<MessageKey, readonly DeliveryEvent[]>(limits.queries.messagesPerReadMax, async (keys) => {
+    const gather = () => clock.sleep(limits.queries.gatherMs);
+    const inTurn = (turn: Turn) => {
+      const read = async (keys: readonly MessageKey[]) => {
         const found = await this.ofMany(keys, turn);
         // Messages of other accounts are excluded.
         const ofKey = ({ messageId, accountId }: MessageKey) =>
           (found.get(messageId) ?? []).filter((event) => event.accountId === accountId);
         return keys.map(ofKey);
-      });
+      };
+      return batchLoader(limits.queries.messagesPerReadMax, read, turn === 'account' ? gather : null);
+    };
     this.of = inTurn('system');
     this.shownTo = inTurn('account');
+    this.isAnybodys = batchLoader(
+      limits.queries.messagesPerReadMax,
+      async (keys) => {
+        const found = await this.#anybodys(keys);
+        return keys.map(({ messageId }) => found.has(messageId));
+      },
+      gather,
+    );
   }
 
   async ofMany(keys: readonly MessageKey[], turn: Turn = 'system'): Promise<EventsByMessage> {
@@ -40,7 +55,7 @@ export class RecordedEvents {
     const rows = await this.#engine.rows(
       `SELECT ${eventColumns} FROM sms_events
        WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}
-       ORDER BY ${eventOrder}`,
+       ORDER BY ${eventOrder} SETTINGS max_threads = 1`,
       { accountIds, messageIds },
       limits.queries.deadlineMs,
       turn,
@@ -54,15 +69,19 @@ export class RecordedEvents {
     return found;
   }
 
-  /** Whether any account has a message of this id, accepted at about `aboutMs`. */
-  async isAnybodys(messageId: string, aboutMs: number): Promise<boolean> {
+  async #anybodys(asked: readonly MessageTime[]): Promise<ReadonlySet<unknown>> {
+    const times = asked.map(({ aboutMs }) => aboutMs);
     // The time bounds exclude all rows but those of a few seconds: the table is not ordered by id alone.
     const rows = await this.#engine.rows(
-      `SELECT 1 FROM sms_events WHERE message_id = {messageId:String}
+      `SELECT DISTINCT message_id FROM sms_events WHERE message_id IN {messageIds:Array(String)}
          AND accepted_at >= fromUnixTimestamp64Milli({fromMs:Int64})
-         AND accepted_at <= fromUnixTimestamp64Milli({toMs:Int64}) LIMIT 1 SETTINGS max_threads = 1`,
-      { messageId, fromMs: aboutMs - limits.queries.youngMs, toMs: aboutMs + limits.queries.youngMs },
+         AND accepted_at <= fromUnixTimestamp64Milli({toMs:Int64}) SETTINGS max_threads = 1`,
+      {
+        messageIds: asked.map(({ messageId }) => messageId),
+        fromMs: Math.min(...times) - limits.queries.youngMs,
+        toMs: Math.max(...times) + limits.queries.youngMs,
+      },
     );
-    return rows.length > 0;
+    return new Set(rows.map(([messageId]) => messageId));
   }
 }

@@ -40,7 +40,7 @@ export function refusedItem(refusal: Problem): RefusedItem {
 /** Derives the ids, under a claim if there is an idempotency key. */
 export type BatchIdentity = { idOf(index: number): MessageId; readonly claim: Claim | null };
 
-const { inFlightMax, beginMs, askedMax } = limits.http.batch;
+const { inFlightMax, beginMs, beginShare, askedMax } = limits.http.batch;
 const roomAgainMs = 2;
 
 /** Returns the results in the order of the items. Never rejects because of an item. */
@@ -64,8 +64,10 @@ export async function sendItems(
   const flight = new Flight();
   /** After an OTP, the next slice is not paused: it is as urgent as a single message. */
   let isOtp = false;
+  /** Behind the time at which its last item still begins. */
+  const isLate = (index: number) => (clock.monotonicMs() - beganAtMs) * items.length > index * beginMs * beginShare;
   for (let index = 0; index < items.length; index += 1) {
-    if (slices.isOver) await slices.next(isOtp);
+    if (slices.isOver) await slices.next(isOtp || isLate(index) ? 'prompt' : 'messages');
     const before = known?.[index];
     if (before !== undefined && before !== null) {
       results[index] = before;
@@ -94,6 +96,7 @@ export async function sendItems(
       if (failed === null) countAccepted(message.category, message.carrier, clock.monotonicMs() - beganAtMs);
       flight.landed();
     };
+    slices.tookMessage();
     acceptMessage(parts, message, 'ordinary', done, again);
   }
   while (flight.count > 0) await flight.landing();

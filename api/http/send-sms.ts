@@ -26,6 +26,7 @@ import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
+import type { BulkPace } from './bulk-pace.ts';
 import type { SliceTurns } from './slice-turns.ts';
 import { parseSmsRequest } from './sms-request.ts';
 import { type Step, type StepResult, found } from './steps.ts';
@@ -47,6 +48,7 @@ export type SendSmsParts = AcceptParts &
     readonly explain: Explain;
     /** Shared with the batches of the thread, which pause for single messages. */
     readonly turns: SliceTurns;
+    readonly pace: Pick<BulkPace, 'otpTook'>;
     readonly dryRuns: DryRuns;
   };
 
@@ -168,15 +170,20 @@ function acceptPlain(sending: SendSms): StepResult {
   const nowMs = parts.clock.nowMs();
   const { ucs2Because } = found(sending.admitted);
   const message = messageOf(sending, sending.messageId ?? newMessageId(nowMs), nowMs);
+  const beganAtMs = parts.clock.monotonicMs();
   acceptMessage(parts, message, 'otp', (refused) => {
     parts.guard(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
+      if (isOtpForNow(message)) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
       exchange.json(202, acceptedBody(message, ucs2Because));
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
   });
   return 'answered';
 }
+
+/** A scheduled one is counted and has its event first. */
+const isOtpForNow = ({ category, scheduledAtMs }: Message) => category === 'otp' && scheduledAtMs === null;
 
 async function acceptKeyed(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
   const work = (claim: Claim) => acceptClaimed(sending, claim);

@@ -1,24 +1,41 @@
 // Shares the event loop between bulk work, such as batches, in slices: one slice per turn, first come, first served, so
 // that other requests wait for one slice at most. While single messages arrive, bulk work pauses between slices,
-// because its load on the bus and the carriers delays them too (decision 166). Only a few large batches run at a time,
-// so that each ends soon after it has begun.
+// because its load on the bus and the carriers delays them too (decisions 166 and 174). Only a few large batches run at
+// a time, so that each ends soon after it has begun.
 import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { Turns } from '../../platform/turns.ts';
+import { BulkPace } from './bulk-pace.ts';
 
-const { sliceMs, atOnceMax, largeFrom, waitMsMax, besideSingles } = limits.http.batch;
+const { sliceMs, firstItems, atOnceMax, atOnceBesideSingles, largeFrom, waitMsMax, besideSingles } = limits.http.batch;
+
+/** prompt: without a pause · texts: work of this thread only · messages: accepts messages, at the pace of bulk work. */
+export type SliceKind = 'prompt' | 'texts' | 'messages';
+
+type Pace = Pick<BulkPace, 'pauseMs' | 'itemsPerSlice'>;
 
 export class SliceTurns {
   readonly #clock: Clock;
-  readonly #prompt = new Turns(nextTurn);
-  readonly #paced: Turns;
+  readonly #pace: Pace;
+  readonly #turns: Readonly<Record<SliceKind, Turns>>;
   #lastSingleAtMs = Number.NEGATIVE_INFINITY;
   #largeAtWork = 0;
   /** First come, first served. */
   readonly #waiting = new Set<(hasPlace: boolean) => void>();
 
-  constructor(clock: Clock = systemClock) {
+  constructor(clock: Clock = systemClock, pace: Pace = new BulkPace(clock)) {
     this.#clock = clock;
-    this.#paced = new Turns(() => (this.#hasSingles() ? clock.sleep(besideSingles.pauseMs) : nextTurn()));
+    this.#pace = pace;
+    const besides = (pauseMs: () => number) =>
+      new Turns(() => {
+        const waitMs = this.#hasSingles() ? pauseMs() : 0;
+        return waitMs < 1 ? nextTurn() : clock.sleep(waitMs);
+      });
+    this.#turns = {
+      prompt: new Turns(nextTurn),
+      texts: besides(() => besideSingles.pauseMs),
+      messages: besides(() => pace.pauseMs()),
+    };
   }
 
   /** Notes a single message: bulk work pauses between slices for the next moment. */
@@ -41,20 +58,23 @@ export class SliceTurns {
     try {
       return await work();
     } finally {
-      const [next] = this.#waiting;
-      if (next === undefined) this.#largeAtWork -= 1;
-      else next(true);
+      this.#largeAtWork -= 1;
+      this.#givePlaces();
     }
   }
 
-  /** Resolves in a turn of its own; the caller works until its next await. `prompt`: without a pause. */
-  next(prompt = false): Promise<void> {
-    return (prompt ? this.#prompt : this.#paced).next();
+  /** Resolves in a turn of its own; the caller works until its next await. */
+  next(kind: SliceKind = 'texts'): Promise<void> {
+    return this.#turns[kind].next();
   }
 
-  /** A freed place goes to the longest waiter. */
+  /** Messages that one slice may accept. */
+  get itemsPerSlice(): number {
+    return this.#hasSingles() ? this.#pace.itemsPerSlice : Number.POSITIVE_INFINITY;
+  }
+
   #takePlace(): Promise<boolean> {
-    if (this.#largeAtWork < atOnceMax) {
+    if (this.#hasPlace()) {
       this.#largeAtWork += 1;
       return Promise.resolve(true);
     }
@@ -69,37 +89,21 @@ export class SliceTurns {
     });
   }
 
+  #hasPlace(): boolean {
+    return this.#largeAtWork < (this.#hasSingles() ? atOnceBesideSingles : atOnceMax);
+  }
+
+  /** Freed places go to the longest waiters. */
+  #givePlaces(): void {
+    for (const give of this.#waiting) {
+      if (!this.#hasPlace()) return;
+      this.#largeAtWork += 1;
+      give(true);
+    }
+  }
+
   #hasSingles(): boolean {
     return this.#clock.monotonicMs() - this.#lastSingleAtMs < besideSingles.forMs;
-  }
-}
-
-/** Grants turns one after another, first come, first served, with `pause` before each. */
-class Turns {
-  readonly #pause: () => Promise<void>;
-  readonly #waiting: (() => void)[] = [];
-  #running = false;
-
-  constructor(pause: () => Promise<void>) {
-    this.#pause = pause;
-  }
-
-  next(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      if (!this.#running) void this.#run();
-    });
-  }
-
-  async #run(): Promise<void> {
-    this.#running = true;
-    for (;;) {
-      await this.#pause();
-      const next = this.#waiting.shift();
-      if (next === undefined) break;
-      next();
-    }
-    this.#running = false;
   }
 }
 
@@ -108,6 +112,7 @@ export class Slices {
   readonly #turns: SliceTurns;
   readonly #clock: Clock;
   #endsAtMs = Number.NEGATIVE_INFINITY;
+  #itemsLeft = 0;
 
   constructor(turns: SliceTurns, clock: Clock) {
     this.#turns = turns;
@@ -115,15 +120,22 @@ export class Slices {
   }
 
   get isOver(): boolean {
-    return this.#clock.monotonicMs() >= this.#endsAtMs;
+    return this.#itemsLeft <= 0 || this.#clock.monotonicMs() >= this.#endsAtMs;
+  }
+
+  /** A message of this slice is being published. */
+  tookMessage(): void {
+    this.#itemsLeft -= 1;
   }
 
   /**
    * Resolves when the next slice begins. Without a pause for the first slice, so that a small batch is as fast as a
-   * single message, and for urgent work.
+   * single message.
    */
-  async next(isUrgent = false): Promise<void> {
-    await this.#turns.next(isUrgent || this.#endsAtMs === Number.NEGATIVE_INFINITY);
+  async next(kind: SliceKind = 'texts'): Promise<void> {
+    const isFirst = this.#endsAtMs === Number.NEGATIVE_INFINITY;
+    await this.#turns.next(isFirst ? 'prompt' : kind);
+    this.#itemsLeft = Math.max(this.#turns.itemsPerSlice, isFirst ? firstItems : 0);
     this.#endsAtMs = this.#clock.monotonicMs() + sliceMs;
   }
 }

@@ -13,6 +13,7 @@ import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../directory/directory.ts';
@@ -29,6 +30,7 @@ import { admission } from '../../policy/admission/admit.ts';
 import { explanation } from '../../policy/admission/explain.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 import type { AccessParts } from './access.ts';
+import { BulkPace } from './bulk-pace.ts';
 import { cancelSms } from './cancel-sms.ts';
 import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
@@ -92,6 +94,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   });
   let policy = engine(data.rules);
   const used = new KeysUsed(bus, clock);
+  const pace = new BulkPace(clock);
+  const stopOtpTimes = otpTimes.watch(bus, (times) => pace.heard(times));
   const access: AccessParts = {
     directory,
     addressOf: clientAddress(data.proxies),
@@ -116,7 +120,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     bodyPrints: bodyPrinter(data.bodyKeys),
     queries,
     guard,
-    turns: new SliceTurns(),
+    turns: new SliceTurns(clock, pace),
+    pace,
     clock,
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
@@ -163,6 +168,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       eventSpace.stop();
       carriers.stop();
       queues.stop();
+      stopOtpTimes();
       clock.stop();
       await directory.close();
       await pages.close();

@@ -10,9 +10,11 @@ export type BenchOptions = {
   readonly contracts?: readonly number[];
   /** Messages offered per second, for the benches that offer a load. */
   readonly rate?: number;
+  /** The parts to run, by name, for the benches that have several. */
+  readonly only?: readonly string[];
 };
 /** Options that only some benches use. */
-export type BenchOption = 'count' | 'contracts' | 'rate';
+export type BenchOption = 'count' | 'contracts' | 'rate' | 'only';
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;

@@ -90,6 +90,7 @@ export const talk: Readonly<
   Record<string, { readonly publish: readonly NatsRole[]; readonly subscribe: readonly NatsRole[] }>
 > = {
   'health.carrier.*': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
+  'times.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
   'overflow.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
   'notify.clocks': { publish: everyRole, subscribe: everyRole },
   [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },

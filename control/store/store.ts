@@ -6,6 +6,7 @@ import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { Turns } from '../../platform/turns.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { appendAudit } from './audit-chain.ts';
 import { dialectOf } from './connection.ts';
@@ -17,6 +18,8 @@ export type Store = {
   readonly clock: Clock;
   /** The actor of changes without one of their own. */
   readonly actor: Actor;
+  /** Turns of imports: together they write one part of a list at a time, with a pause before it. */
+  readonly importTurns: Pick<Turns, 'next'>;
   close(): Promise<void>;
 };
 
@@ -39,7 +42,8 @@ export function openStore(
   { actor = operator, poolMax = limits.store.poolMax }: { actor?: Actor; poolMax?: number } = {},
 ): Store {
   const db = new Kysely<Tables>({ dialect: dialectOf(databaseUrl, { poolMax }) });
-  return { db, clock, actor, close: () => db.destroy() };
+  const importTurns = new Turns(() => clock.sleep(limits.suppression.importPauseMs));
+  return { db, clock, actor, importTurns, close: () => db.destroy() };
 }
 
 type Change = {

@@ -9,6 +9,7 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { SlowTimes } from '../../../platform/slow-times.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
@@ -43,6 +44,8 @@ export type SenderParts = {
   /** The same when its intent is too old: it returns to its lane, and gets a new intent. */
   readonly onIntentOld: (inFlight: InFlightMessage) => void;
   readonly sequence: Pick<EventSequence, 'next'>;
+  /** Times of the intents of OTP. */
+  readonly otpTimes?: Pick<SlowTimes, 'note'>;
   /** Why the next message or PDU has to wait. */
   readonly onDelayed?: (why: DelayedBy) => void;
 };
@@ -216,9 +219,11 @@ export class Sender {
   };
 
   #claimed(inFlight: InFlightMessage, verdict: ClaimStatus): void {
-    const { clock, pacing, onClaimLost, onNotWritten } = this.#parts;
+    const { clock, pacing, onClaimLost, onNotWritten, otpTimes } = this.#parts;
     this.#reserved -= inFlight.slots;
-    pacing.intentTook(clock.monotonicMs() - inFlight.intentAtMs);
+    const tookMs = clock.monotonicMs() - inFlight.intentAtMs;
+    pacing.intentTook(tookMs);
+    if (inFlight.category === 'otp') otpTimes?.note(tookMs);
     if (verdict !== 'new') return onClaimLost(inFlight, verdict);
     if (this.#closed) return onNotWritten(inFlight);
     inFlight.send();

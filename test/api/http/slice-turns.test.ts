@@ -1,16 +1,19 @@
 // How bulk work takes turns and pauses beside single messages, on a manual clock.
 import { describe, expect, test } from 'vitest';
-import { SliceTurns } from '../../../api/http/slice-turns.ts';
+import { type Slices, SliceTurns } from '../../../api/http/slice-turns.ts';
 import { nextTurn } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const { sliceMs, atOnceMax, largeFrom, waitMsMax, besideSingles } = limits.http.batch;
+const { sliceMs, firstItems, atOnceMax, atOnceBesideSingles, largeFrom, waitMsMax, besideSingles } = limits.http.batch;
 const { pauseMs, forMs } = besideSingles;
+/** Between slices that accept messages. */
+const paceMs = 100;
+const itemsPerSlice = 5;
 
 function withTurns() {
   const clock = new ManualClock();
-  return { clock, turns: new SliceTurns(clock) };
+  return { clock, turns: new SliceTurns(clock, { pauseMs: () => paceMs, itemsPerSlice }) };
 }
 
 /** A promise and whether it has settled. */
@@ -30,34 +33,38 @@ describe('the pause between two slices', () => {
   test('is 0 without single messages: the next slice waits for a turn only', async () => {
     const { clock, turns } = withTurns();
     const slices = turns.slices();
-    await slices.next();
-    await slices.next();
+    await slices.next('messages');
+    await slices.next('texts');
+    await slices.next('messages');
     expect(clock.timers).toBe(0);
   });
 
-  test('lasts pauseMs while single messages arrive, and no less', async () => {
+  test.each([
+    ['texts', pauseMs],
+    ['messages', paceMs],
+  ] as const)('between %s lasts %d ms while single messages arrive, and no less', async (kind, ms) => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     const slices = turns.slices();
-    await slices.next();
+    await slices.next(kind);
     expect(slices.isOver).toBe(false);
     clock.advance(sliceMs);
     expect(slices.isOver).toBe(true);
-    const second = watched(slices.next());
+    const second = watched(slices.next(kind));
     await someTurns();
-    clock.advance(pauseMs - 0.1);
+    clock.advance(ms - 0.1);
     await someTurns();
     expect(second.isSettled()).toBe(false);
     clock.advance(0.1);
     await second.promise;
   });
 
-  test('is 0 for the first slice of a piece of work, and before an OTP', async () => {
+  test('is 0 for the first slice of a piece of work, and for what is prompt', async () => {
     const { clock, turns } = withTurns();
     turns.singleArrived();
     const slices = turns.slices();
     await slices.next();
-    await slices.next(true);
+    await slices.next('prompt');
     expect(clock.timers).toBe(0);
   });
 
@@ -95,6 +102,31 @@ describe('the pause between two slices', () => {
   });
 });
 
+describe('the messages of a slice', () => {
+  async function messagesOf(slices: Slices): Promise<number> {
+    await slices.next('prompt');
+    for (let taken = 0; ; taken += 1) {
+      if (slices.isOver || taken > 1_000) return taken;
+      slices.tookMessage();
+    }
+  }
+
+  test('are firstItems in the first, and those of the pace in the next', async () => {
+    const { turns } = withTurns();
+    turns.singleArrived();
+    const slices = turns.slices();
+    expect([await messagesOf(slices), await messagesOf(slices)]).toEqual([firstItems, itemsPerSlice]);
+  });
+
+  test('are bounded by their time only without single messages', async () => {
+    const { clock, turns } = withTurns();
+    const slices = turns.slices();
+    expect(await messagesOf(slices)).toBeGreaterThan(1_000);
+    clock.advance(sliceMs);
+    expect(slices.isOver).toBe(true);
+  });
+});
+
 describe('large batches', () => {
   function withWork(count: number) {
     const { clock, turns } = withTurns();
@@ -121,6 +153,28 @@ describe('large batches', () => {
     for (let index = 0; index < atOnceMax + 2; index += 1) end(index);
     await Promise.all(runs);
     expect(begun).toHaveLength(atOnceMax + 2);
+  });
+
+  test('are at work atOnceBesideSingles at a time beside single messages, and atOnceMax again after them', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    const begun: number[] = [];
+    const ends = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
+    const runs = ends.map(({ promise }, index) =>
+      turns.run(largeFrom, () => {
+        begun.push(index);
+        return promise;
+      }),
+    );
+    await someTurns();
+    expect(begun).toHaveLength(atOnceBesideSingles);
+    clock.advance(forMs);
+    ends[0]?.resolve();
+    await runs[0];
+    await someTurns();
+    expect(begun).toHaveLength(atOnceBesideSingles + atOnceMax);
+    for (const end of ends) end.resolve();
+    await Promise.all(runs);
   });
 
   test('free their place when they fail', async () => {

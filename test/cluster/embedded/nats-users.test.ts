@@ -155,6 +155,7 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
 const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly NatsUser[] }> = {
   'health.carrier.alpha': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
   'overflow.carrier.alpha': { publish: ['actors'], subscribe: ['ingress'] },
+  'times.carrier.alpha': { publish: ['actors'], subscribe: ['ingress'] },
   'notify.clocks': { publish: roles, subscribe: roles },
   'notify.commands': { publish: ['control'], subscribe: ['actors'] },
   'notify.keys_used': { publish: ['ingress'], subscribe: ['control'] },

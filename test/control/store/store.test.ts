@@ -7,6 +7,7 @@ import { isStoreUnavailable } from '../../../control/store/connection.ts';
 import { readOutbox } from '../../../control/store/outbox.ts';
 import { createSender, deleteSender, listSenders, setSenderStatus } from '../../../control/store/senders.ts';
 import type { Store } from '../../../control/store/store.ts';
+import { addSuppressions, listSuppressions } from '../../../control/store/suppressions.ts';
 import { secretMatches, splitApiKey } from '../../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newAccountId, newApiKeyId, newSenderId } from '../../../model/ids.ts';
 import { until } from '../../support/until.ts';
@@ -249,5 +250,47 @@ describe('an unavailable database', () => {
       .execute()
       .catch((reason: unknown) => reason);
     expect(isStoreUnavailable(bug)).toBe(false);
+  });
+});
+
+describe('a list of numbers', () => {
+  const { importPartMax } = limits.suppression;
+  /** Counts the turns that an import waits for. */
+  function counting(next: () => Promise<void> = () => Promise.resolve()) {
+    let turns = 0;
+    const importTurns = {
+      next() {
+        turns += 1;
+        return next();
+      },
+    };
+    return { store: { ...store, importTurns }, turns: () => turns };
+  }
+  const list = (count: number) => ({
+    accountId,
+    numbers: Array.from({ length: count }, (_, at) => `+88017${10_000_000 + at}`),
+    sender: null,
+    category: null,
+    reason: 'import' as const,
+  });
+
+  test.each([
+    [1, 0],
+    [importPartMax, 0],
+    [importPartMax + 1, 1],
+    [limits.suppression.importMax, limits.suppression.importMax / importPartMax - 1],
+  ])('of %i is written in parts, %i of them after a pause, and is one change', async (count, pauses) => {
+    const counted = counting();
+    const added = await addSuppressions(counted.store, list(count));
+    expect(added.ok && added.added.length).toBe(count);
+    expect(counted.turns()).toBe(pauses);
+    expect((await audit()).map(({ action }) => action)).toEqual(['account.created', 'suppression.added']);
+  });
+
+  test('that fails after its first part leaves nothing', async () => {
+    const { store: failing } = counting(() => Promise.reject(new Error('the connection is gone')));
+    await expect(addSuppressions(failing, list(importPartMax + 1))).rejects.toThrow('the connection is gone');
+    const { items } = await listSuppressions(store, accountId, { limit: 1, after: null });
+    expect(items).toEqual([]);
   });
 });

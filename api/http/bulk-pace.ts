@@ -1,0 +1,95 @@
+// How many messages of bulk work one ingress thread accepts in a second beside single messages. It follows the times
+// that OTP take, as congestion control does: too many slow ones and the pace is halved, none and it grows. What is slow is
+// decided where it is measured (platform/slow-times.ts): here for publishes, in the carriers' actors for the intents of
+// OTP, which pass the bus and the actor's thread. Messages come a few at a time, because an OTP waits for all that
+// were published together. Decision 174.
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { type SlowCount, SlowTimes } from '../../platform/slow-times.ts';
+import { metrics } from '../../platform/telemetry.ts';
+
+const {
+  first,
+  min,
+  max,
+  growthPerS,
+  shrinkTo,
+  shrinkEveryMs,
+  sliceEveryMs,
+  itemsMax,
+  halfLifeMs,
+  slowShareMax,
+  slowMin,
+} = limits.bulkPace;
+
+export class BulkPace {
+  readonly #clock: Clock;
+  #messagesPerS: number = first;
+  /** Decaying sums of what was heard. */
+  #count = 0;
+  #slow = 0;
+  #fadedAtMs: number;
+  #shrunkAtMs = Number.NEGATIVE_INFINITY;
+  #usedAtMs: number;
+  readonly #publishes = new SlowTimes();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#fadedAtMs = clock.monotonicMs();
+    this.#usedAtMs = this.#fadedAtMs;
+    metrics.bulkPace.set(this.#messagesPerS);
+  }
+
+  get messagesPerS(): number {
+    return this.#messagesPerS;
+  }
+
+  /** Messages of one slice: few, as often as a timer can fire without much work. */
+  get itemsPerSlice(): number {
+    return Math.min(Math.max(1, Math.round((this.#messagesPerS * sliceEveryMs) / 1_000)), itemsMax);
+  }
+
+  /** An OTP was durable after so long. */
+  otpTook(ms: number): void {
+    this.#publishes.note(ms);
+    this.heard(this.#publishes.take());
+  }
+
+  /** Times of OTP that were measured here or in an actor. */
+  heard({ count, slow }: SlowCount): void {
+    const nowMs = this.#fade();
+    this.#count += count;
+    this.#slow += slow;
+    if (slow === 0 || !this.#isTooSlow || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
+    this.#shrunkAtMs = nowMs;
+    this.#become(this.#messagesPerS * shrinkTo);
+  }
+
+  /** The pause before the next slice. The pace grows while it is used, because only then does its effect show. */
+  pauseMs(): number {
+    const nowMs = this.#fade();
+    const usedMs = Math.min(nowMs - this.#usedAtMs, 1_000);
+    this.#usedAtMs = nowMs;
+    if (!this.#isTooSlow) this.#become(this.#messagesPerS * (1 + growthPerS) ** (usedMs / 1_000));
+    return (this.itemsPerSlice * 1_000) / this.#messagesPerS;
+  }
+
+  #fade(): number {
+    const nowMs = this.#clock.monotonicMs();
+    const left = 0.5 ** ((nowMs - this.#fadedAtMs) / halfLifeMs);
+    this.#fadedAtMs = nowMs;
+    this.#count *= left;
+    this.#slow *= left;
+    return nowMs;
+  }
+
+  /** A few slow ones are chance: a machine that does nothing else has some. */
+  get #isTooSlow(): boolean {
+    return this.#slow > Math.max(slowMin, this.#count * slowShareMax);
+  }
+
+  #become(messagesPerS: number): void {
+    this.#messagesPerS = Math.min(Math.max(messagesPerS, min), max);
+    metrics.bulkPace.set(this.#messagesPerS);
+  }
+}
