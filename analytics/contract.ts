@@ -2,7 +2,7 @@
 // only. Several analytics nodes share one queue group, so each query is answered once. An answer is `found`, `none` or
 // `unavailable`. `none` requires that the node had every event of EVENTS up to its end at the time of the query. On
 // `unavailable` nothing is settled, resent or reported as not found: the caller retries, or answers 503.
-import type { DeliveryEvent } from '../model/delivery-event.ts';
+import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
@@ -62,6 +62,8 @@ export type GetMessage = {
   readonly withEvent?: boolean;
   /** Answer `found` too only with every event up to the time of the query: for callers that act on missing events. */
   readonly upToDate?: boolean;
+  /** Include what became of it at each carrier. */
+  readonly withHops?: boolean;
   /** The share it counts against (platform/shared-bound.ts): `ordinary` for display. With `upToDate`: system. */
   readonly use?: Use;
 };
@@ -69,9 +71,22 @@ export type GetMessage = {
 export type GetMessageReply = Answer<{
   readonly message: MessageView;
   readonly event?: DeliveryEvent;
+  /** With `withHops`. */
+  readonly hops?: readonly SentHop[];
   /** Only with `upToDate`, and only when a carrier's actor passed the message on. */
   readonly passedOn?: PassedOn;
 }>;
+
+/** A message at one of the carriers it was given to. */
+export type SentHop = {
+  /** Null: not known yet. */
+  readonly carrier: string | null;
+  readonly hop: number;
+  /** The last that happened there (`rerouted`: another carrier got it); null: not known now. */
+  readonly status: EventKind | null;
+  readonly acceptedToSubmittedMs: number | null;
+  readonly submittedToDeliveredMs: number | null;
+};
 
 /** The last record of the message that an actor finished without a final event: its next record is a different one. */
 export type PassedOn = {

@@ -108,6 +108,21 @@ export const problemCatalogue = {
     'Only a scheduled message (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
   ),
 
+  // one-time passwords
+  otp_locked: client(429, 'Too many failed guesses').fix(
+    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile.',
+  ),
+  otp_rate_limited: client(429, 'Too many one-time passwords').fix(
+    'A limit of sends, verifications or wrong guesses is reached; `detail` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',
+  ),
+  otp_pending_limit: client(429, 'Too many codes wait for this number').fix(
+    'Two codes of one purpose may wait for a number. Send one of them again, cancel one, or wait for the seconds in `Retry-After`.',
+  ),
+  otp_expiring: client(409, 'The code expires too soon to be sent again').fix('Start a new one.'),
+  otp_not_pending: client(409, 'The one-time password has ended').fix(
+    '`detail` says how it ended. Start a new one where the user still needs a code.',
+  ),
+
   // idempotency
   idempotency_key_reused: client(422, 'The idempotency key belongs to another request').fix(
     'Use a fresh key for every different request; a retry repeats the same body.',

@@ -61,6 +61,7 @@ export const commands: readonly CommandRow[] = [
       '--burst <n>': 'requests at once after a pause (default: the value of --per-second)',
       '--idempotency-keys-per-hour <n>': 'idempotency keys an hour, or default',
       '--weight <n>': 'its weight against other accounts that wait for the same carrier, 1 to 100, or default',
+      '--otp-short-codes <yes|no>': 'whether its one-time passwords may have four or five digits',
     },
     load: async () => (await import('./account-settings.ts')).limitAccount,
   },

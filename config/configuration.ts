@@ -4,6 +4,7 @@
 
 import type { Category } from '../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';
+import type { OtpRules } from '../policy/otp/contract.ts';
 import type { SenderKind } from '../model/sender.ts';
 import type { AccountQueueMax } from '../platform/limits-lanes.ts';
 import type { StreamMb } from '../platform/limits-streams.ts';
@@ -30,6 +31,8 @@ export type Configuration = {
     trustedProxies: string[];
     proxyHeader: 'x-forwarded-for' | 'forwarded';
   };
+  /** Texts and limits of one-time passwords. */
+  otp: OtpRules;
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
 };

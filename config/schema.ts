@@ -17,6 +17,7 @@ import {
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
+import { otpSchema } from './otp-schema.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 import { parseNetwork } from '../platform/ip-address.ts';
@@ -45,6 +46,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         trustedProxies: file.ingress.trusted_proxies,
         proxyHeader: file.ingress.proxy_header,
       },
+      otp: file.otp,
       content: {
         words: file.content.words,
         linksDenied: file.content.links_denied,
@@ -177,6 +179,7 @@ const fileKeys = {
     trusted_proxies: listOf(network, networksMax).default([]),
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
   }).prefault({}),
+  otp: otpSchema,
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),
     links_denied: listOf(domain, domainsMax * 10).default([]),

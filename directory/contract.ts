@@ -53,6 +53,8 @@ export type AccountEntry = {
   readonly resendUnknown?: readonly Category[];
   /** Whether the event store keeps the encrypted texts of subscribers; missing: no. */
   readonly keepInboundText?: boolean;
+  /** Whether its one-time passwords may have four or five digits; missing: no. */
+  readonly otpShortCodes?: boolean;
   /** The account's own answer to HELP; null or missing: the country's. */
   readonly helpText?: string | null;
   /** Its weight in a carrier's lane, 1 to 100; missing: 1. */

@@ -75,6 +75,7 @@ export const tenantEntities: { readonly [Kind in EntityKind]: TenantEntity<Tenan
     content: optional(null, content),
     resendUnknown: optional([], sorted(categoryList)),
     keepInboundText: optional(false, flag),
+    otpShortCodes: optional(false, flag),
     helpText: optional(null, text),
     weight: optional(1, { is: (value) => Number.isInteger(value) && Number(value) >= 1 }),
   }),

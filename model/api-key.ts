@@ -8,6 +8,7 @@ import { secretBytes } from '../platform/random.ts';
 export const accountScopes = [
   'sms:send',
   'sms:read',
+  'otp:custom_code',
   'account:read',
   'account:manage',
   'keys:manage',

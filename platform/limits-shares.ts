@@ -19,7 +19,7 @@ export type BoundSpec = Share & {
   /** What one unit is. */
   readonly unit: string;
   /** Where it is counted: a bound of a thread or process applies in each of them. */
-  readonly countedIn: 'ingress thread' | 'control process' | 'analytics process' | 'installation';
+  readonly countedIn: 'ingress thread' | 'ingress process' | 'control process' | 'analytics process' | 'installation';
   /** at once: returned when the work ends · stored: returned when the record is removed · hourly: a sliding rate. */
   readonly kind: 'at once' | 'stored' | 'hourly';
   /** The code of the 429 for an account at its share; the total answers 503. */
@@ -126,6 +126,18 @@ export const sharedBounds = {
     code: 'account_schedule_full',
     total: 2_000_000,
     perAccount: 500_000,
+  }),
+  /**
+   * The bucket `otp` takes 2 KiB for each: 800 MiB on disk, and ~250 B of nats-server's memory. An account at its
+   * share, 44 a second, leaves as much for one other and half of a third.
+   */
+  otp_started: bound({
+    unit: 'one-time passwords started an hour',
+    countedIn: 'ingress process',
+    kind: 'hourly',
+    code: 'otp_rate_limited',
+    total: 400_000,
+    perAccount: 160_000,
   }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({

@@ -28,7 +28,6 @@ import { log } from '../../platform/log.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { explanation } from '../../policy/admission/explain.ts';
-import type { RoutingRules } from '../../policy/contract.ts';
 import type { AccessParts } from './access.ts';
 import { BulkPace } from './bulk-pace.ts';
 import { cancelSms } from './cancel-sms.ts';
@@ -42,6 +41,12 @@ import { answerLive, answerReady, readiness } from './health.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
+import { OtpStore } from '../../acceptance/otp/store.ts';
+import { cancelOtp, resendOtp } from './otp/change-otp.ts';
+import { OtpRates } from './otp/otp-rates.ts';
+import { getOtp } from './otp/read-otp.ts';
+import { startOtp } from './otp/start-otp.ts';
+import { verifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits.ts';
@@ -49,12 +54,12 @@ import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';
 import { statusQueryClient } from './status-query-client.ts';
-import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
 type RunningThread = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
-  configure(rules: RoutingRules): void;
+  configure(rules: RequestRules): void;
   registry(registryUpdate: RegistryVersionEvent): void;
   drain(limitMs: number): Promise<void>;
 };
@@ -67,12 +72,15 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const directory = await openDirectory(bus, clock);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
+  await openBucket(bus, 'otp');
+  await openBucket(bus, 'otp_failures');
 
   const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
   // No deadline: the events of accepted messages must not be lost while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
+  const otpPublisher = new Publisher(bus, limits.otp.writes);
 
   const httpServer = newHttpServer();
   const health = { httpServer, directory, eventSpace, clock, bus };
@@ -88,9 +96,10 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const registries = registryCache(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
   const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
-  const engine = (rules: RoutingRules) => ({
+  const engine = ({ routing: rules, otp }: RequestRules) => ({
     admit: admission(rules, circumstances, routing),
     explain: explanation(rules, circumstances, routing),
+    otp,
   });
   let policy = engine(data.rules);
   const used = new KeysUsed(bus, clock);
@@ -103,6 +112,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     places,
     used,
   };
+  const secret = await placingSecret(bus);
   const sending: SendSmsParts = {
     publisher,
     queues,
@@ -116,7 +126,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     admit: (principal, request) => policy.admit(principal, request),
     explain: (principal, request, messageId) => policy.explain(principal, request, messageId),
     idempotent,
-    keyPlaces: keyPlaces(await placingSecret(bus)),
+    keyPlaces: keyPlaces(secret),
     bodyPrints: bodyPrinter(data.bodyKeys),
     queries,
     guard,
@@ -126,6 +136,14 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
+  const otp = {
+    ...sending,
+    queries,
+    otps: new OtpStore(bus, otpPublisher, secret, clock),
+    otpRules: () => policy.otp,
+    otpLimits: () => policy.otp.limits,
+    rates: new OtpRates(data.otpRateMemory, data.shares, clock),
+  };
   const listening = await openHttpServer(
     httpServer,
     {
@@ -134,6 +152,11 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
       getSms: (exchange, req) => getSms(reading, exchange, req),
       listSms: (exchange, req) => listSms(reading, exchange, req),
+      startOtp: (exchange, req) => startOtp(otp, exchange, req),
+      verifyOtp: (exchange, req) => verifyOtp(otp, exchange, req),
+      resendOtp: (exchange, req) => resendOtp(otp, exchange, req),
+      cancelOtp: (exchange, req) => cancelOtp(otp, exchange, req),
+      getOtp: (exchange, req) => getOtp(otp, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
       forwarder: forwarder(data, access, guard, sending.turns, clock),
@@ -154,7 +177,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       const endAtMs = clock.monotonicMs() + limitMs;
       const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
       await listening.stopTaking(leftMs());
-      const idle = Promise.all([publisher.idle(), keyPublisher.idle()]).then(() => {
+      const idle = Promise.all([publisher.idle(), keyPublisher.idle(), otpPublisher.idle()]).then(() => {
         events.flush();
         return eventPublisher.idle();
       });
@@ -163,7 +186,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       );
       listening.close();
       events.close();
-      for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
+      for (const each of [publisher, keyPublisher, otpPublisher, eventPublisher]) each.close();
       used.stop();
       eventSpace.stop();
       carriers.stop();

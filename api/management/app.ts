@@ -17,6 +17,7 @@ import { apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
+import { otpEndpoints } from './routes/hot-otp.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
@@ -29,6 +30,7 @@ export const apiVersion = '0.1.0';
 /** Every route of v1 in this version, hot ones included, in the order of the documentation. */
 export const endpoints: readonly Endpoint[] = [
   ...hotEndpoints,
+  ...otpEndpoints,
   ...accountEndpoints,
   ...apiKeyEndpoints,
   ...senderEndpoints,

@@ -18,7 +18,7 @@ import { parseObject } from '../json-object.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { answerProblem, type Variables } from './refuse.ts';
 import type { SharedWork } from './shared-work.ts';
-import { check, rawQuery } from './validation.ts';
+import { check, rawQuery } from '../validation.ts';
 
 export type ServeParts = {
   readonly handlers: HandlerParts;

@@ -13,7 +13,7 @@ import { type Lane } from '../../model/message.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
 import { assert } from '../../platform/assert.ts';
-import { type StreamMb, streamMbDefault } from '../../platform/limits-streams.ts';
+import { type StreamMb, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
@@ -71,7 +71,7 @@ export type StreamBounds = {
   /** Messages in one MT stream before it refuses. */
   readonly queueMessagesMax: number;
   readonly accountQueueMax?: AccountQueueMax;
-  readonly shares?: Pick<Shares, 'scheduled_messages'>;
+  readonly shares?: Pick<Shares, 'scheduled_messages' | 'otp_started'>;
   readonly streamMb?: StreamMb;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
@@ -244,6 +244,14 @@ export const keyValueBuckets = {
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
   /** Each carrier's position in EVENTS for a restart: ~100 B each. */
   replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
+  /** One-time passwords: a record for each number with one in the last hour; its size follows from its share. */
+  otp: {
+    name: 'otp',
+    ttlMs: limits.otp.recordTtlMs,
+    maxBytes: otpBytesOf(defaultShares.otp_started.total),
+  },
+  /** When guesses about a number failed, beyond the hour of its record. */
+  otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** The body keys in use. */
@@ -253,7 +261,8 @@ export const keyValueBuckets = {
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
 
-export function bucketBytesMax(bucket: KeyValueBucket, { streamMb }: StreamBounds): number {
+export function bucketBytesMax(bucket: KeyValueBucket, { streamMb, shares }: StreamBounds): number {
+  if (bucket === 'otp' && shares !== undefined) return otpBytesOf(shares.otp_started.total);
   if (bucket === 'idempotency' && streamMb !== undefined) return streamMb.idempotency * mib;
   return keyValueBuckets[bucket].maxBytes;
 }

@@ -79,6 +79,8 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
+  otp: { write: ['ingress'], read: ['ingress'] },
+  otp_failures: { write: ['ingress'], read: ['ingress'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
   // An operator's import writes versions.

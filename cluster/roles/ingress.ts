@@ -11,6 +11,7 @@ import { loadSettings } from '../../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { routingRules } from './routing-rules.ts';
 
 runRole('ingress', async ({ env }) => {
@@ -34,7 +35,7 @@ runRole('ingress', async ({ env }) => {
     controlPort: settings.controlPort,
     controlSecret: settings.controlSecret,
     bodyKeys: bodyKeys.keys,
-    rules: routingRules(configuration),
+    rules: requestRules(configuration),
     proxies: {
       trustedProxies: configuration.ingress.trustedProxies,
       proxyHeader: configuration.ingress.proxyHeader,
@@ -49,13 +50,18 @@ runRole('ingress', async ({ env }) => {
     ready: { port: running.port },
     health: () => running.health(),
     metrics: () => running.metrics(),
-    configure: async (next) => running.configure(routingRules(next)),
+    configure: async (next) => running.configure(requestRules(next)),
     async drain(deadlineMs) {
       keeper.stop();
       await running.drain(deadlineMs - drainMarginMs);
       await bus.close();
     },
   };
+});
+
+const requestRules = (configuration: Configuration) => ({
+  routing: routingRules(configuration),
+  otp: configuration.otp,
 });
 
 /** The process must have ended before its own deadline. */

@@ -83,6 +83,7 @@ async function readAccounts(
       content: Object.values(content).every((list) => list.length === 0) ? null : content,
       resendUnknown: row.resend_unknown,
       keepInboundText: row.keep_inbound_text,
+      otpShortCodes: row.otp_short_codes,
       helpText: row.help_text,
       weight: row.weight,
     };

@@ -37,6 +37,7 @@ export type AccountsTable = {
   links_allowed: Generated<string[]>;
   resend_unknown: Generated<Category[]>;
   keep_inbound_text: Generated<boolean>;
+  otp_short_codes: Generated<boolean>;
   help_text: string | null;
   /** Its weight in a lane beside other accounts, 1 to 100. */
   weight: Generated<number>;

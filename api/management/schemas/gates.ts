@@ -94,6 +94,7 @@ export const accountSettings = z.object({
   ...settings,
   rate_limit: rateLimit,
   idempotency_keys_per_hour: z.int(),
+  otp_short_codes: z.boolean().describe('Whether one-time passwords may have four or five digits.'),
 });
 
 export const changeAccountBody = z

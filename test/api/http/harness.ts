@@ -22,6 +22,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { otpRulesDefault } from '../../../policy/otp/contract.ts';
 import { sendSettings } from '../../support/send-settings.ts';
 
 export const bodyKey = Buffer.alloc(32, 7);
@@ -267,6 +268,7 @@ const configuration = {
     { name: 'beta', classes: ['otp', 'transactional'], ...anySender },
     { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'], ...anySender },
   ],
+  otp: otpRulesDefault,
   routes: [],
   routing: { fallback: [] },
   retention: { historyDays: 30 },

@@ -1,7 +1,7 @@
 // Turns zod's issues into the fields of a problem, with our texts and codes. Pure.
 import type { z } from '@hono/zod-openapi';
-import { limits } from '../../platform/limits.ts';
-import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from '../problem.ts';
+import { limits } from '../platform/limits.ts';
+import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from './problem.ts';
 
 type ParameterKind = 'field' | 'query parameter';
 
