@@ -8,7 +8,15 @@ import { parseObject } from '../../json-object.ts';
 import type { OrProblem } from '../../problem.ts';
 import { check } from '../../validation.ts';
 
-const { ttlSecondsMin, ttlSecondsMax, ttlSecondsUsual, brandCharsMax, purposeCharsMax, deviceIdCharsMax } = limits.otp;
+const {
+  ttlSecondsMin,
+  ttlSecondsMax,
+  ttlSecondsUsual,
+  brandCharsMax,
+  purposeCharsMax,
+  deviceIdCharsMax,
+  domainCharsMax,
+} = limits.otp;
 const { clientReferenceCharsMax } = limits.http;
 
 const text = (error: string) => z.string({ error });
@@ -21,7 +29,7 @@ const matching = (form: RegExp, error: string) => text(error).regex(form, { erro
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const oneLine = /^[^\u0000-\u001f\u007f]*$/;
 const digits = (min: number, max: number) => new RegExp(`^[0-9]{${min},${max}}$`);
-const hostForm = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const hostForm = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const notAnAddress = 'must be an IP address, such as 203.0.113.7 or 2001:db8::7';
 const who = {
@@ -75,6 +83,7 @@ export const startOtpBody = z.strictObject({
     .optional()
     .describe('For the SMS Retriever of Android: `<#>` before the text, this hash as its last line.'),
   domain: matching(hostForm, 'must be the host of your page, such as example.com')
+    .max(domainCharsMax, { error: 'must be the host of your page, such as example.com' })
     .optional()
     .describe('For WebOTP and Safari: the last line `@example.com #493817`. Not together with `app_hash`.'),
   purpose: matching(

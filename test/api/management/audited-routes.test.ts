@@ -31,6 +31,10 @@ const template = { name: 'one', category: 'transactional', body: 'Hello', variab
 
 const table: Readonly<Record<string, string | Audited>> = {
   'post /v1/sms': messages,
+  'post /v1/otp': messages,
+  'post /v1/otp/{id}/verify': messages,
+  'post /v1/otp/{id}/resend': messages,
+  'post /v1/otp/{id}/cancel': messages,
   'post /v1/sms/batch': messages,
   'delete /v1/sms/{id}': messages,
   'patch /v1/account/settings': {

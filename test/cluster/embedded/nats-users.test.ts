@@ -85,6 +85,8 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_idempotency: { ingress: 'wr', control: 'wr' },
   KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr' },
   KV_scheduled: { ingress: 'wr' },
+  KV_otp: { ingress: 'wr' },
+  KV_otp_failures: { ingress: 'wr' },
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
   KV_replay: { actors: 'wr', analytics: 'r' },
