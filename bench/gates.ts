@@ -19,9 +19,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, number> = {};
   for (const [name, one] of parts) figures[`${name}_us`] = measure(one, (seconds * 1_000) / parts.length);
   return {
-    bench: 'gates',
-    seconds,
-    seed,
     load:
       `${accounts} accounts, ${suppressedPerAccount} suppressed numbers each and ${suppressedOfLargest} of one, ` +
       `20 templates, 200 words and 200 links each; ${setUp.textChars} characters a text`,

@@ -46,9 +46,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     client_cpu_us: medianOf(theirs, (each) => each.cpuUs),
   };
   return {
-    bench: 'publish',
-    seconds,
-    seed,
     load: `${payloadBytes} bytes with Nats-Msg-Id, ${limits.bus.publishesInFlightMax / 2} in flight, ${rounds} rounds in turn, medians`,
     figures: {
       ...figures,
