@@ -8,7 +8,7 @@ import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
 import { openHarness, post } from '../test/api/http/harness.ts';
-import { quantile } from './harness/median.ts';
+import { quantile } from './harness/latency-figures.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import type { BatchTask, BatchResult } from './load/batch-thread.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';

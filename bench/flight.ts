@@ -6,7 +6,7 @@ import { BindFlight, bindFlightBytes } from '../smpp/flight/bind-flight.ts';
 import { buildReceiptText } from '../smpp/receipt-text.ts';
 import { encoded, message } from '../test/smpp/messages.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { cpuPerCallUs } from './harness/cpu-per-call.ts';
+import { cpuPerCallUs } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const slice = 20_000;

@@ -3,7 +3,7 @@
 // bench of its own. Messages differ, so that no result is cached. It measures the ingress's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { cpuPerCallUs } from './harness/cpu-per-call.ts';
+import { cpuPerCallUs } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const accounts = 10_000;

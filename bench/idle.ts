@@ -7,7 +7,7 @@ import { ignoring } from '../platform/errors.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { median } from './harness/median.ts';
+import { median } from './harness/latency-figures.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 

@@ -8,7 +8,7 @@ import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { startBus } from '../test/support/bus.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { median } from './harness/median.ts';
+import { median } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const payloadBytes = 400;

@@ -17,7 +17,7 @@ import { everyCarrierIsGood } from '../policy/routing/avoid.ts';
 import { rules } from '../test/policy/rules.ts';
 import { startBus } from '../test/support/bus.ts';
 import { messageWith } from '../test/support/messages.ts';
-import { quantile } from './harness/median.ts';
+import { quantile } from './harness/latency-figures.ts';
 import { natsMemoryMb } from './harness/processes.ts';
 import { servedPerS } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';

@@ -11,7 +11,7 @@ import { statesOf } from '../test/support/invariant.ts';
 import { type NatsCluster, startNatsCluster } from '../test/support/nats-cluster.ts';
 import { carrierAt, openLoad } from './harness/carrier-link.ts';
 import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
-import { median } from './harness/median.ts';
+import { median } from './harness/latency-figures.ts';
 import { type BenchResult, type Target, zero } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';

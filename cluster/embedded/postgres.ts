@@ -7,12 +7,10 @@ import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
-import type { EmbeddedServer } from './embedded-server.ts';
+import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { listProcesses } from './processes.ts';
 import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl } from './postgres-roles.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
-import { untilReady } from './ready.ts';
-import { startServerProcess } from './server-process.ts';
 
 export type PostgresOptions = {
   dataDir: string;
