@@ -143,9 +143,6 @@ export class CarrierActor {
       state: health.state,
       why: health.why,
       inFlight: messages.size,
-      reasons: status
-        .filter((each) => each.state !== 'bound' && !elsewhere.has(each.name))
-        .map((each) => `${each.name}: ${each.reason || each.state}`),
     };
   }
 

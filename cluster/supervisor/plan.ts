@@ -95,7 +95,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
-      restart: 'always',
       startWithinMs: limits.supervision.startMs,
       // The carriers may have changed by then.
       get stopWithinMs() {
@@ -160,7 +159,6 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
   return {
     name,
     after: [],
-    restart: 'always',
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 5,
