@@ -209,7 +209,7 @@ export const commands: readonly CommandRow[] = [
     name: 'keys demo',
     help: 'print the live key of the demo account that the first start made',
     takes: { '--test': 'its test key' },
-    load: async () => (await import('./demo-key.ts')).demoKeyCommand,
+    load: async () => (await import('./tenants.ts')).demoKeyCommand,
   },
   {
     name: 'keys list',

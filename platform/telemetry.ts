@@ -56,8 +56,12 @@ const gauge = <L extends string>(
   gaugesTogether.set(made, together);
   return made;
 };
-const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-  new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
+const histogram = <L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[] = [],
+  buckets = latencyBucketsS,
+) => new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets, registers: [registry] });
 
 /** Receipts arrive within seconds, or when a phone is switched on again. */
 const lagBucketsS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800];
@@ -303,13 +307,12 @@ export const metrics = {
     'any',
   ),
   bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
-  receiptLag: new Histogram<'carrier' | 'category'>({
-    name: 'heliograph_receipt_lag_seconds',
-    help: 'From submit_sm_resp to the receipt, by carrier and category',
-    labelNames: ['carrier', 'category'],
-    buckets: lagBucketsS,
-    registers: [registry],
-  }),
+  receiptLag: histogram(
+    'receipt_lag_seconds',
+    'From submit_sm_resp to the receipt, by carrier and category',
+    ['carrier', 'category'],
+    lagBucketsS,
+  ),
   streamWaiting: gauge(
     'stream_waiting_messages',
     'Messages in the queues that no actor has received yet',

@@ -8,7 +8,7 @@ import { actorsDrainMs } from '../../config/drain-times.ts';
 import { configurationVariable } from '../../config/load.ts';
 import type { Role, Settings } from '../../config/settings.ts';
 import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
-import type { EmbeddedServer } from '../embedded/embedded-server.ts';
+import type { EmbeddedServer } from '../embedded/server-process.ts';
 import { natsUrl, startNatsServer } from '../embedded/nats.ts';
 import { type Ports, isFree } from '../embedded/ports.ts';
 import { startPostgresServer } from '../embedded/postgres.ts';
@@ -95,7 +95,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
-      restart: 'always',
       startWithinMs: limits.supervision.startMs,
       // The carriers may have changed by then.
       get stopWithinMs() {
@@ -128,7 +127,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   return { specs, ...urls };
 }
 
-/** Small young generations for those that see little traffic. `yields`: platform/priority.ts. */
+/** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
   ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
@@ -160,7 +159,6 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
   return {
     name,
     after: [],
-    restart: 'always',
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 5,

@@ -10,7 +10,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Configuration } from '../../../config/configuration.ts';
-import { plainWire } from '../../../config/wire.ts';
+import { plainWire } from '../../support/plain-wire.ts';
 import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../../model/ids.ts';

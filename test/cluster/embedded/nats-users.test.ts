@@ -10,7 +10,7 @@ import { PermissionViolationError, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
-import { natsUrl } from '../../../cluster/embedded/nats.ts';
+import { natsUrl, type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
 import {
   type NatsRole,
@@ -19,7 +19,6 @@ import {
   natsRoles,
   permissionsOf,
 } from '../../../cluster/embedded/nats-permissions.ts';
-import { type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
 import { until } from '../../support/until.ts';
 import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
