@@ -83,8 +83,8 @@ export const httpLimits = {
     first: 500,
     min: 400,
     max: 100_000,
-    /** From 500 to 5,000 in 24 s. */
-    growthPerS: 0.1,
+    /** For each message that is accepted: a tenth more after a second, from 500 to 5,000 after 24. */
+    growth: 0.1,
     /** A slice has the messages of sliceEveryMs, at most itemsMax: at more than 6,400 a second the pauses are shorter. */
     sliceEveryMs: 10,
     itemsMax: 64,

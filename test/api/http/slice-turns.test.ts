@@ -13,7 +13,7 @@ const itemsPerSlice = 5;
 
 function withTurns() {
   const clock = new ManualClock();
-  return { clock, turns: new SliceTurns(clock, { pauseMs: () => paceMs, itemsPerSlice }) };
+  return { clock, turns: new SliceTurns(clock, { pauseMs: paceMs, itemsPerSlice, tookMessage() {} }) };
 }
 
 /** A promise and whether it has settled. */
