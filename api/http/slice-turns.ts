@@ -140,7 +140,11 @@ export class Slices {
   async next(kind: SliceKind = 'texts'): Promise<void> {
     const isFirst = this.#endsAtMs === Number.NEGATIVE_INFINITY;
     await this.#turns.next(isFirst ? 'prompt' : kind);
-    this.#itemsLeft = Math.max(this.#turns.itemsPerSlice, isFirst ? firstItems : 0);
+    this.#itemsLeft = isFirst
+      ? Math.max(this.#turns.itemsPerSlice, firstItems)
+      : kind === 'prompt'
+        ? Number.POSITIVE_INFINITY
+        : this.#turns.itemsPerSlice;
     this.#endsAtMs = this.#clock.monotonicMs() + sliceMs;
   }
 }
