@@ -5,8 +5,9 @@ import { limits } from '../platform/limits.ts';
 import { MinHeap } from '../platform/min-heap.ts';
 import { type Random, seededRandom } from '../platform/random.ts';
 import { Blocks } from '../policy/otp-guard/blocks.ts';
-import type { GuardEvent, GuardModes } from '../policy/otp-guard/contract.ts';
+import type { GuardEvent } from '../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../policy/otp-guard/guard.ts';
+import { guardModesDefault } from '../policy/otp-guard/rules.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { type Scenario, scenarios } from './load/otp-scenarios.ts';
@@ -17,11 +18,6 @@ const carrier = 'carrier';
 const advanceEveryMs = 1_000;
 const receiptMs = 3_000;
 const receiptShare = 0.97;
-const modes: GuardModes = {
-  ...{ destination: 'on', conversion: 'on', partial_conversion: 'on' },
-  ...{ velocity: 'on', sequence: 'on', clients: 'on' },
-};
-
 export const bench: Bench = {
   about: 'the fraud guard of one-time passwords: caught, leaked and wrongly refused in simulated attacks',
   secondsDefault: 1,
@@ -75,7 +71,7 @@ type Happening = { readonly atMs: number; readonly act: () => void };
 function play(scenario: Scenario, seed: number): Result {
   const random = seededRandom(seed);
   const blocks = new Blocks(limits.otpGuard.blocksShare);
-  const guard = new OtpGuard(modes, limits.otpGuard, () => blocks);
+  const guard = new OtpGuard(guardModesDefault, limits.otpGuard, () => blocks);
   const result: Result = {
     ...{ asked: none(), refused: none(), challenged: none(), leaks: [], toBlockMs: [], releasedAfterMs: [] },
     ...{ suspended: 0, probes: 0 },

@@ -16,9 +16,25 @@ export const otpGuardLimits = {
   clientNumbersShare: 20_000,
   /** Blocked prefixes of an account, with those that are remembered. */
   blocksShare: 2_000,
+  /** Entries of its destinations, and of its safe list. */
+  listMax: 1_000,
+  blockMinutesMax: 30 * 24 * 60,
+  noteCharsMax: 200,
   carriersMax: 64,
   /** Blocks of 10^6 numbers of one carrier. */
   carrierPrefixesMax: 2_000,
+  /** What threads tell each other: so many observations of at most ~300 B together, at the latest after this time. */
+  together: 100,
+  gatherMs: 50,
+  bytesMax: 64 * 1024,
+  /** How often what follows from the time alone is looked for. */
+  advanceEveryMs: 1_000,
+  /** Attempts to change an entry of the bucket against concurrent writers. */
+  mergeTriesMax: 8,
+  /** 50,000 blocks × ~300 B. */
+  bucketBytes: 16 * 2 ** 20,
+  sweepEveryMs: 15 * 60_000,
+  sweptMax: 50_000,
 } as const;
 
 assert(

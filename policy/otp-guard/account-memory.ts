@@ -117,7 +117,7 @@ export class AccountMemory {
   /** Forgets the histories of 10^4 numbers used longest ago, and those of 10^6 likewise. */
   dropHistories(count: number): void {
     for (const histories of [this.#histories[4], this.#histories[6]]) {
-      let left = Math.min(count, histories.size - 1);
+      let left = count;
       for (const prefix of histories.keys()) {
         if ((left -= 1) < 0) break;
         histories.delete(prefix);

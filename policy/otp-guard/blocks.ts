@@ -21,6 +21,11 @@ export class Blocks {
     this.#share = share;
   }
 
+  /** Whether the account has any, in effect or remembered. */
+  has(accountId: string): boolean {
+    return this.#accounts.has(accountId);
+  }
+
   /** The block in effect; null without one. */
   active({ accountId, prefix }: BlockPlace, nowMs: number): HeldBlock | null {
     const block = this.#accounts.get(accountId)?.get(prefix);

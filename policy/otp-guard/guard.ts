@@ -184,11 +184,11 @@ export class OtpGuard {
   /** At a total the account with the most forgets an eighth of it: the others keep theirs. */
   #keepTotals(): void {
     const { pendingMax, historiesMax } = this.#bounds;
-    if (this.#total('pendingCount') > pendingMax) {
+    while (this.#total('pendingCount') > pendingMax) {
       const most = this.#most('pendingCount');
       most?.dropPending(Math.ceil(most.pendingCount / 8));
     }
-    if (this.#total('historyCount') > historiesMax) {
+    while (this.#total('historyCount') > historiesMax) {
       const most = this.#most('historyCount');
       most?.dropHistories(Math.ceil(most.historyCount / 8));
     }
