@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../platform/random.ts';
 import { Blocks } from '../policy/otp-guard/blocks.ts';
 import type { GuardEvent } from '../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../policy/otp-guard/guard.ts';
-import { guardModesDefault } from '../policy/otp-guard/rules.ts';
+import { guardModesDefault } from '../policy/otp/contract.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { type Scenario, scenarios } from './load/otp-scenarios.ts';
@@ -66,7 +66,7 @@ type Result = {
   probes: number;
 };
 
-type Happening = { readonly atMs: number; readonly act: () => void };
+type Timed = { readonly atMs: number; readonly act: () => void };
 
 function play(scenario: Scenario, seed: number): Result {
   const random = seededRandom(seed);
@@ -77,7 +77,7 @@ function play(scenario: Scenario, seed: number): Result {
     ...{ suspended: 0, probes: 0 },
   };
   const counts = new BlockCounts(result);
-  const later = new MinHeap<Happening>((one, other) => one.atMs < other.atMs);
+  const later = new MinHeap<Timed>((one, other) => one.atMs < other.atMs);
   const note = (events: readonly GuardEvent[], nowMs: number) => {
     for (const event of events) counts.note(event, nowMs);
   };
@@ -125,7 +125,7 @@ function play(scenario: Scenario, seed: number): Result {
 /** Each request of a source puts the next one in line. */
 function follow(
   source: Generator<CodeRequest, void, boolean>,
-  later: MinHeap<Happening>,
+  later: MinHeap<Timed>,
   ask: (request: CodeRequest) => boolean,
 ) {
   const take = (next: IteratorResult<CodeRequest, void>) => {

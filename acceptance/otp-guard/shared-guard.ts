@@ -20,21 +20,19 @@ import type {
   GuardRequest,
   GuardSend,
   GuardVerdict,
+  OtpGuardRules,
 } from '../../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../../policy/otp-guard/guard.ts';
-import type { OtpGuardRules } from '../../policy/otp-guard/rules.ts';
 import { GuardEntries } from './guard-entries.ts';
 
 /** Who asks for a code; the account's lists come from the bucket and the configuration. */
 export type GuardQuestion = Omit<GuardRequest, 'destinations' | 'safeList'>;
-export type NumberBlocked = Extract<GuardEvent, { readonly kind: 'blocked' }>;
+type NumberBlocked = Extract<GuardEvent, { readonly kind: 'blocked' }>;
 
 type SharedGuardParts = {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly rules: OtpGuardRules;
-  /** Once for each block, in the thread that stored it. */
-  readonly onBlocked: (block: NumberBlocked) => void;
   readonly random?: Random;
 };
 
@@ -102,6 +100,7 @@ export class SharedGuard {
 
   /** It was accepted: the others count it as well. */
   accepted(send: GuardSend): void {
+    this.#guard.carriedBy(send);
     this.#talk.tell({ kind: 'sent', ...send });
   }
 
@@ -172,7 +171,6 @@ export class SharedGuard {
     const { accountId, prefix, rule, statistic, threshold, times, shadow } = event;
     metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : 'on' });
     log.warn({ accountId, prefix, rule, statistic, threshold, times, shadow }, 'numbers get no more codes for a time');
-    this.#parts.onBlocked(event);
   }
 
   async #released({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }): Promise<void> {

@@ -10,7 +10,7 @@ import { thresholds } from './thresholds.ts';
 export type PendingCode = {
   readonly to: string;
   readonly sentAtMs: number;
-  readonly carrier: string;
+  carrier: string;
   readonly isProbe: boolean;
   readonly clients: readonly string[];
   readonly four: History;
@@ -70,7 +70,7 @@ export class AccountMemory {
     this.#pending.set(to, code);
     for (const history of [four, six]) {
       history.pending.add(openDigitsOf(to, history.openDigits));
-      history.carrier = carrier;
+      if (carrier !== '') history.carrier = carrier;
     }
     for (const client of clients) this.clients.sent(client, to, nowMs);
     if (this.#pending.size > this.#bounds.pendingShare) this.dropPending(1);
@@ -90,6 +90,12 @@ export class AccountMemory {
     proven(code);
     for (const client of code.clients) this.clients.verified(client, to);
     return code;
+  }
+
+  carriedBy(to: string, carrier: string): void {
+    const code = this.#pending.get(to);
+    if (code === undefined) return;
+    for (const each of [code, code.four, code.six]) each.carrier = carrier;
   }
 
   /** The message was not sent after all: forgotten unjudged. */

@@ -1,4 +1,4 @@
-// What the guard against fraud with one-time passwords is asked and told, and what it answers. Types only. Every decision
+// What the guard against fraud with one-time passwords is asked and told, and what it answers. Types and constants. Every decision
 // is a value with its rule, its figure and its threshold, so that it can be an event, a row of a list and a log line as it is.
 
 /**
@@ -109,4 +109,23 @@ export type GuardBounds = {
   readonly blocksShare: number;
   readonly carriersMax: number;
   readonly carrierPrefixesMax: number;
+};
+
+export const guardRules = [
+  'destination',
+  'conversion',
+  'partial_conversion',
+  'velocity',
+  'sequence',
+  'clients',
+] as const satisfies readonly SwitchedRule[];
+
+export const guardModes = ['on', 'shadow', 'off'] as const;
+
+export type OtpGuardRules = {
+  readonly modes: GuardModes;
+  /** Prefixes with the plus sign that accounts without a list of their own send to; empty: the country's calling code. */
+  readonly destinations: readonly string[];
+  /** Numbers and prefixes that no rule refuses, for every account. */
+  readonly safeList: readonly string[];
 };

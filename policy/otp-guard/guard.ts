@@ -79,6 +79,11 @@ export class OtpGuard {
     return released.map(({ prefix }) => ({ kind: 'released', accountId, prefix }));
   }
 
+  /** Which carrier takes what `sent` was told of before it was known. */
+  carriedBy({ accountId, to, carrier }: GuardSend): void {
+    this.#accounts.get(accountId)?.carriedBy(to, carrier);
+  }
+
   /** What `sent` was told of was not sent after all. */
   withdraw({ accountId, to }: GuardNumber): void {
     this.#accounts.get(accountId)?.withdraw(to);

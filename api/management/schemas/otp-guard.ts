@@ -1,7 +1,7 @@
 // The guard against fraud with one-time passwords as JSON: an account's lists, and the blocks of its numbers.
 import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
-import { guardRules } from '../../../policy/otp-guard/rules.ts';
+import { guardRules } from '../../../policy/otp-guard/contract.ts';
 import { timeSchema } from './common.ts';
 import { text } from './gates.ts';
 

@@ -1,11 +1,10 @@
 // The guard as a whole, told what was sent and entered on a clock that the test moves: both sides of each threshold.
-import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
 import { Blocks } from '../../../policy/otp-guard/blocks.ts';
-import type { GuardBounds, GuardEvent, GuardModes, GuardRequest } from '../../../policy/otp-guard/contract.ts';
+import type { GuardEvent, GuardModes, GuardRequest } from '../../../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../../../policy/otp-guard/guard.ts';
-import { guardModesDefault } from '../../../policy/otp-guard/rules.ts';
+import { guardModesDefault } from '../../../policy/otp/contract.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
 
 const { maturityMs } = thresholds;
@@ -17,9 +16,9 @@ let blocks: Blocks;
 let nowMs: number;
 let events: GuardEvent[];
 
-function begin(modes: Partial<GuardModes> = {}, bounds: GuardBounds = limits.otpGuard): void {
-  blocks = new Blocks(bounds.blocksShare);
-  guard = new OtpGuard({ ...guardModesDefault, ...modes }, bounds, () => blocks);
+function begin(modes: Partial<GuardModes> = {}): void {
+  blocks = new Blocks(limits.otpGuard.blocksShare);
+  guard = new OtpGuard({ ...guardModesDefault, ...modes }, limits.otpGuard, () => blocks);
   nowMs = 1_000_000;
   events = [];
 }
@@ -337,40 +336,5 @@ describe('modes', () => {
     miss(1, 20, 500);
     expect(blocked().at(-1)).toMatchObject({ rule: 'conversion', shadow: false });
     expect(ask(numberOf(1, 77)).refusal).not.toBeNull();
-  });
-});
-
-describe('bounds', () => {
-  it('hold whatever is sent, and an account that floods makes no other’s numbers forgotten', () => {
-    const bounds = { ...limits.otpGuard, pendingMax: 100, pendingShare: 80, historiesMax: 60, historiesShare: 40 };
-    begin({}, bounds);
-    for (let at = 0; at < 15; at += 1) send(numberOf(9_000 + at, 1), { accountId: 'quiet' });
-    const sends = fc.array(fc.tuple(fc.nat(4), fc.nat(9_999), fc.nat(9_999)), { maxLength: 400 });
-    fc.assert(
-      fc.property(sends, (all) => {
-        for (const [account, block, at] of all) send(numberOf(block, at), { accountId: `loud${account % 2}` });
-        pass(1);
-        expect(guard.held.pending).toBeLessThanOrEqual(bounds.pendingMax);
-        expect(guard.held.histories).toBeLessThanOrEqual(bounds.historiesMax);
-      }),
-      { numRuns: 30 },
-    );
-    for (let at = 0; at < 15; at += 1) enter(numberOf(9_000 + at, 1), 'quiet');
-    expect(guard.held.accounts).toBe(3);
-  });
-
-  it('forget the account that sent nothing for longest', () => {
-    begin({}, { ...limits.otpGuard, accountsMax: 2 });
-    for (const accountId of ['a', 'b', 'a', 'c']) send(numberOf(1, 1), { accountId });
-    expect(guard.held).toMatchObject({ accounts: 2, pending: 2 });
-  });
-
-  it('forget what was told of a message that was not sent after all', () => {
-    for (let at = 0; at < 12; at += 1) {
-      send(numberOf(1, spread(at)));
-      guard.withdraw({ accountId: 'a', to: numberOf(1, spread(at)) });
-    }
-    pass(maturityMs);
-    expect([blocked(), guard.held.pending]).toEqual([[], 0]);
   });
 });
