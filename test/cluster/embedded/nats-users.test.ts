@@ -87,6 +87,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_scheduled: { ingress: 'wr' },
   KV_otp: { ingress: 'wr' },
   KV_otp_failures: { ingress: 'wr' },
+  KV_otp_guard: { ingress: 'wr', control: 'wrx' },
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
   KV_replay: { actors: 'wr', analytics: 'r' },
