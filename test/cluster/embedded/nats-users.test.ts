@@ -162,6 +162,7 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'notify.clocks': { publish: roles, subscribe: roles },
   'notify.commands': { publish: ['control'], subscribe: ['actors'] },
   'notify.keys_used': { publish: ['ingress'], subscribe: ['control'] },
+  'notify.otp_guard': { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
   'ask.carriers': { publish: ['control'], subscribe: ['actors'] },
   'flight.carriers': { publish: [], subscribe: ['actors'] },
   'flight.carrier.alpha': { publish: [], subscribe: ['actors'] },
