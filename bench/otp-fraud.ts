@@ -3,7 +3,7 @@
 // installation has; no message is sent. A refusal counts as right when a fraudster asked.
 import { limits } from '../platform/limits.ts';
 import { MinHeap } from '../platform/min-heap.ts';
-import { type Random, seededRandom } from '../platform/random.ts';
+import { seededRandom } from '../platform/random.ts';
 import { Blocks } from '../policy/otp-guard/blocks.ts';
 import type { GuardEvent } from '../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../policy/otp-guard/guard.ts';
