@@ -118,6 +118,12 @@ export const problemCatalogue = {
   otp_pending_limit: client(429, 'Too many codes wait for this number').fix(
     'Two codes of one purpose may wait for a number. Send one of them again, cancel one, or wait for the seconds in `Retry-After`.',
   ),
+  otp_blocked: client(429, 'No codes to these numbers for now').fix(
+    'The guard against fraud has blocked them (`GET /v1/otp-guard/blocks`); `Retry-After` says when it ends. Offer your user another way. Numbers that are blocked wrongly: release them, or put them on the safe list.',
+  ),
+  otp_challenge: client(429, 'Show that a person is asking').fix(
+    'Let your user solve a challenge, such as a CAPTCHA, and repeat the request with `challenge_passed: true`; without one, wait for the seconds in `Retry-After`.',
+  ),
   otp_expiring: client(409, 'The code expires too soon to be sent again').fix('Start a new one.'),
   otp_not_pending: client(409, 'The one-time password has ended').fix(
     '`detail` says how it ended. Start a new one where the user still needs a code.',

@@ -7,11 +7,13 @@ import {
   type OtpDimension,
   type OtpLimit,
   type OtpRules,
+  guardModesDefault,
   otpCounted,
   otpDimensions,
   otpRulesDefault,
 } from '../policy/otp/contract.ts';
-import { mapOf, pattern } from './fields.ts';
+import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
+import { listOf, mapOf, oneOf, pattern } from './fields.ts';
 
 const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -67,6 +69,20 @@ const branded = plain.refine((text) => text.split('{brand}').length === 2, {
 });
 const language = pattern(/^[a-z]{2,3}(-[a-z0-9]{2,8})*$/, 'a language in lower case such as fr or pt-br');
 
+const guardPrefix = pattern(/^\+[1-9][0-9]{0,14}$/, 'the first digits of numbers in quotes, such as "+880171"');
+const { listMax } = limits.otpGuard;
+const guardMode = (rule: SwitchedRule) => oneOf(guardModes).default(guardModesDefault[rule]);
+const guard = mapOf({
+  rules: mapOf(
+    Object.fromEntries(guardRules.map((rule) => [rule, guardMode(rule)])) as Record<
+      SwitchedRule,
+      ReturnType<typeof guardMode>
+    >,
+  ).prefault({}),
+  destinations: listOf(guardPrefix, listMax).default([]),
+  safe_list: listOf(guardPrefix, listMax).default([]),
+}).prefault({});
+
 export const otpSchema = mapOf({
   language: language.default(otpRulesDefault.language),
   texts: z
@@ -79,12 +95,14 @@ export const otpSchema = mapOf({
       ReturnType<typeof limitsOf>
     >,
   ).prefault({}),
+  guard,
 })
   .transform((file, context): OtpRules => {
     const texts = { ...otpRulesDefault.texts, ...file.texts };
     if (!Object.hasOwn(texts, file.language)) {
       context.addIssue({ code: 'custom', path: ['language'], message: `one of ${Object.keys(texts).join(', ')}` });
     }
-    return { texts, language: file.language, limits: file.limits };
+    const { rules: modes, destinations, safe_list: safeList } = file.guard;
+    return { texts, language: file.language, limits: file.limits, guard: { modes, destinations, safeList } };
   })
   .prefault({});

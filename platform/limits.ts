@@ -9,6 +9,7 @@ import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
 import { otpLimits } from './limits-otp.ts';
+import { otpGuardLimits } from './limits-otp-guard.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
 
@@ -22,6 +23,7 @@ export const limits = {
   ...otpLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
+  otpGuard: otpGuardLimits,
 } as const;
 
 assert(

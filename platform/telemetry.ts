@@ -116,6 +116,8 @@ export const metrics = {
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the ingress, by code', ['code']),
   authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
+  otpGuardRefusals: counter('otp_guard_refusals_total', 'Codes refused by the guard against fraud', ['rule', 'action']),
+  otpGuardBlocks: counter('otp_guard_blocks_total', 'Blocks made by the guard against fraud', ['rule', 'mode']),
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),

@@ -3,6 +3,7 @@
 // listens: uWebSockets.js would end the whole process.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
+import { SharedGuard } from '../../acceptance/otp-guard/shared-guard.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
@@ -28,6 +29,7 @@ import { log } from '../../platform/log.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { explanation } from '../../policy/admission/explain.ts';
+import type { OtpGuardRules } from '../../policy/otp-guard/contract.ts';
 import type { AccessParts } from './access.ts';
 import { BulkPace } from './bulk-pace.ts';
 import { cancelSms } from './cancel-sms.ts';
@@ -136,6 +138,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
+  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules) });
   const otp = {
     ...sending,
     queries,
@@ -143,6 +146,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     otpRules: () => policy.otp,
     otpLimits: () => policy.otp.limits,
     rates: new OtpRates(data.otpRateMemory, data.shares, clock),
+    fraud,
   };
   const listening = await openHttpServer(
     httpServer,
@@ -172,6 +176,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     registry: (registryUpdate) => registries.apply(registryUpdate),
     configure(rules) {
       policy = engine(rules);
+      fraud.configure(guardRulesOf(rules));
     },
     async drain(limitMs) {
       const endAtMs = clock.monotonicMs() + limitMs;
@@ -192,12 +197,18 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       carriers.stop();
       queues.stop();
       stopOtpTimes();
+      await fraud.stop();
       clock.stop();
       await directory.close();
       await pages.close();
       await bus.close();
     },
   };
+}
+
+/** Without a list the guard sends codes to the country of the installation. */
+function guardRulesOf({ routing, otp: { guard: rules } }: RequestRules): OtpGuardRules {
+  return rules.destinations.length > 0 ? rules : { ...rules, destinations: [routing.country.callingCode] };
 }
 
 async function runThread(port: MessagePort, data: ThreadData): Promise<void> {

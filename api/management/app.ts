@@ -18,6 +18,7 @@ import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
 import { otpEndpoints } from './routes/hot-otp.ts';
+import { otpGuardEndpoints } from './routes/otp-guard.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
@@ -36,6 +37,7 @@ export const endpoints: readonly Endpoint[] = [
   ...senderEndpoints,
   ...templateEndpoints,
   ...suppressionEndpoints,
+  ...otpGuardEndpoints,
   ...carrierEndpoints,
   ...auditEndpoints,
 ];

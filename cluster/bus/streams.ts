@@ -252,6 +252,8 @@ export const keyValueBuckets = {
   },
   /** When guesses about a number failed, beyond the hour of its record. */
   otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
+  /** Blocked prefixes and the lists of accounts. */
+  otp_guard: { name: 'otp_guard', ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** The body keys in use. */

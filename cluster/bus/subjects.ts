@@ -141,6 +141,9 @@ export const commandsChangedSubject = 'notify.commands';
 /** Core NATS: the API keys used today. */
 export const keysUsedSubject = 'notify.keys_used';
 
+/** Core NATS: codes sent and entered, and their receipts, for the guards against fraud. */
+export const otpGuardSubject = 'notify.otp_guard';
+
 /** Other records for the audit log, in the stream of the operator commands. */
 export const auditNoteSubject = 'audit.note';
 /** Core NATS: asks every node that serves carriers for their state. */

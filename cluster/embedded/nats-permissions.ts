@@ -8,6 +8,7 @@ import {
   fallbackFilters,
   carrierReportsSubject,
   keysUsedSubject,
+  otpGuardSubject,
   commandsChangedSubject,
 } from '../bus/subjects.ts';
 
@@ -81,6 +82,8 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
   otp: { write: ['ingress'], read: ['ingress'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
+  // Operators order blocks; control also removes those that are forgotten.
+  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control'], remove: ['control'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
   // An operator's import writes versions.
@@ -96,6 +99,7 @@ export const talk: Readonly<
   'overflow.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
   'notify.clocks': { publish: everyRole, subscribe: everyRole },
   [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },
+  [otpGuardSubject]: { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
   [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
   [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
   'flight.>': { publish: [], subscribe: ['actors'] },

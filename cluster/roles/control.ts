@@ -17,6 +17,7 @@ import type { BodyKeys } from '../../model/records/body-keys.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
+import { sweepBlocks } from '../bus/otp-guard-bucket.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { changedValues, reloadVerdict } from '../../config/reload.ts';
 import { realCarriers } from '../../config/configuration.ts';
@@ -89,6 +90,11 @@ runRole('control', async (link) => {
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
+  const stopSweep = clock.every(limits.otpGuard.sweepEveryMs, () => {
+    sweepBlocks(bus, clock.nowMs()).catch((error: unknown) =>
+      log.warn({ error: messageOf(error) }, 'blocks of the guard that are over could not be removed'),
+    );
+  });
   const api = await startManagementApi({
     ...{ store, directory, idempotentWrite, bus, carriers: () => configuration.carriers },
     shares: configuration.limits.shares,
@@ -125,6 +131,7 @@ runRole('control', async (link) => {
     async drain(deadlineMs) {
       await api.close(deadlineMs / 2);
       stopKeysUsed();
+      stopSweep();
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await directory.close();

@@ -1,4 +1,5 @@
 // The rules of one-time passwords that an operator sets (heliograph.yaml: otp), with their defaults. Types and constants.
+import type { GuardModes, OtpGuardRules } from '../otp-guard/contract.ts';
 
 /** `count` in each period, both counted by one mechanism or another: docs/otp.md says which. */
 export type OtpLimit = { readonly count: number; readonly perMs: number };
@@ -23,6 +24,7 @@ export type OtpRules = {
   /** The language of a request that names none. */
   readonly language: string;
   readonly limits: OtpLimits;
+  readonly guard: OtpGuardRules;
 };
 
 const second = 1_000;
@@ -67,4 +69,19 @@ export const otpTextsShipped: OtpTexts = {
   bn: { plain: '{code} আপনার কোড। কাউকে দেবেন না।', branded: '{code} আপনার {brand} কোড।' },
 };
 
-export const otpRulesDefault: OtpRules = { texts: otpTextsShipped, language: 'en', limits: otpLimitsDefault };
+/** All on: in the simulation of docs/otp-guard.md none of the rules refuses ordinary use. */
+export const guardModesDefault: GuardModes = {
+  destination: 'on',
+  conversion: 'on',
+  partial_conversion: 'on',
+  velocity: 'on',
+  sequence: 'on',
+  clients: 'on',
+};
+
+export const otpRulesDefault: OtpRules = {
+  texts: otpTextsShipped,
+  language: 'en',
+  limits: otpLimitsDefault,
+  guard: { modes: guardModesDefault, destinations: [], safeList: [] },
+};

@@ -8,6 +8,7 @@ import { type Problem, problemOf } from '../../problem.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
 import { answerOutcome, authenticate, receiveBody } from '../write-request.ts';
+import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
 import {
   type OtpRouteParts,
@@ -103,7 +104,9 @@ async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const number = await parts.otps.glance(owner, placeOfOtp(found(resending.otpId)));
   const { client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
   const user = { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
-  return parts.rates.take('sends', parts.otpRules().limits, user);
+  const limited = parts.rates.take('sends', parts.otpRules().limits, user);
+  if (limited !== null || number?.to == null) return limited;
+  return guardResend(parts.fraud, principal, number.to, found(asked));
 }
 
 async function changeOtp(changing: ChangeOtp): Promise<StepResult> {

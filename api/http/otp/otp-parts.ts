@@ -1,5 +1,6 @@
 // What the routes of one-time passwords need, and the steps they share.
 import type { OtpParts } from '../../../acceptance/otp/send.ts';
+import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { RefusalAudit } from '../../../acceptance/refusal-audit.ts';
 import type { KeyedRequest } from '../../../acceptance/idempotency/requests.ts';
 import type { FoundEntry } from '../../../acceptance/idempotency/store.ts';
@@ -21,6 +22,7 @@ export type OtpRouteParts = OtpParts &
     /** Texts and limits in effect. */
     readonly otpRules: () => OtpRules;
     readonly rates: OtpRates;
+    readonly fraud: SharedGuard;
     readonly audit: RefusalAudit;
     readonly queries: StatusQueryClient;
   };

@@ -92,6 +92,12 @@ export const startOtpBody = z.strictObject({
   )
     .default('default')
     .describe('What the code confirms, such as sign_in: codes of different purposes do not touch each other.'),
+  challenge_passed: z
+    .boolean({ error: 'must be true or false' })
+    .optional()
+    .describe(
+      'Your user has solved a challenge since the answer `otp_challenge`. Yours to say: never pass on what the user sent.',
+    ),
   ...who,
 });
 

@@ -12,6 +12,7 @@ import type { Exchange } from '../exchange.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
 import { answerOutcome, authenticate, readHeaders, receiveBody } from '../write-request.ts';
+import { type GuardedStart, guardStart } from './fraud-guard.ts';
 import { problemOfOtp, startedBody } from './otp-answer.ts';
 import { type OtpRouteParts, OtpRequest, answerRepeat, checkCapacity, requireScope, takeSlot } from './otp-parts.ts';
 import { type StartOtpBody, parseOtpBody, startOtpBody } from './otp-request.ts';
@@ -26,6 +27,10 @@ class StartOtp extends OtpRequest {
   asked: StartOtpBody | null = null;
   message: OtpMessage | null = null;
   admitted: Admitted | null = null;
+  /** Under a live key. */
+  guarded: GuardedStart | null = null;
+  /** Set when it is accepted. */
+  carrier: string | null = null;
 }
 
 const steps: readonly Step<StartOtp>[] = [
@@ -39,9 +44,9 @@ const steps: readonly Step<StartOtp>[] = [
   answerStarted,
   makeMessage,
   passGates,
-  // What a fraud guard decides about the number, it decides here: after the gates, before anything is counted or sent.
   passLimits,
   checkMessageCapacity,
+  passGuard,
   accept,
 ];
 
@@ -106,7 +111,29 @@ function checkMessageCapacity({ parts }: StartOtp): StepResult {
   return full === null ? null : problemOf(full);
 }
 
+/** The last step before it is sent: what it lets pass counts at once. */
+function passGuard(starting: StartOtp): StepResult {
+  const { parts, principal, asked, message } = starting;
+  const guarded = guardStart(parts.fraud, principal, found(asked));
+  if (guarded.ok) {
+    starting.guarded = guarded.start;
+    return null;
+  }
+  parts.audit.record(principal, found(message).request, guarded.audited);
+  return guarded.problem;
+}
+
 async function accept(starting: StartOtp): Promise<StepResult> {
+  try {
+    return await send(starting);
+  } finally {
+    const { guarded, carrier } = starting;
+    if (carrier === null) guarded?.withdraw();
+    else guarded?.accepted(carrier);
+  }
+}
+
+async function send(starting: StartOtp): Promise<StepResult> {
   const { parts, exchange, keyed, automaticId } = starting;
   if (keyed !== null) {
     const work = (claim: Claim) => acceptClaimed(starting, { ...claim, isKeyed: true });
@@ -131,7 +158,9 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const draft = { request, admitted, code, purpose, ttlMs: ttlSeconds * 1_000 };
   const started = await startAndSend(parts, principal, draft, claim);
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
-  countAccepted('otp', admitted.route.planFor(claim.messageId).carrier, exchange.elapsedMs);
+  const { carrier } = admitted.route.planFor(claim.messageId);
+  starting.carrier = carrier;
+  countAccepted('otp', carrier, exchange.elapsedMs);
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
   const facts = { id: otp.id, to, expiresAtMs: otp.expiresAtMs, smsId: claim.messageId, testCode };

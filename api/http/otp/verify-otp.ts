@@ -95,6 +95,10 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const by = own ?? secretBytes(byOctets).toString('base64url');
   const code = found(normalizedCode(found(asked).code));
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
+  const to = found(verifying.user).to;
+  if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
+    parts.fraud.verified({ accountId: principal.account.accountId, to });
+  }
   if (verdict.ok && verdict.isWrong) parts.rates.countWrong(parts.otpRules().limits, found(verifying.user));
   return verdict;
 }

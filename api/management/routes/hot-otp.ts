@@ -39,7 +39,7 @@ export const otpEndpoints: readonly Endpoint[] = [
       description: 'Started; its message is stored durably and will be sent.',
       schema: startedOtp,
     },
-    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_pending_limit'],
+    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_pending_limit', 'otp_blocked', 'otp_challenge'],
   },
   {
     method: 'post',
@@ -65,7 +65,7 @@ export const otpEndpoints: readonly Endpoint[] = [
     params: otpParams,
     body: resendOtp,
     answer: { status: 200, description: 'Sent again; `sms_id` is the new message.', schema: changedOtp },
-    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_expiring', 'otp_not_pending'],
+    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_blocked', 'otp_expiring', 'otp_not_pending'],
   },
   {
     method: 'post',

@@ -66,6 +66,24 @@ const table: Readonly<Record<string, string | Audited>> = {
     action: 'suppression.removed',
     of: () => idOf('/v1/suppressions', { number: '+8801712340003' }),
   },
+  'patch /v1/otp-guard': {
+    action: 'otp_guard.changed',
+    json: { destinations: ['+880'], safe_list: ['+8801712340009'] },
+    detail: { from: { destinations: null, safe_list: 0 }, to: { destinations: ['+880'], safe_list: 1 } },
+  },
+  'post /v1/otp-guard/blocks': {
+    action: 'otp_guard.blocked',
+    json: { prefix: '+880171234', minutes: 5, note: 'theirs' },
+    detail: { minutes: 5, note: 'theirs' },
+  },
+  'post /v1/otp-guard/blocks/{prefix}/release': {
+    action: 'otp_guard.released',
+    of: async () => {
+      await api.call('POST', '/v1/otp-guard/blocks', { json: { prefix: '+880171235', minutes: 5 } });
+      return '+880171235';
+    },
+    detail: { rule: 'operator' },
+  },
   ...orders('pause', 'paused'),
   ...orders('drain', 'drained'),
   ...orders('resume', 'resumed'),
@@ -84,7 +102,10 @@ describe('leaves a record that says which key, from where and what:', () => {
   test.each(audited)('%s', async (route, { action, json, of, detail = {} }) => {
     const [method = '', template = ''] = route.split(' ');
     const id = of === undefined ? '' : await of();
-    const path = template.replace('{id}', id).replace('{name}', 'alpha').replace('{bind}', '1');
+    const path = template
+      .replace(/\{id\}|\{prefix\}/, id)
+      .replace('{name}', 'alpha')
+      .replace('{bind}', '1');
     const records = async () => (await api.call('GET', `/v1/audit?action=${action}&limit=100`)).body.data as object[];
     const before = (await records()).length;
     const headers = { 'x-forwarded-for': '198.51.100.9' };
