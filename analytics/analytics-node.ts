@@ -16,6 +16,7 @@ import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
+import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
@@ -50,7 +51,9 @@ export async function startAnalytics(
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
   const places = new SharedBound('store_queries', shares.store_queries);
-  const answers: QueryServer = serveQueries(bus, engine, { recorded, unflushed, arrivals, upToDate, clock }, places);
+  const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
+  const sources = { recorded, unflushed, arrivals, upToDate, clock };
+  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports);
 
   async function record(): Promise<void> {
     const started = await startRecorder({
@@ -126,6 +129,7 @@ export async function startAnalytics(
       keepers?.purge.stop();
       arrivals.close();
       writer.flush();
+      reports.stop();
       await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.8)]);
       await withDeadline('the last events', deadlineMs * 0.1, publisher.idle()).catch((error: unknown) =>
         ignoring(error, 'the reaper publishes its events again after the next start'),

@@ -8,6 +8,7 @@ import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 import type { Use } from '../platform/shared-bound.ts';
+import type { ReportQuery } from './reports/report.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */
@@ -18,6 +19,8 @@ export const querySubjects = {
   findSubmitted: 'q.sms.submitted',
   /** FindWriter → FindWriterReply. */
   findWriter: 'q.sms.writer',
+  /** ReportQuery → RunReportReply. */
+  report: 'q.report.run',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -52,6 +55,9 @@ type BadQuery = { readonly result: 'bad_request'; readonly detail: string };
 
 /** The node answers within 2 s, with an error if need be; a caller that waits a little longer always gets a reply. */
 export const queryTimeoutMs = 2_500;
+
+/** The same for a report, which may have waited for others: longer than its deadline there, shorter than the request's. */
+export const reportTimeoutMs = 7_000;
 
 export type GetMessage = {
   readonly accountId: string;
@@ -184,3 +190,22 @@ export type FindWriter = {
 
 /** Requires every event up to the query. */
 export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: string; readonly sender: string } }>;
+
+/** Runs a report. The query was validated (api/management/report-query.ts). */
+export type RunReport = ReportQuery;
+
+/**
+ * `found`: the answer is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than
+ * a report may have. `no_place`: too many reports, of this account (`account_full`) or of all.
+ */
+export type RunReportReply =
+  | { readonly result: 'found'; readonly subject: string; readonly id: string; readonly parts: number }
+  | { readonly result: 'too_large' }
+  | { readonly result: 'no_place'; readonly why: 'account_full' | 'full' }
+  | Unavailable;
+
+/** From 0 on, each once, in order. The reply is the octets; none when the report is not held any more. */
+export type ReportPart = { readonly id: string; readonly part: number };
+
+/** Parts are at the node that ran the report. */
+export const reportPartSubject = (node: string): string => `q.report.part.${node}`;

@@ -157,6 +157,12 @@ export const problemCatalogue = {
   status_unavailable: operator(503, 'The status cannot be read now').fix(
     'Messages are still sent; only reading fails. Try again after the seconds in `Retry-After`.',
   ),
+  report_unavailable: operator(503, 'The report cannot be made now').fix(
+    'Ask for less time or fewer groups if it repeats. Messages are still sent. Try again after the seconds in `Retry-After`.',
+  ),
+  report_too_large: client(422, 'The report has too many rows').fix(
+    'Ask for less time or fewer groups, or filter by carrier, category or sender.',
+  ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',
   ),

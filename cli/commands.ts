@@ -1,5 +1,6 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them and prints their results, and declares `start` and `smsc`, which run until stopped.
+import { reports } from '../analytics/reports/catalogue.ts';
 import type { Result } from './print.ts';
 
 export type CommandRow = {
@@ -101,6 +102,24 @@ export const commands: readonly CommandRow[] = [
   },
   ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
   ...reviewCommands('templates', 'tpl_…', {}),
+  {
+    name: 'report',
+    help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
+    takes: {
+      '<name>': 'the report',
+      '--test': 'of test messages',
+      '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: six days before)',
+      '--to <time>': 'until when (default: now)',
+      '--time-zone <name>': 'of days and hours, such as Asia/Kolkata (default: UTC)',
+      '--group-by <names>': 'up to two of hour, day, carrier, category, sender',
+      '--carrier <name>': 'only of this carrier',
+      '--category <name>': 'only of this category',
+      '--sender <name>': 'only of this sender',
+      '--format <format>': 'csv or parquet: a file on standard output',
+    },
+    requires: { '--account <id>': 'the account (acc_…)' },
+    load: async () => (await import('./report.ts')).reportCommand,
+  },
   {
     name: 'carriers list',
     help: 'the state of every carrier and its binds, and the operator commands in effect',

@@ -15,6 +15,7 @@ export const accountScopes = [
   'senders:manage',
   'templates:manage',
   'suppressions:manage',
+  'reports:read',
 ] as const;
 
 /** Scopes that concern the installation and no account. Only its operator grants them, on the machine itself. */

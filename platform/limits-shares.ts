@@ -115,6 +115,15 @@ export const sharedBounds = {
     perAccountOtp: 250,
     reserve: 500,
   }),
+  /** Each takes up to 20 MB until its last part is fetched: 8 are 160 MB. The event store runs one at a time. */
+  reports_running: bound({
+    unit: 'reports, from the query to the last part of the answer',
+    countedIn: 'analytics process',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 8,
+    perAccount: 2,
+  }),
   /**
    * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves capacity for three others that
    * schedule as much; what carriers and the system itself delay waits elsewhere (HOLDS, LATER).

@@ -19,6 +19,7 @@ import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
 import { otpEndpoints } from './routes/hot-otp.ts';
 import { otpGuardEndpoints } from './routes/otp-guard.ts';
+import { reportEndpoints } from './routes/reports.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
@@ -39,6 +40,7 @@ export const endpoints: readonly Endpoint[] = [
   ...suppressionEndpoints,
   ...otpGuardEndpoints,
   ...carrierEndpoints,
+  ...reportEndpoints,
   ...auditEndpoints,
 ];
 

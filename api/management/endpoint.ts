@@ -39,7 +39,13 @@ export type Endpoint<
   readonly query?: Query;
   readonly params?: Params;
   /** The successful answer. */
-  readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
+  readonly answer: {
+    readonly status: 200 | 201 | 202;
+    readonly description: string;
+    readonly schema: z.ZodType;
+    /** Content types of files that it may be instead, by a parameter of the request. */
+    readonly files?: readonly string[];
+  };
   /** A second kind of success, selected by a field of the request. */
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Its own refusals, beside those of all routes of its kind (describeEndpoint). */
@@ -101,7 +107,15 @@ export type HandlerContext<Body, Query, Params> = {
 };
 
 /** What a handler returns: the body of an answer, or a refusal. */
-export type HandlerResult = { readonly body: unknown } | { readonly problem: Problem };
+export type HandlerResult = { readonly body: unknown } | StreamedAnswer | { readonly problem: Problem };
+
+/** An answer in parts: the next one is made when the client has taken the last. Only of reads. */
+export type StreamedAnswer = {
+  readonly stream: AsyncIterable<Uint8Array>;
+  readonly contentType: string;
+  /** Not null: a file to save. */
+  readonly fileName: string | null;
+};
 
 /** Refusals of every authenticated route. */
 const everywhere: readonly ProblemCode[] = [
@@ -134,10 +148,15 @@ function problemsOf({ method, body, query, params, handle, whileSuspended, probl
 
 const inJson = (schema: z.ZodType) => ({ content: { 'application/json': { schema } } });
 
+function contentOf(schema: z.ZodType, files: readonly string[] = []) {
+  const file = { schema: z.string().openapi({ format: 'binary' }) };
+  return { content: { 'application/json': { schema }, ...Object.fromEntries(files.map((type) => [type, file])) } };
+}
+
 /** Adds a route to the OpenAPI document. */
 export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
   const { method, path, tag, summary, answer, otherAnswer, params, query, body } = endpoint;
-  const answers = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
+  const answers: Endpoint['answer'][] = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
   app.openAPIRegistry.registerPath({
     method,
     path,
@@ -155,7 +174,7 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
     },
     responses: {
       ...Object.fromEntries(
-        answers.map(({ status, description, schema }) => [status, { description, ...inJson(schema) }]),
+        answers.map(({ status, description, schema, files }) => [status, { description, ...contentOf(schema, files) }]),
       ),
       ...problemResponses(problemsOf(endpoint)),
     },

@@ -1,7 +1,7 @@
 // The NATS permissions of each role: the streams it publishes to, reads and deletes from, and the other subjects it
 // publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
 // an external server. A stream or bucket missing here does not compile. Decision 149.
-import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
+import { querySubjects, recorderSubject, reportPartSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
 import {
   auditNoteSubject,
@@ -103,9 +103,13 @@ export const talk: Readonly<
   [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
   [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
   'flight.>': { publish: [], subscribe: ['actors'] },
+  [reportPartSubject('*')]: { publish: ['control'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
-      [subject, { publish: ['ingress', 'actors'], subscribe: ['analytics'] }],
+      [
+        subject,
+        { publish: subject === querySubjects.report ? ['control'] : ['ingress', 'actors'], subscribe: ['analytics'] },
+      ],
       [recorderSubject(subject), { publish: ['analytics'], subscribe: ['analytics'] }],
     ]),
   ),

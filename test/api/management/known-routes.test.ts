@@ -14,7 +14,7 @@ describe('paths without a handler', () => {
   test.each([
     ['GET', '/v1/webhooks'],
     ['POST', '/v1/webhooks/wh_1/rotate-secret'],
-    ['GET', '/v1/reports/delivery'],
+    ['GET', '/v1/reports/campaigns'],
     ['GET', '/r/abc'],
   ])('%s %s is planned and says so', (method, path) => {
     expect(refuse(method, path)).toEqual([404, 'not_available']);
