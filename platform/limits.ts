@@ -8,6 +8,7 @@ import { controlLimits } from './limits-control.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
+import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
 
@@ -18,6 +19,7 @@ export const limits = {
   ...recordLimits,
   ...controlLimits,
   ...processLimits,
+  ...linkLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
 } as const;

@@ -19,6 +19,8 @@ export type HttpRoutes = {
   readonly cancelSms: Route;
   readonly getSms: Route;
   readonly listSms: Route;
+  /** GET /r/{code}: a short link. */
+  readonly redirect: Route;
   readonly live: Route;
   readonly ready: Route;
   readonly forwarder: Forwarder;
@@ -67,6 +69,7 @@ export async function openHttpServer(
   read('/v1/sms', on('GET /v1/sms', routes.listSms));
   read('/v1/sms/:id', on('GET /v1/sms/{id}', withoutQuery(routes.getSms)));
   app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', withoutQuery(routes.cancelSms)));
+  read('/r/:code', on('GET /r/{code}', routes.redirect));
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));
   app.any(

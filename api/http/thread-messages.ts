@@ -5,6 +5,14 @@ import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
 
+/** What redirects of short links do; read at the start only. */
+export type RedirectRules = {
+  readonly linkDays: number;
+  /** Where an unknown or expired code leads; null: to an answer that says so. */
+  readonly fallbackUrl: string | null;
+  readonly storeAddresses: boolean;
+};
+
 /** What a thread gets at its start: it reads no files and no environment variables. */
 export type ThreadData = {
   readonly index: number;
@@ -21,6 +29,7 @@ export type ThreadData = {
   /** Messages are sealed with the first key and opened with any of them. */
   readonly bodyKeys: readonly Uint8Array[];
   readonly rules: RoutingRules;
+  readonly links: RedirectRules;
   readonly proxies: ProxyRules;
   /** The accounts' shares of this thread's slots. */
   readonly shares: Shares;

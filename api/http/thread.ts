@@ -2,6 +2,7 @@
 // has its own NATS connection, directory and server; threads share only the port. A thread must never end while it
 // listens: uWebSockets.js would end the whole process.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { LinkIssuer } from '../../acceptance/link-issuer.ts';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
@@ -17,6 +18,9 @@ import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../directory/directory.ts';
+import { addressHasher, linkSecret } from '../../directory/link-secret.ts';
+import { openLinks } from '../../directory/links.ts';
+import { linkCodes } from '../../model/link-code.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import { registryCache } from '../../directory/registry/registry-cache.ts';
 import { assert } from '../../platform/assert.ts';
@@ -43,6 +47,8 @@ import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempote
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { placesOf } from './places.ts';
+import { ClickWriter } from '../links/click-writer.ts';
+import { Misses, redirect } from '../links/redirect.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits.ts';
 import { sendBatch } from './send-batch.ts';
@@ -65,6 +71,9 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus, clock);
+  const links = openLinks(bus, clock);
+  const secret = await linkSecret(bus);
+  const codes = linkCodes(secret);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
 
@@ -72,6 +81,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   // No deadline: the events of accepted messages must not be lost while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);
+  const clickPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
 
   const httpServer = newHttpServer();
@@ -92,7 +102,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     admit: admission(rules, circumstances, routing),
     explain: explanation(rules, circumstances, routing),
   });
-  let policy = engine(data.rules);
+  let { rules } = data;
+  let policy = engine(rules);
   const used = new KeysUsed(bus, clock);
   const pace = new BulkPace(clock);
   const stopOtpTimes = otpTimes.watch(bus, (times) => pace.heard(times));
@@ -122,7 +133,26 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     guard,
     turns: new SliceTurns(clock, pace),
     pace,
+    links: {
+      issuer: new LinkIssuer({
+        directory: links,
+        publisher,
+        share: data.shares.live_links,
+        linkDays: data.links.linkDays,
+        clock,
+      }),
+      codes,
+      rules: () => rules.links,
+    },
     clock,
+  };
+  const clicks = new ClickWriter(clickPublisher, places.clicks, clock);
+  const redirecting = {
+    ...{ directory, links, codes, clicks, addressOf: access.addressOf, clock },
+    fallbackUrl: data.links.fallbackUrl,
+    storeAddresses: data.links.storeAddresses,
+    hashOf: addressHasher(secret),
+    misses: new Misses(clock),
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
@@ -134,6 +164,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
       getSms: (exchange, req) => getSms(reading, exchange, req),
       listSms: (exchange, req) => listSms(reading, exchange, req),
+      redirect: (exchange, req) => redirect(redirecting, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
       forwarder: forwarder(data, access, guard, sending.turns, clock),
@@ -147,7 +178,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     port: listening.port,
     health: () => readiness(health),
     registry: (registryUpdate) => registries.apply(registryUpdate),
-    configure(rules) {
+    configure(next) {
+      rules = next;
       policy = engine(rules);
     },
     async drain(limitMs) {
@@ -156,21 +188,23 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       await listening.stopTaking(leftMs());
       const idle = Promise.all([publisher.idle(), keyPublisher.idle()]).then(() => {
         events.flush();
-        return eventPublisher.idle();
+        clicks.flush();
+        return Promise.all([eventPublisher.idle(), clickPublisher.idle()]);
       });
       await withDeadline('the last publishes of a thread', leftMs(), idle, clock).catch((error: unknown) =>
         ignoring(error, 'some events were not written; readers derive them from the intents of the carrier actors'),
       );
       listening.close();
       events.close();
-      for (const each of [publisher, keyPublisher, eventPublisher]) each.close();
+      clicks.close();
+      for (const each of [publisher, keyPublisher, eventPublisher, clickPublisher]) each.close();
       used.stop();
       eventSpace.stop();
       carriers.stop();
       queues.stop();
       stopOtpTimes();
       clock.stop();
-      await directory.close();
+      await Promise.all([directory.close(), links.close()]);
       await pages.close();
       await bus.close();
     },

@@ -34,7 +34,12 @@ runRole('ingress', async ({ env }) => {
     controlPort: settings.controlPort,
     controlSecret: settings.controlSecret,
     bodyKeys: bodyKeys.keys,
-    rules: routingRules(configuration),
+    rules: routingRules(configuration, settings.httpPort),
+    links: {
+      linkDays: configuration.limits.linkDays,
+      fallbackUrl: configuration.links.fallbackUrl,
+      storeAddresses: configuration.links.storeAddresses,
+    },
     proxies: {
       trustedProxies: configuration.ingress.trustedProxies,
       proxyHeader: configuration.ingress.proxyHeader,
@@ -49,7 +54,7 @@ runRole('ingress', async ({ env }) => {
     ready: { port: running.port },
     health: () => running.health(),
     metrics: () => running.metrics(),
-    configure: async (next) => running.configure(routingRules(next)),
+    configure: async (next) => running.configure(routingRules(next, settings.httpPort)),
     async drain(deadlineMs) {
       keeper.stop();
       await running.drain(deadlineMs - drainMarginMs);

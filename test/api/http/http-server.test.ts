@@ -34,6 +34,7 @@ beforeAll(async () => {
     getSms: (exchange) => exchange.json(200, '{}'),
     sendBatch: (exchange) => exchange.json(200, '{}'),
     cancelSms: (exchange) => exchange.json(200, '{}'),
+    redirect: (exchange) => exchange.json(200, '{}'),
     live: (exchange) => exchange.json(200, '{}'),
     ready: (exchange) =>
       readBody(exchange, '', access.places.bodies, { account: 'a' }, () =>
