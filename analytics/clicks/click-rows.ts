@@ -37,7 +37,7 @@ export function clickRow({ click, owner, deliveredAtMs, verdict }: ResolvedClick
   const reasons = `[${verdict.reasons.map((reason) => `'${reason}'`).join(',')}]`;
   return (
     `${click.clickId}\t${time(click.atMs)}\t${codeNumber(click)}\t${tsvText(click.linkId)}\t${tsvText(click.url)}\t` +
-    `${ownerCells(owner ?? nobody(click))}\t${time(deliveredAtMs ?? 0)}\t${verdict.class}\t${reasons}\t` +
+    `${ownerCells(owner ?? nobody(click))}\t${deliveredAtMs === null ? never : time(deliveredAtMs)}\t${verdict.class}\t${reasons}\t` +
     `${tsvText(click.userAgent)}\t${tsvText(click.address)}\t${time(recordedAtMs)}\n`
   );
 }
@@ -53,6 +53,7 @@ function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
   return { messageId: '', accountId, livemode, category: '', sender: '', carrier: '', ...nothing, acceptedAtMs: atMs };
 }
 
+const never = '1970-01-01 00:00:00';
 /** DateTime64(3) reads a bare number of seconds. */
 const time = (ms: number): string => (ms / 1_000).toFixed(3);
 
@@ -68,7 +69,7 @@ export async function ownersOf(engine: Engine, codes: readonly number[]): Promis
       { asked },
       limits.recorder.insertTimeoutMs,
     );
-    for (const row of rows) owners.set(row[0] as number, ownerOf(row));
+    for (const row of rows) owners.set(Number(row[0]), ownerOf(row));
   }
   return owners;
 }
