@@ -116,7 +116,7 @@ describe('a message with a link', () => {
     expect(issued).toMatchObject([{ messageId: answer.body['id'], accountId: tenant.accountId, livemode: true }]);
     const [link] = issued[0]!.links;
     expect(link).toMatchObject({ url: target });
-    expect(clicks.map(({ isHead }) => isHead).toSorted()).toEqual([false, true]);
+    expect(clicks.filter(({ isHead }) => isHead).length).toBe(1);
     for (const click of clicks) {
       expect(click).toMatchObject({ linkId: link!.linkId, series: link!.series, index: link!.index, address: null });
       expect(click).toMatchObject({ userAgent: browser['user-agent'], hasLanguage: true, isPrefetch: false });
@@ -229,7 +229,7 @@ describe('an ingress of its own', () => {
       if (status === 302) expect(headers['location']).toBe(fallbackUrl);
       answers.set(status, (answers.get(status) ?? 0) + 1);
     }
-    expect([...answers.keys()].toSorted()).toEqual([302, 429]);
+    expect(new Set(answers.keys())).toEqual(new Set([302, 429]));
     expect(answers.get(302)).toBeGreaterThanOrEqual(limits.links.missesBurst);
     // Nor does it learn whether a code is good.
     expect((await open(code, {}, 'GET', own)).status).toBe(429);
