@@ -11,6 +11,8 @@ export type AcceptanceCode =
   | 'account_busy'
   | 'account_queue_full'
   | 'account_schedule_full'
+  | 'account_links_full'
+  | 'link_disabled'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
   | 'idempotency_quota_exceeded';

@@ -14,6 +14,8 @@ import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
+import { deliveredAtOver } from './clicks/delivered-at.ts';
+import { type ClickRecording, recordClicks } from './clicks/recording.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
@@ -47,9 +49,10 @@ export async function startAnalytics(
   const recorded = new RecordedEvents(engine);
   let recorder: Recorder | null = null;
   const stopping = new AbortController();
-  let keepers: { readonly reaper: Reaper; readonly purge: Purge } | null = null;
+  let keepers: { readonly reaper: Reaper; readonly purge: Purge; readonly clicks: ClickRecording } | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
+  const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const sources = { recorded, unflushed, arrivals, upToDate, clock };
@@ -78,12 +81,14 @@ export async function startAnalytics(
         clock,
       }),
       purge: startPurge(bus, () => started.recorded, clock),
+      clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
     };
     void started.ended.then((how) => {
       recorder = null;
       if (!stopping.signal.aborted) answers.endToRecord();
       keepers?.reaper.stop();
       keepers?.purge.stop();
+      void keepers?.clicks.stop(0);
       keepers = null;
       if (stopping.signal.aborted) return;
       if (how === 'fenced') void waitForSilence();
@@ -130,7 +135,9 @@ export async function startAnalytics(
       arrivals.close();
       writer.flush();
       reports.stop();
-      await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.8)]);
+      // While the recorder of events still knows what was delivered.
+      await keepers?.clicks.stop(deadlineMs * 0.2);
+      await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.6)]);
       await withDeadline('the last events', deadlineMs * 0.1, publisher.idle()).catch((error: unknown) =>
         ignoring(error, 'the reaper publishes its events again after the next start'),
       );

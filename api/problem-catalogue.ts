@@ -83,6 +83,10 @@ export const problemCatalogue = {
   content_blocked: client(422, 'The text is blocked by content rules').fix(
     'Leave out the word or link named in `detail`; the rules are the account’s (`GET /v1/account/settings`) or the operator’s.',
   ),
+  link_not_trackable: client(422, 'A link cannot be tracked').fix(
+    'Write the link as `detail` says, or leave `track_clicks` out.',
+  ),
+  link_disabled: client(422, 'A link is disabled').fix('The link named by `GET /v1/links` was disabled: leave it out.'),
   recipient_opted_out: client(422, 'The recipient must not be sent to').fix(
     'Remove the number from your lists: it opted out or was suppressed (`GET /v1/suppressions`).',
   ),
@@ -147,6 +151,9 @@ export const problemCatalogue = {
   ),
   account_schedule_full: owner(429, 'Too many scheduled messages').fix(
     'The account’s scheduled messages, with those held for quiet hours, are at its limit, `limits.shares.scheduled_messages` (`detail` says how many): send this one at its time, or ask the operator for a larger share. Capacity is free again at the end of each hour in which messages were due; `Retry-After` says when the first one ends.',
+  ),
+  account_links_full: owner(429, 'Too many links').fix(
+    'The account’s links that have not expired are at its limit, `limits.shares.live_links`: leave `track_clicks` out, use the same link for all recipients, or ask the operator for a larger share.',
   ),
   clock_wrong: operator(503, 'The machine’s clock is wrong').fix(
     'This machine accepts no messages until its clock is within a second of the others’; the other machines do. ' +

@@ -35,6 +35,7 @@ export type Configuration = {
   otp: OtpRules;
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
+  links: LinksConfig;
 };
 
 /** The country's rules with all defaults, and the pack they came from. */
@@ -154,6 +155,17 @@ type RoutingConfig = {
   othersFailoverAfterMs: number;
 };
 
+export type LinksConfig = {
+  /** `https://sms.example.com`, without a slash at the end; null: this machine's own HTTP port. */
+  baseUrl: string | null;
+  /** Accounts with a domain of their own. */
+  accounts: Record<string, string>;
+  /** Where an unknown or expired code leads; null: to an answer that says so. */
+  fallbackUrl: string | null;
+  /** Whether ClickHouse gets the addresses of those who click. */
+  storeAddresses: boolean;
+};
+
 type RetentionConfig = {
   /** How long delivery events stay in ClickHouse. */
   historyDays: number;
@@ -174,6 +186,8 @@ export type LimitsConfig = {
   drainMsMax: number;
   /** Bounds that accounts share: platform/limits-shares.ts. */
   shares: Shares;
+  /** How long a short link leads on, in days. */
+  linkDays: number;
   /** Default lifetime of API keys; null: unlimited. */
   apiKeyDaysDefault: number | null;
 };

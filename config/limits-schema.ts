@@ -14,7 +14,7 @@ import type { LimitsConfig } from './configuration.ts';
 import { mapOf, whole } from './fields.ts';
 import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
-import { streamMbDefault } from '../platform/limits-streams.ts';
+import { linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';
 
 const units = whole(1, 1_000_000_000).optional();
 
@@ -76,8 +76,11 @@ export const limitsSchema = mapOf({
     inbound_mb: mb.default(streamMbDefault.inbound),
     dead_mb: mb.default(streamMbDefault.dead),
     idempotency_mb: mb.default(streamMbDefault.idempotency),
+    links_mb: mb.default(streamMbDefault.links),
+    clicks_mb: mb.default(streamMbDefault.clicks),
   }).prefault({}),
   shares,
+  link_days: whole(1, 365).default(linkDaysDefault),
   api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
 }).prefault({});
 
@@ -96,8 +99,11 @@ export function limitsOf(file: z.infer<typeof limitsSchema>): LimitsConfig {
       inbound: streams.inbound_mb,
       dead: streams.dead_mb,
       idempotency: streams.idempotency_mb,
+      links: streams.links_mb,
+      clicks: streams.clicks_mb,
     },
     shares: sharesOf(file.shares),
+    linkDays: file.link_days,
     apiKeyDaysDefault: file.api_key_days_default,
   };
 }

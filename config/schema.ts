@@ -6,6 +6,7 @@ import { nameOfStatus, statusOf } from '../model/command-status.ts';
 import { categories } from '../model/message.ts';
 import { senderKinds } from '../model/sender.ts';
 import { limits } from '../platform/limits.ts';
+import { linksOf, linksSchema } from './links-schema.ts';
 import { limitsOf, limitsSchema } from './limits-schema.ts';
 import {
   type CarrierConfig,
@@ -52,6 +53,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         linksDenied: file.content.links_denied,
         linksAllowed: file.content.links_allowed,
       },
+      links: linksOf(file.links),
     };
   });
 }
@@ -185,6 +187,7 @@ const fileKeys = {
     links_denied: listOf(domain, domainsMax * 10).default([]),
     links_allowed: listOf(domain, domainsMax * 10).default([]),
   }).prefault({}),
+  links: linksSchema,
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 

@@ -20,6 +20,9 @@ export type OtpPlace = string & { readonly __brand: 'OtpPlace' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
 /** Of one audited action or operator command. */
 export type AuditId = string & { readonly __brand: 'AuditId' };
+/** Of a link that is tracked: one for each account, mode and target. */
+export type LinkId = string & { readonly __brand: 'LinkId' };
+export type ClickId = string & { readonly __brand: 'ClickId' };
 export type RequestId = string & { readonly __brand: 'RequestId' };
 
 /** Crockford's base 32: no I, L, O, U, so that an id can be read out over the telephone. */
@@ -103,6 +106,19 @@ export const newSenderId = idMaker<SenderId>('snd');
 export const newTemplateId = idMaker<TemplateId>('tpl');
 export const newSuppressionId = idMaker<SuppressionId>('sup');
 export const newAuditId = idMaker<AuditId>('aud');
+export const newClickId = idMaker<ClickId>('clk');
+
+/** The same link of an account and mode has the same id wherever it is made. */
+export function linkIdOf(accountId: AccountId, livemode: boolean, url: string): LinkId {
+  const digest = createHmac('sha256', accountId)
+    .update(`${livemode ? 'live' : 'test'} ${url}`)
+    .digest();
+  return `lnk_${chanceText(digest.subarray(0, 10))}` as LinkId;
+}
+
+export function isLinkId(text: string): text is LinkId {
+  return /^lnk_[0-9A-HJKMNP-TV-Z]{16}$/.test(text);
+}
 
 export function newRequestId(): RequestId {
   return `req_${chanceText(chanceOctets(10))}` as RequestId;

@@ -148,6 +148,27 @@ export const sharedBounds = {
     total: 400_000,
     perAccount: 160_000,
   }),
+  /**
+   * ~400 B each in the memory of every ingress thread, ~250 B in LINKS. A link that all recipients share takes some twenty,
+   * one that each recipient has of their own takes one for each message, for as long as it lives.
+   */
+  live_links: bound({
+    unit: 'series of codes of links that have not expired: one for each link that only one recipient gets',
+    countedIn: 'installation',
+    kind: 'stored',
+    code: 'account_links_full',
+    total: 1_000_000,
+    perAccount: 250_000,
+  }),
+  /** ~500 B each: 25 MB while NATS does not answer, ten seconds at 5,000/s. */
+  clicks_held: bound({
+    unit: 'clicks that are not yet stored; beyond, redirects go on and clicks are only counted as lost',
+    countedIn: 'ingress thread',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 50_000,
+    perAccount: 20_000,
+  }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({
     unit: 'management requests in progress',

@@ -18,9 +18,15 @@ export const streamMbDefault = {
   inbound: 512,
   /** ~1 KiB each: a quarter of a million records that wait for an operator. */
   dead: 256,
+  /** ~300 B each: 1.7 million series of codes. */
+  links: 512,
+  /** ~300 B each: 3.5 million clicks and messages with links while ClickHouse is unavailable. */
+  clicks: 1_024,
   /** ~20 B each: 26 million keys of 24 hours, 300 a second, are 530 MB; the size suffices for 1,200 a second. */
   idempotency: 2_048,
 } as const;
+/** How long a short link leads on, in days. */
+export const linkDaysDefault = 90;
 export type StreamMb = Readonly<Record<keyof typeof streamMbDefault, number>>;
 
 /** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys and OTP 1,810; rounded up. */

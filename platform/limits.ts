@@ -10,6 +10,7 @@ import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
 import { otpLimits } from './limits-otp.ts';
 import { otpGuardLimits } from './limits-otp-guard.ts';
+import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
 
@@ -21,6 +22,7 @@ export const limits = {
   ...controlLimits,
   ...processLimits,
   ...otpLimits,
+  ...linkLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
   otpGuard: otpGuardLimits,

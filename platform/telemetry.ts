@@ -122,6 +122,9 @@ export const metrics = {
     'why',
   ]),
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by result', ['ended']),
+  redirects: counter('redirects_total', 'Requests for short links, by end (redirected, disabled, unknown)', ['ended']),
+  clicksRecorded: counter('clicks_recorded_total', 'Clicks recorded, by class', ['class']),
+  clicksLost: counter('clicks_lost_total', 'Clicks that could not be kept until they were stored: not in any report'),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the ingress sees it', [], 'max'),
 
   // directory

@@ -28,6 +28,7 @@ export type Principal = {
   readonly livemode: boolean;
   readonly scopes: readonly string[];
   readonly account: {
+    readonly accountId?: string;
     readonly status: 'active' | 'suspended';
     readonly senders: ReadonlySet<string>;
     /** Senders that are approved for some categories only. */
@@ -56,6 +57,8 @@ export type SmsRequest = {
   readonly validitySeconds: number | null;
   /** When to send it, milliseconds since the epoch; null or absent: now. */
   readonly sendAtMs?: number | null;
+  /** Replaces each http(s) link by a short one that counts its clicks. */
+  readonly trackClicks?: boolean;
   /** Whether a message is held until quiet hours end, or refused. */
   readonly quietHours: 'hold' | 'reject';
 };
@@ -70,6 +73,7 @@ export type RefusalCode =
   | 'sender_not_registered'
   | 'template_mismatch'
   | 'content_blocked'
+  | 'link_not_trackable'
   | 'recipient_opted_out'
   | 'message_empty'
   | 'message_too_long'
@@ -83,7 +87,16 @@ export type RefusalCode =
 export type Refusal = {
   readonly ok: false;
   readonly code: RefusalCode;
-  readonly field: 'send_at' | 'to' | 'from' | 'message' | 'category' | 'template_id' | `variables.${string}` | null;
+  readonly field:
+    | 'send_at'
+    | 'to'
+    | 'from'
+    | 'message'
+    | 'category'
+    | 'template_id'
+    | 'track_clicks'
+    | `variables.${string}`
+    | null;
   readonly detail: string;
   /** The version of the registry that refuses. */
   readonly registry?: string;
@@ -97,6 +110,8 @@ export type Admitted = {
   /** The text to send: the request's or its template's, perhaps transliterated. */
   readonly text: string;
   readonly templateId: string | null;
+  /** The links that the text has placeholders for, in order: their codes are made when the message is accepted. */
+  readonly links: readonly string[];
   readonly encoding: Encoding;
   /** National tables of a text in GSM-7, which every carrier of the route supports. */
   readonly shift: Shift;
@@ -165,11 +180,20 @@ export type Circumstances = {
   registries(): Registries;
 };
 
+/** Where short links lead through. Without a slash at the end: `https://sms.example.com`. */
+export type LinkRules = {
+  readonly baseUrl: string;
+  /** Accounts with a domain of their own. */
+  readonly accounts: Readonly<Record<string, string>>;
+};
+
 /** The parts of the configuration that routing reads. */
 export type RoutingRules = {
   readonly country: CountryRules;
   /** What no account may send. */
   readonly content?: ContentRules;
+  /** Absent: links cannot be tracked. */
+  readonly links?: LinkRules;
   readonly carriers: readonly CarrierOffer[];
   readonly routes: readonly {
     readonly prefix: string;

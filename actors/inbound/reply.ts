@@ -83,6 +83,7 @@ export function messageOfReply(reply: Reply): Message {
     ok: true,
     text,
     templateId: null,
+    links: [],
     encoding: segmented.encoding,
     shift: segmented.shift,
     segments: segmented.segments.length,

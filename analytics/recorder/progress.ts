@@ -33,17 +33,23 @@ export type ProgressRecord = {
   readonly pending: PendingRange | null;
 };
 
+/** Whose progress it is: its key in the bucket `recorder`, and the stream that tokens name. */
+export type ProgressOf = { readonly key: string; readonly stream: string };
+
 /** In the bucket `recorder`. */
 export const progressKey = 'events';
+const ofEvents: ProgressOf = { key: progressKey, stream: 'EVENTS' };
 const answerWithinMs = 3_000;
 
 export class Progress {
   readonly #entry: FencedEntry<ProgressRecord>;
   readonly #clock: Clock;
+  readonly #stream: string;
   #record: ProgressRecord;
 
-  private constructor(bucket: KV, made: string, clock: Clock) {
-    this.#entry = new FencedEntry({ bucket, key: progressKey, what: 'the progress of the recorder', answerWithinMs });
+  private constructor(bucket: KV, made: string, clock: Clock, { key, stream }: ProgressOf) {
+    this.#entry = new FencedEntry({ bucket, key, what: `the progress of the recorder of ${key}`, answerWithinMs });
+    this.#stream = stream;
     this.#clock = clock;
     const nothing = { recordedTo: 0, recordedAtNs: null, pending: null };
     this.#record = { owner: this.#entry.owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };
@@ -58,8 +64,9 @@ export class Progress {
     made: string,
     holds: (place: StreamPosition) => Promise<boolean>,
     clock: Clock = systemClock,
+    whose: ProgressOf = ofEvents,
   ): Promise<Progress> {
-    const progress = new Progress(bucket, made, clock);
+    const progress = new Progress(bucket, made, clock, whose);
     const fresh = progress.#record;
     for (let attempt = 0; ; attempt += 1) {
       const found = await progress.#entry.takeOver();
@@ -95,7 +102,7 @@ export class Progress {
 
   /** A token that no other range ever had, even after the stream or this record was lost. */
   newToken(first: number, last: number): string {
-    return `EVENTS:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
+    return `${this.#stream}:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
   }
 
   /** Resolves when durable. Retries until the bus answers; rejects with Fenced, or when `stopping`. */

@@ -82,6 +82,13 @@ export async function keepHistoryFor(engine: Engine, days: number): Promise<void
     `ALTER TABLE sms_events MODIFY TTL toDateTime(accepted_at) + INTERVAL ${Math.trunc(days)} DAY
      SETTINGS materialize_ttl_after_modify = 0`,
   );
+  // Clicks are counted with the hour in which their message was accepted.
+  for (const table of ['link_codes', 'link_clicks']) {
+    await engine.command(
+      `ALTER TABLE ${table} MODIFY TTL toDateTime(accepted_at) + INTERVAL ${Math.trunc(days)} DAY
+       SETTINGS materialize_ttl_after_modify = 0`,
+    );
+  }
   const submitHours = Math.min(Math.trunc(days) * 24, Math.ceil(submitsKeptMs / 3_600_000));
   await engine.command(
     `ALTER TABLE sms_submits MODIFY TTL toDateTime(at) + INTERVAL ${submitHours} HOUR

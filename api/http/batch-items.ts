@@ -1,7 +1,8 @@
 // Turns the items of a batch into results: validates and admits them in slices of the event loop and publishes with a
 // bounded number in flight, by the same code as a single request. When the publisher is full the batch waits; items not
 // begun after `beginMs` are refused as overloaded, so that the work ends within the lease of the idempotency key.
-import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
+import { buildMessage } from '../../acceptance/accept.ts';
+import { type TrackParts, acceptTracked } from '../../acceptance/accept-tracked.ts';
 import {
   acceptanceTime,
   type AskKnown,
@@ -25,7 +26,7 @@ import { acceptedStatus } from './sms-answer.ts';
 import { kindOf, smsRequestOf } from './sms-request.ts';
 
 /** The dependencies of accepting one item. */
-export type ItemParts = AcceptParts & AskKnown & { readonly admit: Admit; readonly audit: RefusalAudit };
+export type ItemParts = TrackParts & AskKnown & { readonly admit: Admit; readonly audit: RefusalAudit };
 
 export type ItemResult = { readonly id: MessageId; readonly status: 'accepted' | 'scheduled' } | RefusedItem;
 
@@ -81,7 +82,7 @@ export async function sendItems(
       results[index] = refusedItem(judged.problem);
       continue;
     }
-    const { message } = judged;
+    const { message, links } = judged;
     isOtp = message.category === 'otp';
     while (flight.count >= inFlightMax) await flight.landing();
     while (parts.capacity.mustWait(message) && clock.monotonicMs() < endAtMs) await clock.sleep(roomAgainMs);
@@ -97,7 +98,7 @@ export async function sendItems(
       flight.landed();
     };
     slices.tookMessage();
-    acceptMessage(parts, message, 'ordinary', done, again);
+    acceptTracked(parts, { message, links, use: 'ordinary', again }, done);
   }
   while (flight.count > 0) await flight.landing();
   if (slices.isOver) await slices.next();
@@ -129,7 +130,7 @@ function judge(
   item: unknown,
   index: number,
   identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
-): { readonly message: Message } | { readonly problem: Problem } {
+): { readonly message: Message; readonly links: readonly string[] } | { readonly problem: Problem } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     const detail = `must be an object with the fields of POST /v1/sms, found ${kindOf(item)}`;
     return { problem: wrongField(`messages[${index}]`, detail) };
@@ -144,7 +145,7 @@ function judge(
     parts.audit.record(principal, parsed.request, admitted);
     return { problem: problemOfRefusal(admitted) };
   }
-  return { message: buildMessage(principal, parsed.request, admitted, identify()) };
+  return { message: buildMessage(principal, parsed.request, admitted, identify()), links: admitted.links };
 }
 
 /** The messages that an earlier try under the same key has published; null for items it did not. */

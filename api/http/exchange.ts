@@ -103,6 +103,11 @@ export class Exchange {
     this.#answer(status, 'application/json', body, headers, false);
   }
 
+  /** An answer for a person. */
+  text(status: number, body: string, headers: Headers): void {
+    this.#answer(status, 'text/plain; charset=utf-8', body, headers, false);
+  }
+
   /** `close`: the rest of the request stays unread, so the connection cannot be reused. */
   refuse(problem: Problem, headers: Headers = [], close = false): void {
     const extra: Headers = [...headers, ...problemHeaders(problem)];

@@ -67,6 +67,7 @@ export function explainSms(
       livemode: principal.livemode,
       gates: isOperators ? explained.gates : explained.gates.map(withoutRegistry),
       message: explained.text,
+      links: explained.links,
       ...writtenShape(explained.written),
       routes: isOperators ? explained.routes : explained.routes.map(withoutHealth),
       routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutHealth),

@@ -24,6 +24,8 @@ export type HttpRoutes = {
   readonly resendOtp: Route;
   readonly cancelOtp: Route;
   readonly getOtp: Route;
+  /** GET /r/{code}: a short link. */
+  readonly redirect: Route;
   readonly live: Route;
   readonly ready: Route;
   readonly forwarder: Forwarder;
@@ -77,6 +79,7 @@ export async function openHttpServer(
   app.post('/v1/otp/:id/resend', on('POST /v1/otp/{id}/resend', withoutQuery(routes.resendOtp)));
   app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));
   read('/v1/otp/:id', on('GET /v1/otp/{id}', withoutQuery(routes.getOtp)));
+  read('/r/:code', on('GET /r/{code}', routes.redirect));
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));
   app.any(

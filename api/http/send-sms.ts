@@ -2,7 +2,8 @@
 // idempotency key is answered before any gate runs. Without a key everything from the body to the publish is one
 // synchronous turn of the event loop; the answer follows when JetStream acknowledges the publish.
 import type { HttpRequest } from 'uWebSockets.js';
-import { type AcceptParts, acceptMessage, buildMessage } from '../../acceptance/accept.ts';
+import { buildMessage } from '../../acceptance/accept.ts';
+import { type TrackParts, acceptTracked } from '../../acceptance/accept-tracked.ts';
 import {
   type AskKnown,
   acceptanceTime,
@@ -40,7 +41,7 @@ import {
   receiveBody,
 } from './write-request.ts';
 
-export type SendSmsParts = AcceptParts &
+export type SendSmsParts = TrackParts &
   AskKnown &
   WriteParts & {
     readonly audit: RefusalAudit;
@@ -168,13 +169,13 @@ function accept(sending: SendSms): StepResult | Promise<StepResult> {
 function acceptPlain(sending: SendSms): StepResult {
   const { parts, exchange } = sending;
   const nowMs = parts.clock.nowMs();
-  const { ucs2Because } = found(sending.admitted);
+  const { ucs2Because, links } = found(sending.admitted);
   const message = messageOf(sending, sending.messageId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
-  acceptMessage(parts, message, 'otp', (refused) => {
+  acceptTracked(parts, { message, links, use: 'otp' }, (refused) => {
     parts.guard(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
-      if (isOtpForNow(message)) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
+      if (isOtpForNow(message) && links.length === 0) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
       exchange.json(202, acceptedBody(message, ucs2Because));
       countAccepted(message.category, message.carrier, exchange.elapsedMs);
     });
@@ -192,7 +193,7 @@ async function acceptKeyed(sending: SendSms, keyed: KeyedRequest): Promise<StepR
 
 async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult<AcceptanceRefusal>> {
   const { parts } = sending;
-  const { ucs2Because } = found(sending.admitted);
+  const { ucs2Because, links } = found(sending.admitted);
   const { clock } = parts;
   const message = messageOf(sending, claim.messageId, acceptanceTime(claim, clock.nowMs()));
   const accepted = () => ({
@@ -206,7 +207,7 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
   }
   const again = maybeForgotten(claim, clock.nowMs());
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptMessage(parts, message, 'otp', resolve, again),
+    acceptTracked(parts, { message, links, use: 'otp', again }, resolve),
   );
   if (refused === null) {
     countAccepted(message.category, message.carrier, sending.exchange.elapsedMs);

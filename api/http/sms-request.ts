@@ -23,7 +23,13 @@ const { clientReferenceCharsMax, fieldProblemsMax } = limits.http;
 const { segmentsMax, sendAtDaysMax, validityOtpMs, validityDefaultMs } = limits.message;
 const { validitySecondsMin: secondsMin, validitySecondsMax: secondsMax } = limits.message;
 /** Values of omitted fields. */
-const defaults = { category: 'transactional', encoding: 'auto', transliterate: false, quietHours: 'hold' } as const;
+const defaults = {
+  category: 'transactional',
+  encoding: 'auto',
+  transliterate: false,
+  quietHours: 'hold',
+  trackClicks: false,
+} as const;
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const printable = /^[^\u0000-\u001f\u007f]*$/;
 
@@ -110,6 +116,17 @@ export const smsFields = {
     default: defaults.quietHours,
     description: 'What happens to a message that comes in quiet hours of its category.',
   }),
+  track_clicks: {
+    takes: (value) => typeof value === 'boolean',
+    detail: (value) => `must be true or false, found ${kindOf(value)}`,
+    schema: {
+      type: 'boolean',
+      default: defaults.trackClicks,
+      description:
+        `Replace each http(s) link of the text (at most ${limits.links.perMessageMax}) by a short one for this recipient, ` +
+        'which leads there and counts its clicks. The text is counted with the short links.',
+    },
+  },
   dry_run: {
     ...oneOf(['explain'], {
       description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
@@ -132,7 +149,7 @@ export const sendSmsSchema = {
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
 const known = [...fields.keys()].join(', ');
 /** Fields of the contract that this version lacks. Refused: the client would not notice that they are ignored. */
-const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
+const notYet: ReadonlySet<string> = new Set(['callback_url']);
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -181,6 +198,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
       validitySeconds: body.validity_seconds ?? null,
       sendAtMs: sendAt == null ? null : momentOf(sendAt),
       quietHours: body.quiet_hours ?? defaults.quietHours,
+      trackClicks: body.track_clicks ?? defaults.trackClicks,
     },
     explain: body.dry_run !== undefined,
   };

@@ -9,6 +9,14 @@ import type { OtpRules } from '../../policy/otp/contract.ts';
 /** What the configuration says about requests; it may change while a thread runs. */
 export type RequestRules = { readonly routing: RoutingRules; readonly otp: OtpRules };
 
+/** What redirects of short links do; read at the start only. */
+export type RedirectRules = {
+  readonly linkDays: number;
+  /** Where an unknown or expired code leads; null: to an answer that says so. */
+  readonly fallbackUrl: string | null;
+  readonly storeAddresses: boolean;
+};
+
 /** What a thread gets at its start: it reads no files and no environment variables. */
 export type ThreadData = {
   readonly index: number;
@@ -25,6 +33,7 @@ export type ThreadData = {
   /** Messages are sealed with the first key and opened with any of them. */
   readonly bodyKeys: readonly Uint8Array[];
   readonly rules: RequestRules;
+  readonly links: RedirectRules;
   readonly proxies: ProxyRules;
   /** The accounts' shares of this thread's slots. */
   readonly shares: Shares;

@@ -2,6 +2,7 @@
 // has its own NATS connection, directory and server; threads share only the port. A thread must never end while it
 // listens: uWebSockets.js would end the whole process.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { LinkIssuer } from '../../acceptance/link-issuer.ts';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
 import { SharedGuard } from '../../acceptance/otp-guard/shared-guard.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
@@ -18,6 +19,9 @@ import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
 import { openDirectory } from '../../directory/directory.ts';
+import { addressHasher, linkSecret } from '../../directory/link-secret.ts';
+import { openLinks } from '../../directory/links.ts';
+import { linkCodes } from '../../model/link-code.ts';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
 import { registryCache } from '../../directory/registry/registry-cache.ts';
 import { assert } from '../../platform/assert.ts';
@@ -50,6 +54,8 @@ import { getOtp } from './otp/read-otp.ts';
 import { startOtp } from './otp/start-otp.ts';
 import { verifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
+import { ClickWriter } from '../links/click-writer.ts';
+import { Misses, redirect } from '../links/redirect.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from './rate-limits.ts';
 import { sendBatch } from './send-batch.ts';
@@ -72,6 +78,9 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus, clock);
+  const links = openLinks(bus, clock);
+  const linkKey = await linkSecret(bus);
+  const codes = linkCodes(linkKey);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
   await openBucket(bus, 'otp');
@@ -81,6 +90,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   // No deadline: the events of accepted messages must not be lost while this process lives.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);
+  const clickPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
   const otpPublisher = new Publisher(bus, limits.otp.writes);
 
@@ -103,7 +113,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     explain: explanation(rules, circumstances, routing),
     otp,
   });
-  let policy = engine(data.rules);
+  let { rules } = data;
+  let policy = engine(rules);
   const used = new KeysUsed(bus, clock);
   const pace = new BulkPace(clock);
   const stopOtpTimes = otpTimes.watch(bus, (times) => pace.heard(times));
@@ -134,7 +145,26 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     guard,
     turns: new SliceTurns(clock, pace),
     pace,
+    links: {
+      issuer: new LinkIssuer({
+        directory: links,
+        publisher,
+        share: data.shares.live_links,
+        linkDays: data.links.linkDays,
+        clock,
+      }),
+      codes,
+      rules: () => rules.routing.links,
+    },
     clock,
+  };
+  const clicks = new ClickWriter(clickPublisher, places.clicks, clock);
+  const redirecting = {
+    ...{ directory, links, codes, clicks, addressOf: access.addressOf, clock },
+    fallbackUrl: data.links.fallbackUrl,
+    storeAddresses: data.links.storeAddresses,
+    hashOf: addressHasher(linkKey),
+    misses: new Misses(clock),
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
@@ -161,6 +191,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       resendOtp: (exchange, req) => resendOtp(otp, exchange, req),
       cancelOtp: (exchange, req) => cancelOtp(otp, exchange, req),
       getOtp: (exchange, req) => getOtp(otp, exchange, req),
+      redirect: (exchange, req) => redirect(redirecting, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
       forwarder: forwarder(data, access, guard, sending.turns, clock),
@@ -174,9 +205,10 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     port: listening.port,
     health: () => readiness(health),
     registry: (registryUpdate) => registries.apply(registryUpdate),
-    configure(rules) {
+    configure(next) {
+      rules = next;
       policy = engine(rules);
-      fraud.configure(guardRulesOf(rules));
+      fraud.configure(guardRulesOf(next));
     },
     async drain(limitMs) {
       const endAtMs = clock.monotonicMs() + limitMs;
@@ -184,14 +216,16 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       await listening.stopTaking(leftMs());
       const idle = Promise.all([publisher.idle(), keyPublisher.idle(), otpPublisher.idle()]).then(() => {
         events.flush();
-        return eventPublisher.idle();
+        clicks.flush();
+        return Promise.all([eventPublisher.idle(), clickPublisher.idle()]);
       });
       await withDeadline('the last publishes of a thread', leftMs(), idle, clock).catch((error: unknown) =>
         ignoring(error, 'some events were not written; readers derive them from the intents of the carrier actors'),
       );
       listening.close();
       events.close();
-      for (const each of [publisher, keyPublisher, otpPublisher, eventPublisher]) each.close();
+      clicks.close();
+      for (const each of [publisher, keyPublisher, otpPublisher, eventPublisher, clickPublisher]) each.close();
       used.stop();
       eventSpace.stop();
       carriers.stop();
@@ -199,7 +233,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       stopOtpTimes();
       await fraud.stop();
       clock.stop();
-      await directory.close();
+      await Promise.all([directory.close(), links.close()]);
       await pages.close();
       await bus.close();
     },

@@ -13,7 +13,7 @@ import { type Lane } from '../../model/message.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
 import { assert } from '../../platform/assert.ts';
-import { type StreamMb, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
+import { type StreamMb, linkDaysDefault, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
@@ -37,6 +37,8 @@ export const streamNames = {
   cancels: 'CANCELS',
   inbound: 'INBOUND',
   events: 'EVENTS',
+  links: 'LINKS',
+  clicks: 'CLICKS',
   orders: 'ORDERS',
   dead: 'DEAD',
 } as const;
@@ -73,6 +75,8 @@ export type StreamBounds = {
   readonly accountQueueMax?: AccountQueueMax;
   readonly shares?: Pick<Shares, 'scheduled_messages' | 'otp_started'>;
   readonly streamMb?: StreamMb;
+  /** How long a short link leads on, in days. */
+  readonly linkDays?: number;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -81,7 +85,7 @@ export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, 
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
-  const streamMb = bounds.streamMb ?? streamMbDefault;
+  const { streamMb = streamMbDefault, linkDays = linkDaysDefault } = bounds;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // The last bound of a shard: entry points refuse an account's excess long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
@@ -121,6 +125,28 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       discard: DiscardPolicy.New,
       duplicate_window: duplicateWindow,
       max_bytes: streamMb.events * mib,
+    },
+    {
+      // Where short links lead, kept for as long as the last of their messages may need them: a message may be sent 36
+      // days after it was accepted, and a series is shared by the messages of a day.
+      name: streamNames.links,
+      subjects: ['links.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000),
+      max_bytes: streamMb.links * mib,
+    },
+    {
+      // Codes with their messages, and clicks, until ClickHouse has them.
+      name: streamNames.clicks,
+      subjects: ['clicks.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_bytes: streamMb.clicks * mib,
     },
     {
       // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the

@@ -130,6 +130,13 @@ export function decisionSubject(carrier: string): string {
 }
 export const decisionFilter = 'mo.*.decided';
 
+/** Series of codes of short links, and links that were switched off or on. */
+export const linkSeriesSubject = 'links.series';
+export const linkSwitchSubject = 'links.switch';
+/** Codes with their messages, and requests for codes. */
+export const issuedLinksSubject = 'clicks.issued';
+export const clicksSubject = 'clicks.seen';
+
 /** `ops.<carrier>` and `ops.<carrier>.<bind>`: operator commands for a carrier or one of its binds. */
 export function commandSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;

@@ -60,6 +60,8 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     read: ['actors', 'analytics'],
     remove: ['analytics'],
   },
+  LINKS: { subjects: ['links.>'], write: ['ingress', 'control'], read: ['ingress', 'control'] },
+  CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],

@@ -35,7 +35,12 @@ runRole('ingress', async ({ env }) => {
     controlPort: settings.controlPort,
     controlSecret: settings.controlSecret,
     bodyKeys: bodyKeys.keys,
-    rules: requestRules(configuration),
+    rules: requestRules(configuration, settings.httpPort),
+    links: {
+      linkDays: configuration.limits.linkDays,
+      fallbackUrl: configuration.links.fallbackUrl,
+      storeAddresses: configuration.links.storeAddresses,
+    },
     proxies: {
       trustedProxies: configuration.ingress.trustedProxies,
       proxyHeader: configuration.ingress.proxyHeader,
@@ -50,7 +55,7 @@ runRole('ingress', async ({ env }) => {
     ready: { port: running.port },
     health: () => running.health(),
     metrics: () => running.metrics(),
-    configure: async (next) => running.configure(requestRules(next)),
+    configure: async (next) => running.configure(requestRules(next, settings.httpPort)),
     async drain(deadlineMs) {
       keeper.stop();
       await running.drain(deadlineMs - drainMarginMs);
@@ -59,8 +64,8 @@ runRole('ingress', async ({ env }) => {
   };
 });
 
-const requestRules = (configuration: Configuration) => ({
-  routing: routingRules(configuration),
+const requestRules = (configuration: Configuration, httpPort: number) => ({
+  routing: routingRules(configuration, httpPort),
   otp: configuration.otp,
 });
 

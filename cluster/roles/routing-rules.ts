@@ -3,7 +3,11 @@
 import type { RoutingRules } from '../../policy/contract.ts';
 import { type Configuration, sandboxCarrierName } from '../../config/configuration.ts';
 
-export function routingRules({ country, carriers, routes, routing, content }: Configuration): RoutingRules {
+/** `httpPort`: of the entry point, where links lead when no domain is set; missing where no link is made. */
+export function routingRules(
+  { country, carriers, routes, routing, content, links }: Configuration,
+  httpPort?: number,
+): RoutingRules {
   return {
     country,
     carriers: carriers.map(({ name, classes, senders, cost, weight, wire }) => {
@@ -12,6 +16,9 @@ export function routingRules({ country, carriers, routes, routing, content }: Co
     routes,
     fallback: routing.fallback,
     content,
+    ...(httpPort === undefined
+      ? {}
+      : { links: { baseUrl: links.baseUrl ?? `http://localhost:${httpPort}`, accounts: links.accounts } }),
     sandboxCarrier: sandboxCarrierName,
   };
 }

@@ -28,7 +28,7 @@ export function admission(
 }
 
 function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
-  const { principal, request, text, templateId, counted, routed, notBeforeMs } = evaluation;
+  const { principal, request, text, templateId, links, counted, routed, notBeforeMs } = evaluation;
   assert(
     text !== null && counted !== null && !('why' in routed),
     'the gates let a message pass without a text or route',
@@ -37,6 +37,7 @@ function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
     ok: true,
     text,
     templateId,
+    links,
     encoding: counted.encoding,
     shift: counted.shift,
     segments: counted.segmentCount,

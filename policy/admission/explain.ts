@@ -40,6 +40,8 @@ export type Explanation = {
   readonly gates: readonly GateVerdict[];
   /** The text the recipient would read; null when a template gave none. */
   readonly text: string | null;
+  /** The targets of its short links, in the order of their placeholders. */
+  readonly links: readonly string[];
   /** Null when the text fits no requested encoding, or is far too long to be split. */
   readonly written: ExplainedText | null;
   /** In the order they are tried; empty when there is no route. */
@@ -64,13 +66,14 @@ export function explanation(
     const verdicts = verdictsOf(gates.list, evaluation);
     const isRefused = (...names: string[]) =>
       verdicts.some(({ gate, verdict }) => verdict === 'refused' && names.includes(gate));
-    const { request, text, routed, nationalTables } = evaluation;
+    const { request, text, links, routed, nationalTables } = evaluation;
     const plan = 'why' in routed || isRefused('recipient') ? null : routed.planFor(messageId);
     const isReachable = !isRefused('recipient', 'opt_out', 'do_not_disturb');
     return {
       wouldSend: verdicts.every(({ verdict }) => verdict !== 'refused'),
       gates: verdicts,
       text,
+      links,
       written: writtenOf(request, text, nationalTables, whyNoTables(routed, plan?.candidates ?? [], tablesByCarrier)),
       routes: plan?.candidates ?? [],
       excluded: 'why' in routed || plan === null ? [] : routed.excluded,

@@ -1,13 +1,14 @@
 // The gates of one configuration as one list, in order: admit.ts stops at the first refusal; explain.ts evaluates every
 // gate it can. Cheap gates come first, and gates about the principal before gates about the message, so that a caller
 // who may not send learns nothing about numbers, senders or routes. A new gate is a row of the list.
-import type { Principal, Circumstances, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
+import type { Principal, Circumstances, LinkRules, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import { type RouterOptions, router, type Routed } from '../routing/route.ts';
 import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.ts';
 import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
 import { senderGate, accountGate, scopeGate } from './principal-gates.ts';
+import { type ShortenedText, refuseOwnPlaceholder, shortenLinks } from './tracked-links.ts';
 import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { SegmentCount } from '../../model/text/segment-count.ts';
@@ -60,14 +61,15 @@ export function gatesOf(
     { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
     { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
     // The text as it will be read. Its length first: later gates may read it as often as they need.
-    { name: 'template', refuse: readTemplate, note: templateNote },
+    { name: 'template', refuse: (of) => readTemplate(of, rules.links), note: templateNote },
     { name: 'length', needsText: true, refuse: ({ principal, request }) => lengthGate(principal, request) },
     { name: 'content', needs: ['length'], refuse: ({ principal, request }) => contentGate(principal, request) },
     { name: 'segments', needs: ['length'], refuse: countSegments },
     {
       name: 'content_rules',
       needs: ['segments'],
-      refuse: ({ principal, request }) => blockedContent(principal, request.message),
+      // As it was written: a short link must not hide a domain that may not be linked.
+      refuse: ({ principal, written }) => blockedContent(principal, written),
     },
     // Whether and when this number may get it.
     {
@@ -115,15 +117,14 @@ export function gatesOf(
   };
 }
 
-function readTemplate(of: Evaluation): Refusal | null {
+function readTemplate(of: Evaluation, links: LinkRules | undefined): Refusal | null {
   const written = templateGate(of.principal, of.asked);
   if (written.ok) {
     of.templateId = written.templateId;
-    of.read(written.text);
-    return null;
+    return of.read(written.text, links);
   }
   // The request's own text is explained although no template gives it.
-  if (of.asked.template == null) of.read(of.asked.message);
+  if (of.asked.template == null) of.read(of.asked.message, links);
   return written;
 }
 
@@ -197,6 +198,9 @@ export class Evaluation {
   /** That text; null while, or because, no template gave one. */
   text: string | null = null;
   templateId: string | null = null;
+  /** The targets of its short links, in order. */
+  links: readonly string[] = [];
+  #written = '';
   counted: SegmentCount | null = null;
   /** Null: it may be sent at once. */
   notBeforeMs: number | null = null;
@@ -222,9 +226,26 @@ export class Evaluation {
     return 'why' in routed ? [] : routed.nationalTables;
   }
 
-  /** `source`: the request's text or its template's. */
-  read(source: string): void {
-    this.text = textToSend(source, this.asked, this.nationalTables);
+  /** The text with its links as they were written; else as the recipient will read it. */
+  get written(): string {
+    return this.links.length === 0 ? this.request.message : this.#written;
+  }
+
+  /** `source`: the request's text or its template's. Refuses links that cannot be tracked, and reads it all the same. */
+  read(source: string, rules: LinkRules | undefined): Refusal | null {
+    const shortened = this.asked.trackClicks === true ? this.#shorten(source, rules) : null;
+    const isShort = shortened?.ok === true && shortened.links.length > 0;
+    this.text = textToSend(isShort ? shortened.text : source, this.asked, this.nationalTables);
+    if (isShort) {
+      this.links = shortened.links;
+      this.#written = textToSend(source, this.asked, this.nationalTables);
+    }
     if (this.text !== this.asked.message) this.request = { ...this.asked, message: this.text };
+    if (shortened?.ok === false) return shortened;
+    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links) : null;
+  }
+
+  #shorten(source: string, rules: LinkRules | undefined): ShortenedText | Refusal {
+    return shortenLinks(source, rules, this.principal.account.accountId ?? '');
   }
 }

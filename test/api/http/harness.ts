@@ -279,7 +279,9 @@ const configuration = {
     streamStoreMbMax: 24_576,
     drainMsMax: 90_000,
     shares: defaultShares,
+    linkDays: 90,
   },
+  links: { baseUrl: 'https://go.example', accounts: {}, fallbackUrl: null, storeAddresses: false },
 } as unknown as Configuration;
 
 export const goodBody = { to: '+8801712345678', from: 'HELIO', message: 'Your code is 123456' };

@@ -23,6 +23,7 @@ const sample = {
   transliterate: true,
   send_at: '2030-01-31T09:00:00+06:00',
   quiet_hours: 'hold',
+  track_clicks: true,
   dry_run: 'explain',
 };
 const documented = Compile(sendSmsSchema as object);

@@ -75,6 +75,8 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   HOLDS: { actors: 'wr' },
   LATER: { actors: 'wr' },
   CANCELS: { ingress: 'wr', actors: 'wrx' },
+  LINKS: { ingress: 'wr', control: 'wr' },
+  CLICKS: { ingress: 'w', analytics: 'rx' },
   INBOUND: { actors: 'wrx', control: 'r' },
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx' },
   ORDERS: { actors: 'r', control: 'wrx' },

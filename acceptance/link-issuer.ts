@@ -1,0 +1,178 @@
+// Gives codes to the links of messages. A thread has series of codes of its own for each link, so that no two threads
+// ask each other: a series is a record of LINKS, durable and read back before its first code is given, which settles
+// whose number it is. A known link costs no I/O; a new one, or a used-up series, one publish.
+import type { Publisher, PublishResult } from '../cluster/bus/publisher.ts';
+import { linkSeriesSubject } from '../cluster/bus/subjects.ts';
+import type { LinkDirectory } from '../directory/links.ts';
+import type { AccountId } from '../model/ids.ts';
+import type { CodePlace } from '../model/link-code.ts';
+import { encodeLink, linkTarget, type LinkTarget, type SeriesRecord } from '../model/records/link-record.ts';
+import type { Clock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { messageOf } from '../platform/errors.ts';
+import type { Share } from '../platform/limits-shares.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import { type Random, systemRandom } from '../platform/random.ts';
+import { metrics } from '../platform/telemetry.ts';
+import { type AcceptanceRefusal, refusal } from './refusal.ts';
+
+export type IssuedCode = CodePlace & { readonly target: LinkTarget };
+export type IssueDone = (result: IssuedCode | { readonly refused: AcceptanceRefusal }) => void;
+
+export type IssuerParts = {
+  readonly directory: LinkDirectory;
+  readonly publisher: Publisher;
+  readonly share: Share;
+  readonly linkDays: number;
+  readonly clock: Clock;
+  readonly random?: Random;
+};
+
+type Wanted = { readonly validUntilMs: number; readonly done: IssueDone };
+
+/** The codes of one link that this thread may give out. */
+type Run = {
+  readonly target: LinkTarget;
+  series: number;
+  next: number;
+  size: number;
+  expiresAtMs: number;
+  /** Messages that wait for the series that is being made. */
+  readonly waiting: Wanted[];
+  isCreating: boolean;
+};
+
+const dayMs = 86_400_000;
+const { seriesNumbers, seriesSizeFirst, seriesSizeFactor, seriesSizeMax, runsHeldMax, issueMs, seriesSlackMs } =
+  limits.links;
+
+export class LinkIssuer {
+  readonly #parts: IssuerParts;
+  readonly #random: Random;
+  readonly #runs = new Map<string, Run>();
+
+  constructor(parts: IssuerParts) {
+    this.#parts = parts;
+    this.#random = parts.random ?? systemRandom;
+    const { total } = parts.share;
+    metrics.sharedBoundTotal.set({ bound: 'live_links' }, total);
+    for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'live_links', reason }, 0);
+  }
+
+  /** A code for a message that goes out at `sentAtMs`. May call `done` before it returns. */
+  issue(link: { accountId: AccountId; livemode: boolean; url: string }, sentAtMs: number, done: IssueDone): void {
+    const run = this.#runOf(link.accountId, link.livemode, link.url);
+    if (this.#parts.directory.links.isDisabled(run.target.linkId)) return done({ refused: disabled });
+    const validUntilMs = sentAtMs + this.#parts.linkDays * dayMs;
+    if (run.next < run.size && run.expiresAtMs >= validUntilMs) return done(codeOf(run));
+    run.waiting.push({ validUntilMs, done });
+    if (!run.isCreating) void this.#refill(run);
+  }
+
+  #runOf(accountId: AccountId, livemode: boolean, url: string): Run {
+    const key = `${livemode ? 'live' : 'test'} ${accountId} ${url}`;
+    const known = this.#runs.get(key);
+    if (known !== undefined) return known;
+    const target = linkTarget(accountId, livemode, url);
+    const run: Run = { target, series: 0, next: 0, size: 0, expiresAtMs: 0, waiting: [], isCreating: false };
+    if (this.#runs.size >= runsHeldMax) this.#forgetOldest();
+    this.#runs.set(key, run);
+    return run;
+  }
+
+  /** The rest of its codes is never used. */
+  #forgetOldest(): void {
+    for (const [key, { isCreating }] of this.#runs) {
+      if (isCreating) continue;
+      this.#runs.delete(key);
+      return;
+    }
+  }
+
+  /** Makes series until nobody waits. */
+  async #refill(run: Run): Promise<void> {
+    run.isCreating = true;
+    const { clock } = this.#parts;
+    while (run.waiting.length > 0) {
+      const untilMs = Math.max(...run.waiting.map(({ validUntilMs }) => validUntilMs));
+      let refused: AcceptanceRefusal | null;
+      try {
+        refused = await withDeadline('a series of codes', issueMs, this.#create(run, untilMs), clock);
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'a series of codes of a link could not be made');
+        refused = unavailable;
+      }
+      const waited = run.waiting.splice(0);
+      for (const wanted of waited) {
+        if (refused !== null) wanted.done({ refused });
+        else if (run.next < run.size && run.expiresAtMs >= wanted.validUntilMs) wanted.done(codeOf(run));
+        else run.waiting.push(wanted);
+      }
+    }
+    run.isCreating = false;
+  }
+
+  async #create(run: Run, untilMs: number): Promise<AcceptanceRefusal | null> {
+    const { directory, publisher, clock } = this.#parts;
+    for (;;) {
+      const full = this.#refuseFull(run.target.accountId);
+      if (full !== null) return full;
+      const size = run.size === 0 ? seriesSizeFirst : Math.min(run.size * seriesSizeFactor, seriesSizeMax);
+      const record: SeriesRecord = {
+        kind: 'series',
+        target: run.target,
+        series: this.#freeNumber(),
+        size,
+        createdAtMs: clock.nowMs(),
+        expiresAtMs: untilMs + seriesSlackMs,
+      };
+      const result = await new Promise<PublishResult>((resolve) =>
+        publisher.publish(linkSeriesSubject, encodeLink(record), null, resolve),
+      );
+      if (!result.ok) return result.failure === 'full' ? linksFull : unavailable;
+      await directory.reached(result.seq);
+      // Another process may have taken the number a moment earlier.
+      if (directory.links.find(record.series)?.seq !== result.seq) continue;
+      run.series = record.series;
+      run.size = size;
+      run.next = 0;
+      run.expiresAtMs = record.expiresAtMs;
+      return null;
+    }
+  }
+
+  #freeNumber(): number {
+    const { links } = this.#parts.directory;
+    for (;;) {
+      const number = Math.floor(this.#random.unit() * seriesNumbers);
+      if (links.find(number) === undefined) return number;
+    }
+  }
+
+  #refuseFull(accountId: AccountId): AcceptanceRefusal | null {
+    const { share, directory } = this.#parts;
+    const { links } = directory;
+    metrics.sharedBoundUsed.set({ bound: 'live_links' }, links.count);
+    if (links.countOf(accountId) >= share.perAccount) {
+      metrics.sharedBoundRefusals.inc({ bound: 'live_links', reason: 'account_full' });
+      const detail = `the links of this account are at its limit of ${share.perAccount} (limits.shares.live_links)`;
+      return refusal('account_links_full', detail, daySeconds);
+    }
+    if (links.count < share.total) return null;
+    metrics.sharedBoundRefusals.inc({ bound: 'live_links', reason: 'full' });
+    return linksFull;
+  }
+}
+
+const daySeconds = 86_400;
+
+function codeOf(run: Run): IssuedCode {
+  const { target, series, next: index } = run;
+  run.next += 1;
+  return { target, series, index };
+}
+
+const unavailable = refusal('overloaded', 'the codes of its links could not be made', 1);
+const linksFull = refusal('queue_full', 'no more links can be tracked', 60);
+const disabled = refusal('link_disabled', 'a link of this message is disabled (GET /v1/links): leave it out');

@@ -1,0 +1,251 @@
+// Writes codes and clicks into ClickHouse exactly once, and says of every click what it probably was. As the recorder of
+// events (recorder/recorder.ts) it reads its stream in order with a compare-and-set progress, makes each range durable
+// with a token before the insert, and repeats until the store has acknowledged; a click whose id is recorded is dropped.
+// It runs on the node that records the events, because it asks what had become of a message when its link was opened.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { readStream } from '../../cluster/bus/read-stream.ts';
+import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import type { Click } from '../../model/records/click-record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { jitteredBackoffMs } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import { Fenced } from '../fenced-entry.ts';
+import { type PendingRange, Progress } from '../recorder/progress.ts';
+import { insertSettings } from '../recorder/writer.ts';
+import type { Engine } from '../store/engine.ts';
+import { Bursts } from './bursts.ts';
+import { classifyClick } from './classify.ts';
+import { ClickBatch } from './click-batch.ts';
+import {
+  type CodeOwner,
+  type ResolvedClick,
+  clickColumns,
+  clickRow,
+  codeColumns,
+  codeNumber,
+  codeRows,
+  ownersOf,
+  recordedClicks,
+} from './click-rows.ts';
+import { UserAgents } from './user-agents.ts';
+
+export type ClickRecorderParts = {
+  readonly bus: Bus;
+  readonly engine: Engine;
+  /** For unreadable records. */
+  readonly publisher: Publisher;
+  /** When each of these messages was delivered, as of all that EVENTS has by now. Rejects while that is not known. */
+  readonly deliveredAt: (messages: readonly CodeOwner[]) => Promise<ReadonlyMap<string, number>>;
+  readonly clock: Clock;
+};
+
+export type ClickRecorder = {
+  /** Every record up to this one is in ClickHouse. */
+  readonly recorded: StreamPosition;
+  /** Resolves when it has ended: after `stop`, or when another process has taken over. */
+  readonly ended: Promise<void>;
+  /** Writes what it holds, if possible within `deadlineMs`. */
+  stop(deadlineMs: number): Promise<void>;
+};
+
+const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
+const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
+const tickEveryMs = 100;
+const deadRetryMs = 1_000;
+const { retryBaseMs, retryCapMs } = limits.recorder;
+
+export async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecorder> {
+  const { bus, engine, clock } = parts;
+  const stream = streamNames.clicks;
+  const stopping = new AbortController();
+  const { created } = await bus.manager.streams.info(stream);
+  const holds = async (place: StreamPosition) => (await changeSince(bus, stream, place, clock)) === null;
+  const bucket = await openBucket(bus, 'recorder');
+  const progress = await Progress.takeOver(bucket, String(created), holds, clock, progressOfClicks);
+  const agents = new UserAgents();
+  const bursts = new Bursts();
+  let { recorded } = progress;
+  /** The range that may be in ClickHouse: repeated with its token before anything else. */
+  let replay: PendingRange | null = progress.pending;
+  let batch: ClickBatch | null = null;
+  let writing: Promise<void> = Promise.resolve();
+  let unwritten = 0;
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+
+  function take(record: JsMsg): Promise<void> | undefined {
+    // A range that is repeated ends where it ended.
+    if (replay !== null && record.seq > replay.last) void endReplay();
+    batch ??= new ClickBatch(record, clock.monotonicMs());
+    try {
+      batch.add(record);
+    } catch (error) {
+      deadLetter(record, messageOf(error));
+    }
+    return replay === null && batch.rows >= insertRowsMax ? write() : undefined;
+  }
+
+  function endReplay(): Promise<void> {
+    if (batch === null) replay = null;
+    return write();
+  }
+
+  /** Resolves when everything so far is in ClickHouse. */
+  function write(): Promise<void> {
+    const closed = batch;
+    batch = null;
+    if (closed === null) return writing;
+    unwritten += 1;
+    writing = writing
+      .then(() => record(closed))
+      .finally(() => {
+        unwritten -= 1;
+      });
+    return writing;
+  }
+
+  function deadLetter({ seq, subject, data }: JsMsg, why: string): void {
+    const attempt = (): void =>
+      moveToDead(
+        parts.publisher,
+        { seq, subject, data, ack: () => {}, nak: () => void clock.after(deadRetryMs, attempt) },
+        stream,
+        why,
+      );
+    attempt();
+  }
+
+  async function record(closed: ClickBatch): Promise<void> {
+    try {
+      const token = await announce(closed);
+      const codes = closed.issued.map(codeRows).join('');
+      if (codes !== '') await untilDone('codes', () => insert(`link_codes (${codeColumns})`, codes, `${token}:codes`));
+      const clicks = await untilDone('look-up', () => resolveAll(closed));
+      const nowMs = clock.nowMs();
+      const rows = clicks.map((click) => clickRow(click, nowMs)).join('');
+      if (rows !== '')
+        await untilDone('clicks', () => insert(`link_clicks (${clickColumns})`, rows, `${token}:clicks`));
+      stopping.signal.throwIfAborted();
+      for (const { verdict } of clicks) metrics.clicksRecorded.inc({ class: verdict.class });
+      recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
+    } catch (error) {
+      if (stopping.signal.aborted) return ignoring(error, 'the recorder of clicks was stopped while it wrote');
+      if (!(error instanceof Fenced)) throw error;
+      log.error({ alarm: 'recorder_fenced', error: error.message }, 'this node stops recording clicks');
+      halt();
+    }
+  }
+
+  async function announce({ firstSeq, lastSeq, lastAtNs }: ClickBatch): Promise<string> {
+    const before = replay;
+    replay = null;
+    if (before !== null && firstSeq <= before.last) return before.token;
+    const token = progress.newToken(firstSeq, lastSeq);
+    const range = { first: firstSeq, last: lastSeq, lastAtNs: String(lastAtNs), token };
+    await progress.save(recorded, range, stopping.signal);
+    return token;
+  }
+
+  /** The clicks of a batch that are not recorded, each with its message and its class. */
+  async function resolveAll(closed: ClickBatch): Promise<readonly ResolvedClick[]> {
+    const known = await recordedClicks(engine, closed.clicks);
+    const clicks = closed.clicks.filter(({ clickId }) => !known.has(clickId));
+    if (clicks.length === 0) return [];
+    const made = closed.owners;
+    const asked = [...new Set(clicks.map(codeNumber))].filter((code) => !made.has(code));
+    const found = await ownersOf(engine, asked);
+    const ownerOf = (click: Click) => made.get(codeNumber(click)) ?? found.get(codeNumber(click)) ?? null;
+    const delivered = await parts.deliveredAt(clicks.flatMap((click) => ownerOf(click) ?? []));
+    for (const click of clicks) bursts.note(click.addressHash, String(codeNumber(click)), click.atMs);
+    return clicks.map((click) => resolved(click, ownerOf(click), delivered));
+  }
+
+  function resolved(click: Click, owner: CodeOwner | null, delivered: ReadonlyMap<string, number>): ResolvedClick {
+    const deliveredAtMs = (owner === null ? undefined : delivered.get(owner.messageId)) ?? null;
+    const isAfter = deliveredAtMs !== null && deliveredAtMs <= click.atMs;
+    const signs = {
+      ...{ isHead: click.isHead, isPrefetch: click.isPrefetch, hasLanguage: click.hasLanguage },
+      userAgent: agents.kindOf(click.userAgent),
+      afterReceiptMs: isAfter ? click.atMs - deliveredAtMs : null,
+      isBurst: bursts.isBurst(click.addressHash),
+      isSent: owner !== null,
+    };
+    return { click, owner, deliveredAtMs, verdict: classifyClick(signs, soonAfterReceiptMs) };
+  }
+
+  async function insert(into: string, rows: string, token: string): Promise<void> {
+    await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, Buffer.from(rows));
+  }
+
+  async function untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      stopping.signal.throwIfAborted();
+      try {
+        return await work();
+      } catch (error) {
+        log.warn({ what, attempt, error: messageOf(error) }, 'clicks cannot be recorded now, they wait in the stream');
+      }
+      await clock.sleep(retryBaseMs + jitteredBackoffMs(attempt, retryBaseMs, retryCapMs), stopping.signal);
+    }
+  }
+
+  /** What is recorded by the durable progress is needed by nobody else. */
+  async function purge(): Promise<void> {
+    const upTo = progress.recordedTo;
+    if (upTo > 0) await bus.manager.streams.purge(stream, { seq: upTo + 1 });
+  }
+
+  function halt(): void {
+    stopping.abort(new Error('the recorder of clicks ends'));
+    stopTick();
+    stopPurge();
+    reader.stop();
+    end();
+  }
+
+  const stopTick = clock.every(tickEveryMs, () => {
+    // One batch at a time: while the store is away the next one grows to its bound, and then reading stops.
+    if (batch === null || replay !== null || unwritten > 0) return;
+    if (clock.monotonicMs() - batch.openedAtMs >= insertEveryMs) void write();
+  });
+  const stopPurge = clock.every(purgeEveryMs, () => {
+    purge().catch((error: unknown) => ignoring(error, 'CLICKS is purged the next time'));
+  });
+  const from = replay === null ? recorded : { ...recorded, seq: replay.first - 1, storedAtNs: null };
+  const reader = readStream(bus, { stream, from, take, prefetch: prefetchRecords, clock });
+  // A range that is repeated may end with the stream.
+  reader.caughtUp.then(
+    () => endReplay(),
+    (error: unknown) => ignoring(error, 'the reader was stopped before it had read everything'),
+  );
+  reader.done.catch(async (error: unknown) => {
+    if (!(error instanceof StreamChanged)) throw error;
+    log.error({ alarm: 'clicks_changed', error: error.message }, 'CLICKS is another stream');
+    await write();
+    halt();
+  });
+
+  return {
+    get recorded() {
+      return recorded;
+    },
+    ended,
+    async stop(deadlineMs) {
+      if (stopping.signal.aborted) return;
+      reader.stop();
+      const flushed = write().then(() => progress.save(recorded, null, stopping.signal));
+      await withDeadline('the last clicks', deadlineMs, flushed, clock).catch((error: unknown) =>
+        ignoring(error, 'unwritten clicks are read again at the next start'),
+      );
+      halt();
+    },
+  };
+}

@@ -1,0 +1,41 @@
+// The schema of `links` in heliograph.yaml: the domains of short links, and what their redirects do.
+import { z } from 'zod';
+import type { LinksConfig } from './configuration.ts';
+import { mapOf, yesOrNo } from './fields.ts';
+import { isAccountId } from '../model/ids.ts';
+
+const originExpected = 'an address without a path, such as https://sms.example.com';
+const origin = z
+  .string({ error: originExpected })
+  .refine(isOrigin, { error: originExpected })
+  .transform((text) => new URL(text).origin);
+
+const pageExpected = 'the address of a page, such as https://example.com/expired';
+const page = z
+  .string({ error: pageExpected })
+  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), { error: pageExpected })
+  .transform((text) => new URL(text).href);
+
+const accountExpected = 'the id of an account: acc_…';
+
+export const linksSchema = mapOf({
+  base_url: origin.nullable().default(null),
+  accounts: z.record(z.string().refine(isAccountId, { error: accountExpected }), origin).default({}),
+  fallback_url: page.nullable().default(null),
+  store_addresses: yesOrNo.default(false),
+}).prefault({});
+
+export function linksOf(file: z.infer<typeof linksSchema>): LinksConfig {
+  return {
+    baseUrl: file.base_url,
+    accounts: file.accounts,
+    fallbackUrl: file.fallback_url,
+    storeAddresses: file.store_addresses,
+  };
+}
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, pathname, search, hash, username, password } = new URL(text);
+  return /^https?:$/.test(protocol) && pathname === '/' && search + hash + username + password === '';
+}

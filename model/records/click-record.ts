@@ -1,0 +1,159 @@
+// The records of the stream CLICKS: which message a code was made for, and requests for codes. Arrays with frozen
+// positions as in message-record.ts: new fields go to the end.
+import { Packr } from 'msgpackr';
+import type { ClickId } from '../ids.ts';
+import type { CodePlace } from '../link-code.ts';
+import { type Category, categories } from '../message.ts';
+import { RejectMessage } from '../../platform/errors.ts';
+import { numberAt, textAt } from './record-positions.ts';
+
+/** The codes of one message: durable before the message is. */
+export type IssuedLinks = {
+  readonly messageId: string;
+  readonly accountId: string;
+  readonly livemode: boolean;
+  readonly category: Category;
+  readonly sender: string;
+  readonly carrier: string;
+  readonly campaignId: string | null;
+  readonly variantId: string | null;
+  readonly templateId: string | null;
+  readonly acceptedAtMs: number;
+  readonly links: readonly IssuedLink[];
+};
+
+export type IssuedLink = CodePlace & { readonly linkId: string; readonly url: string };
+
+/** One request for a code that leads somewhere, as the redirect saw it. */
+export type Click = CodePlace & {
+  readonly clickId: ClickId;
+  readonly accountId: string;
+  readonly livemode: boolean;
+  readonly linkId: string;
+  readonly url: string;
+  readonly atMs: number;
+  readonly isHead: boolean;
+  /** The client asked for it ahead of its use (Sec-Purpose, Purpose and their older forms). */
+  readonly isPrefetch: boolean;
+  readonly hasLanguage: boolean;
+  readonly userAgent: string;
+  /** A keyed hash of the client's address that changes daily; it is never stored in ClickHouse. '' when unknown. */
+  readonly addressHash: string;
+  /** Only where the configuration says so. */
+  readonly address: string | null;
+};
+
+const version = 1;
+const issuedKind = 0;
+const clicksKind = 1;
+const packr = new Packr({ useRecords: false });
+
+export function encodeIssued(issued: IssuedLinks): Buffer {
+  return packr.pack([
+    version,
+    issuedKind,
+    issued.messageId,
+    issued.accountId,
+    issued.livemode,
+    categories.indexOf(issued.category),
+    issued.sender,
+    issued.carrier,
+    issued.campaignId,
+    issued.variantId,
+    issued.templateId,
+    issued.acceptedAtMs,
+    issued.links.map(({ series, index, linkId, url }) => [series, index, linkId, url]),
+  ]);
+}
+
+export function encodeClicks(clicks: readonly Click[]): Buffer {
+  return packr.pack([version, clicksKind, clicks.map(positionsOf)]);
+}
+
+export type ClickStreamRecord =
+  | { readonly kind: 'issued'; readonly issued: IssuedLinks }
+  | { readonly kind: 'clicks'; readonly clicks: readonly Click[] };
+
+/** Throws RejectMessage('poison_record') for octets that this version cannot read. */
+export function decodeClickRecord(octets: Uint8Array): ClickStreamRecord {
+  try {
+    const at = packr.unpack(octets) as readonly unknown[];
+    if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
+    if (at[1] === issuedKind) return { kind: 'issued', issued: issuedOf(at) };
+    if (at[1] === clicksKind) return { kind: 'clicks', clicks: (at[2] as unknown[][]).map(clickOf) };
+    throw new Error(`a record of the unknown kind ${String(at[1])}`);
+  } catch (error) {
+    throw new RejectMessage('poison_record', `not a readable record of clicks: ${String(error)}`);
+  }
+}
+
+function issuedOf(at: readonly unknown[]): IssuedLinks {
+  const category = categories[numberAt(at[5])];
+  if (category === undefined) throw new Error('a category was expected');
+  return {
+    messageId: textAt(at[2]),
+    accountId: textAt(at[3]),
+    livemode: at[4] !== false,
+    category,
+    sender: textAt(at[6]),
+    carrier: textAt(at[7]),
+    campaignId: textOrNull(at[8]),
+    variantId: textOrNull(at[9]),
+    templateId: textOrNull(at[10]),
+    acceptedAtMs: numberAt(at[11]),
+    links: (at[12] as unknown[][]).map((link) => ({
+      series: numberAt(link[0]),
+      index: numberAt(link[1]),
+      linkId: textAt(link[2]),
+      url: textAt(link[3]),
+    })),
+  };
+}
+
+const headFlag = 1;
+const prefetchFlag = 2;
+const languageFlag = 4;
+const liveFlag = 8;
+
+function positionsOf(click: Click): unknown[] {
+  const flags =
+    (click.isHead ? headFlag : 0) |
+    (click.isPrefetch ? prefetchFlag : 0) |
+    (click.hasLanguage ? languageFlag : 0) |
+    (click.livemode ? liveFlag : 0);
+  return [
+    click.clickId,
+    click.accountId,
+    click.linkId,
+    click.url,
+    click.series,
+    click.index,
+    click.atMs,
+    flags,
+    click.userAgent,
+    click.addressHash,
+    click.address,
+  ];
+}
+
+function clickOf(at: readonly unknown[]): Click {
+  const flags = numberAt(at[7]);
+  return {
+    clickId: textAt(at[0]) as ClickId,
+    accountId: textAt(at[1]),
+    linkId: textAt(at[2]),
+    url: textAt(at[3]),
+    series: numberAt(at[4]),
+    index: numberAt(at[5]),
+    atMs: numberAt(at[6]),
+    isHead: (flags & headFlag) !== 0,
+    isPrefetch: (flags & prefetchFlag) !== 0,
+    hasLanguage: (flags & languageFlag) !== 0,
+    livemode: (flags & liveFlag) !== 0,
+    userAgent: textAt(at[8]),
+    addressHash: textAt(at[9]),
+    address: textOrNull(at[10]),
+  };
+}
+
+const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);

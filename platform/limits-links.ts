@@ -1,0 +1,71 @@
+// Bounds of tracked links and of clicks. Read as `limits.links` and `limits.clicks`; how many links may live at once is
+// a shared bound (limits-shares.ts: live_links).
+import { assert } from './assert.ts';
+
+export const linkLimits = {
+  links: {
+    /** Of one message: 10 segments hold about 50 short links; nobody reads more than a few. */
+    perMessageMax: 10,
+    /** Browsers and proxies take 2,048 characters of a URL everywhere. */
+    urlCharsMax: 2_048,
+    /** 24 bits of a code: sixteen times `live_links`, so that a random number is nearly always free. */
+    seriesNumbers: 2 ** 24,
+    /**
+     * Codes of a link's first series, then four times as many for each further one: a link of one recipient spends
+     * little of the space of codes, and a campaign of a million asks for a new series some twenty times.
+     */
+    seriesSizeFirst: 16,
+    seriesSizeFactor: 4,
+    /** 20 bits of a code hold 2^20; a series of 65,536 is used up in 13 s at 5,000/s. */
+    seriesSizeMax: 2 ** 16,
+    /** Links of which a thread remembers its unused codes: 20,000 × ~400 B = 8 MB. */
+    runsHeldMax: 20_000,
+    /** How long a message waits for the codes of its links: within the lease of an idempotency key. */
+    issueMs: 2_000,
+    /** A series lives this much longer than its first message needs, so that the messages of a day share it. */
+    seriesSlackMs: 86_400_000,
+    /** Records of LINKS a reader has in advance: 500 × at most 3 KiB. */
+    prefetchRecords: 500,
+    /** Expired links are removed in slices: 5,000 a second take under a millisecond, and 1,000,000 in 200 s. */
+    sweepEveryMs: 1_000,
+    sweepMax: 5_000,
+    /** Wrong codes of one address: a person mistypes a few; at this rate one of 10^8 live codes takes decades. */
+    missesPerSecond: 2,
+    missesBurst: 60,
+    /** Addresses with wrong codes that are remembered: 50,000 × ~100 B = 5 MB. */
+    missAddressesMax: 50_000,
+  },
+  clicks: {
+    /** Clicks wait so long for others to share their record. */
+    gatherMs: 5,
+    /** 64 × at most 0.8 KiB. */
+    recordMax: 64,
+    retryMs: 200,
+    /** A User-Agent of a browser has 100 to 250 characters. */
+    userAgentCharsMax: 256,
+    /** Records that the recorder of clicks has in advance: 200 × at most 50 KiB = 10 MB. */
+    prefetchRecords: 200,
+    /** Rows of one insert, and how long they wait: an event is to be queryable within two seconds. */
+    insertRowsMax: 10_000,
+    insertEveryMs: 500,
+    /** Keys in one look-up: × ~40 B stays below the 256 KiB a statement may have. */
+    lookupMax: 4_000,
+    /** A person needs longer than this from the receipt to the tap. */
+    soonAfterReceiptMs: 1_000,
+    /** More than so many recipients' links from one address within the window are a burst. */
+    burstWindowMs: 10_000,
+    burstRecipientsMax: 5,
+    /** Addresses that are watched for bursts: 50,000 × ~300 B = 15 MB. */
+    burstAddressesMax: 50_000,
+    /** Verdicts about User-Agents that are remembered. */
+    userAgentsHeldMax: 10_000,
+    /** CLICKS is purged of what is recorded at this interval. */
+    purgeEveryMs: 60_000,
+  },
+} as const;
+
+const { seriesSizeMax, seriesNumbers } = linkLimits.links;
+assert(
+  seriesSizeMax <= 2 ** 20 && seriesNumbers <= 2 ** 24,
+  'a code holds 24 bits of a series and 20 of a place in it',
+);
