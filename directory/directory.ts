@@ -27,6 +27,7 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
   return {
     authenticate: (token) => tenants.state.authenticate(token, clock.nowMs()),
     account: (accountId) => tenants.state.account(accountId),
+    webhookEndpoint: (id) => tenants.state.webhookEndpoint(id),
     ownersOf: (digits) => tenants.state.ownersOf(digits),
     state: () => ({
       keys: tenants.state.count('key'),

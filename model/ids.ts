@@ -14,6 +14,7 @@ export type PrincipalId = ApiKeyId;
 export type SenderId = string & { readonly __brand: 'SenderId' };
 export type TemplateId = string & { readonly __brand: 'TemplateId' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
+export type WebhookEndpointId = string & { readonly __brand: 'WebhookEndpointId' };
 /** Of one audited action or operator command. */
 export type AuditId = string & { readonly __brand: 'AuditId' };
 export type RequestId = string & { readonly __brand: 'RequestId' };
@@ -74,6 +75,7 @@ export const newApiKeyId = idMaker<ApiKeyId>('key');
 export const newSenderId = idMaker<SenderId>('snd');
 export const newTemplateId = idMaker<TemplateId>('tpl');
 export const newSuppressionId = idMaker<SuppressionId>('sup');
+export const newWebhookEndpointId = idMaker<WebhookEndpointId>('whe');
 export const newAuditId = idMaker<AuditId>('aud');
 
 export function newRequestId(): RequestId {

@@ -10,6 +10,7 @@ import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
+import { webhookLimits } from './limits-webhooks.ts';
 
 export const limits = {
   ...httpLimits,
@@ -20,6 +21,7 @@ export const limits = {
   ...processLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
+  webhooks: webhookLimits,
 } as const;
 
 assert(
