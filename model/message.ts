@@ -69,6 +69,8 @@ export type Message = {
   readonly priceVersion: number | null;
   /** The reasons of its routing: one short line per decision, for `explain` and support. */
   readonly trace: readonly string[];
+  /** Absent: without one. */
+  readonly callback?: MessageCallback;
   /** 1 after the decision to resend it although a carrier may have it; never more. */
   readonly resends: number;
 };

@@ -14,7 +14,11 @@ export function newWebhookSecret(): string {
 }
 export const webhookSecretPrefix = 'whsec_';
 
-export function sealWebhookSecrets(secrets: readonly WebhookSecret[], id: WebhookEndpointId, cipher: BodyCipher): string {
+export function sealWebhookSecrets(
+  secrets: readonly WebhookSecret[],
+  id: WebhookEndpointId,
+  cipher: BodyCipher,
+): string {
   return cipher.seal(Buffer.from(JSON.stringify(secrets)), id).toString('base64');
 }
 

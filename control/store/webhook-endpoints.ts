@@ -249,7 +249,11 @@ function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store)
   return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
 }
 
-const changeOf = (row: Pick<Selectable<WebhookEndpointsTable>, 'id' | 'account_id'>, actor: Actor, action: AuditAction) =>
+const changeOf = (
+  row: Pick<Selectable<WebhookEndpointsTable>, 'id' | 'account_id'>,
+  actor: Actor,
+  action: AuditAction,
+) =>
   ({
     accountId: row.account_id,
     actor,

@@ -11,6 +11,7 @@ import { assert } from '../../platform/assert.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { callbackOf, callbackPositions } from './record-positions.ts';
 
 export const eventRecordVersion = 1;
 
@@ -78,6 +79,8 @@ export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
   return { ...shortened, inbound: { ...event.inbound, sealedBody: null } };
 }
 
+const callbackAt = 28;
+
 function positionsOf(event: DeliveryEvent): unknown[] {
   const positions: unknown[] = [
     event.eventId,
@@ -110,6 +113,10 @@ function positionsOf(event: DeliveryEvent): unknown[] {
   // Nearly all events are about messages to subscribers and end here.
   if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
   else if (event.progress !== undefined) positions.push(null, event.progress);
+  if (event.callback !== undefined) {
+    while (positions.length < callbackAt) positions.push(null);
+    positions.push(callbackPositions(event.callback));
+  }
   return positions;
 }
 
@@ -149,6 +156,7 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     validUntilMs: at[24] as number,
     scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
     ...(typeof at[27] === 'number' ? { progress: at[27] } : {}),
+    ...callbackOf(at[callbackAt]),
     ...(Array.isArray(at[26]) ? { inbound: inboundOf(at[26] as unknown[], at[3] as string) } : {}),
   };
 }
