@@ -30,6 +30,10 @@ export type Configuration = {
     trustedProxies: string[];
     proxyHeader: 'x-forwarded-for' | 'forwarded';
   };
+  webhooks: {
+    /** Networks of the operator's own that webhooks may be sent to; all others that are not public are refused. */
+    allowNetworks: string[];
+  };
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
 };

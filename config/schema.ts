@@ -45,6 +45,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         trustedProxies: file.ingress.trusted_proxies,
         proxyHeader: file.ingress.proxy_header,
       },
+      webhooks: { allowNetworks: file.webhooks.allow_networks },
       content: {
         words: file.content.words,
         linksDenied: file.content.links_denied,
@@ -177,6 +178,7 @@ const fileKeys = {
     trusted_proxies: listOf(network, networksMax).default([]),
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
   }).prefault({}),
+  webhooks: mapOf({ allow_networks: listOf(network, networksMax).default([]) }).prefault({}),
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),
     links_denied: listOf(domain, domainsMax * 10).default([]),

@@ -15,6 +15,10 @@ export const streamMbDefault = {
   later: 512,
   /** ~300 B each: 1.7 million parts of subscribers' messages and parked receipts. */
   inbound: 512,
+  /** ~400 B each: 1.3 million events on their way to webhooks. */
+  webhooks: 512,
+  /** ~400 B each: five million events that webhook endpoints did not take, for a week. */
+  webhookLog: 2_048,
   /** ~1 KiB each: a quarter of a million records that wait for an operator. */
   dead: 256,
   /** ~20 B each: 26 million keys of 24 hours, 300 a second, are 530 MB; the size suffices for 1,200 a second. */
@@ -22,8 +26,8 @@ export const streamMbDefault = {
 } as const;
 export type StreamMb = Readonly<Record<keyof typeof streamMbDefault, number>>;
 
-/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys 1,554; rounded up. */
-const otherStreamsMb = 9_472;
+/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys 1,618; rounded up. */
+const otherStreamsMb = 9_536;
 const mib = 2 ** 20;
 
 /** MiB of all streams and buckets together, one replica each: nats-server refuses a stream beyond its own bound. */

@@ -5,6 +5,7 @@ import { assert } from './assert.ts';
 import { busLimits } from './limits-bus.ts';
 import { carrierLimits } from './limits-carrier.ts';
 import { controlLimits } from './limits-control.ts';
+import { deliveryLimits } from './limits-delivery.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
@@ -22,6 +23,7 @@ export const limits = {
   inbound: inboundLimits,
   overflow: overflowLimits,
   webhooks: webhookLimits,
+  delivery: deliveryLimits,
 } as const;
 
 assert(

@@ -11,7 +11,7 @@ import {
   commandsChangedSubject,
 } from '../bus/subjects.ts';
 
-export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
+export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
 export type NatsRole = (typeof natsRoles)[number];
 
 export type Access = {
@@ -56,9 +56,11 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   EVENTS: {
     subjects: ['ev.>'],
     write: ['ingress', 'actors', 'analytics'],
-    read: ['actors', 'analytics'],
+    read: ['actors', 'analytics', 'delivery'],
     remove: ['analytics'],
   },
+  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
+  WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],
@@ -66,21 +68,26 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     remove: ['control'],
   },
   // Only the operator reads and removes.
-  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics'], read: [] },
+  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
-  directory: { write: ['control'], read: ['ingress', 'actors', 'control'] },
+  directory: { write: ['control'], read: ['ingress', 'actors', 'control', 'delivery'] },
   // Actors write subscribers' decisions; control removes them.
-  suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
+  suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control', 'delivery'], remove: ['control'] },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
   clock: { write: everyRole, read: everyRole },
   scheduled: { write: ['ingress'], read: ['ingress'] },
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
+  // The purge of EVENTS reads the place of the fan-out.
+  webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
-  installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
+  installation: {
+    write: ['ingress', 'actors', 'control', 'delivery'],
+    read: ['ingress', 'actors', 'control', 'delivery'],
+  },
   // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },
 };
