@@ -106,7 +106,10 @@ export type AccountTemplates = {
 export type AccountWebhooks = {
   /** Of live or of test messages, the oldest first; a list that is replaced and never changed. */
   of(livemode: boolean): readonly WebhookEndpoint[];
-  /** The oldest enabled one whose URL has this origin, such as `https://example.com`. */
+  /**
+   * The oldest enabled one whose URL has this origin, such as `https://example.com`; without one the oldest disabled one:
+   * a receiver that fails must not keep messages from being sent.
+   */
   ofOrigin(origin: string, livemode: boolean): WebhookEndpoint | undefined;
 };
 

@@ -68,9 +68,13 @@ class EndpointsOfAccount implements AccountWebhooks {
     this.#live = all.filter(({ livemode }) => livemode);
     this.#test = all.filter(({ livemode }) => !livemode);
     const byOrigin = new Map<string, WebhookEndpoint>();
-    for (const endpoint of all) {
+    const inOrder = [
+      ...all.filter(({ status }) => status === 'enabled'),
+      ...all.filter(({ status }) => status === 'disabled'),
+    ];
+    for (const endpoint of inOrder) {
       const key = originKey(new URL(endpoint.url).origin, endpoint.livemode);
-      if (endpoint.status === 'enabled' && !byOrigin.has(key)) byOrigin.set(key, endpoint);
+      if (!byOrigin.has(key)) byOrigin.set(key, endpoint);
     }
     this.#byOrigin = byOrigin;
   }

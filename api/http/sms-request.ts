@@ -110,6 +110,23 @@ export const smsFields = {
     default: defaults.quietHours,
     description: 'What happens to a message that comes in quiet hours of its category.',
   }),
+  callback_url: {
+    takes: (value): value is string | null =>
+      value === null || (typeof value === 'string' && value.length <= limits.webhooks.urlCharsMax),
+    detail: (value) =>
+      typeof value === 'string'
+        ? `must have at most ${limits.webhooks.urlCharsMax} characters`
+        : `must be a string with a URL, found ${kindOf(value)}`,
+    schema: {
+      type: ['string', 'null'],
+      format: 'uri',
+      maxLength: limits.webhooks.urlCharsMax,
+      description:
+        "Where this message's events go, instead of the URL of the webhook endpoint with the same origin (scheme, host " +
+        'and port): the account must have one, and its secret signs them. Other endpoints get them as always.',
+      example: 'https://example.com/sms-events?order=1234',
+    },
+  },
   dry_run: {
     ...oneOf(['explain'], {
       description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
@@ -132,7 +149,7 @@ export const sendSmsSchema = {
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
 const known = [...fields.keys()].join(', ');
 /** Fields of the contract that this version lacks. Refused: the client would not notice that they are ignored. */
-const notYet: ReadonlySet<string> = new Set(['callback_url', 'track_clicks']);
+const notYet: ReadonlySet<string> = new Set(['track_clicks']);
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -181,6 +198,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
       validitySeconds: body.validity_seconds ?? null,
       sendAtMs: sendAt == null ? null : momentOf(sendAt),
       quietHours: body.quiet_hours ?? defaults.quietHours,
+      callbackUrl: body.callback_url ?? null,
     },
     explain: body.dry_run !== undefined,
   };
