@@ -136,6 +136,9 @@ export const problemCatalogue = {
   status_unavailable: operator(503, 'The status cannot be read now').fix(
     'Messages are still sent; only reading fails. Try again after the seconds in `Retry-After`.',
   ),
+  webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
+    'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
+  ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',
   ),

@@ -45,7 +45,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         trustedProxies: file.ingress.trusted_proxies,
         proxyHeader: file.ingress.proxy_header,
       },
-      webhooks: { allowNetworks: file.webhooks.allow_networks },
+      webhooks: { allowNetworks: file.webhooks.allow_networks, allowHttp: file.webhooks.allow_http },
       content: {
         words: file.content.words,
         linksDenied: file.content.links_denied,
@@ -178,7 +178,10 @@ const fileKeys = {
     trusted_proxies: listOf(network, networksMax).default([]),
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
   }).prefault({}),
-  webhooks: mapOf({ allow_networks: listOf(network, networksMax).default([]) }).prefault({}),
+  webhooks: mapOf({
+    allow_networks: listOf(network, networksMax).default([]),
+    allow_http: yesOrNo.default(false),
+  }).prefault({}),
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),
     links_denied: listOf(domain, domainsMax * 10).default([]),

@@ -4,7 +4,7 @@ import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Routes that a later version has. A trailing star matches everything below. */
-const planned = ['/v1/otp*', '/v1/webhooks*', '/v1/reports*', '/r/*'];
+const planned = ['/v1/otp*', '/v1/reports*', '/r/*'];
 
 export type KnownPath = { readonly method: string; readonly path: string };
 

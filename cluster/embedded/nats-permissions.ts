@@ -74,7 +74,11 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   directory: { write: ['control'], read: ['ingress', 'actors', 'control', 'delivery'] },
   // Actors write subscribers' decisions; control removes them.
-  suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control', 'delivery'], remove: ['control'] },
+  suppression: {
+    write: ['actors', 'control'],
+    read: ['ingress', 'actors', 'control', 'delivery'],
+    remove: ['control'],
+  },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
   clock: { write: everyRole, read: everyRole },
   scheduled: { write: ['ingress'], read: ['ingress'] },

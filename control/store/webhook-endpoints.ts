@@ -127,7 +127,7 @@ export async function rotateWebhookSecret(
   cipher: BodyCipher,
   id: WebhookEndpointId,
   { accountId, livemode, actor, overlapMs }: Asked & { readonly overlapMs: number },
-): Promise<Shown | Refused<'not_found' | 'too_many_secrets'>> {
+): Promise<(Shown & { readonly previousEndAtMs: number }) | Refused<'not_found' | 'too_many_secrets'>> {
   return transaction(store, async (tx) => {
     const before = await tx
       .selectFrom('webhook_endpoints')
@@ -138,10 +138,9 @@ export async function rotateWebhookSecret(
       .forUpdate()
       .executeTakeFirst();
     if (before === undefined) return { ok: false, code: 'not_found' };
-    const secrets = rotated(openWebhookSecrets(endpointOf(before), cipher), newWebhookSecret(), {
-      nowMs: store.clock.nowMs(),
-      overlapMs,
-    });
+    const nowMs = store.clock.nowMs();
+    const secret = newWebhookSecret();
+    const secrets = rotated(openWebhookSecrets(endpointOf(before), cipher), secret, { nowMs, overlapMs });
     if (secrets.length > limits.webhooks.secretsMax) return { ok: false, code: 'too_many_secrets' };
     const row = await tx
       .updateTable('webhook_endpoints')
@@ -151,7 +150,7 @@ export async function rotateWebhookSecret(
       .executeTakeFirstOrThrow();
     const detail = { overlap_seconds: overlapMs / 1_000 };
     await record(store, tx, { ...changeOf(row, actor, 'webhook.secret_rotated'), detail });
-    return { ok: true, webhook: storedWebhook(row), secret: secrets[0]?.secret ?? '' };
+    return { ok: true, webhook: storedWebhook(row), secret, previousEndAtMs: nowMs + overlapMs };
   });
 }
 

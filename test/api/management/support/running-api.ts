@@ -8,7 +8,7 @@ import { RateLimits, newRateMemory } from '../../../../api/http/rate-limits.ts';
 import { IdempotentRequests } from '../../../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../../../acceptance/idempotency/store.ts';
 import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
-import { bodyCipher } from '../../../../model/records/body-cipher.ts';
+import { type BodyCipher, bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -31,6 +31,8 @@ export type CallOptions = {
 };
 
 export type RunningApi = DirectoryHarness & {
+  /** Of the running API. */
+  readonly cipher: BodyCipher;
   readonly api: ManagementApi;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
@@ -61,9 +63,10 @@ export async function runApi(
   const keys = new Publisher(bus);
   await openBucket(bus, 'idempotency');
   const bodyKey = Buffer.alloc(32, 7);
+  const cipher = bodyCipher(bodyKey);
   const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
-    cipher: bodyCipher(bodyKey),
+    cipher,
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter([bodyKey]),
     rates: new RateLimits(newRateMemory()),
@@ -77,6 +80,7 @@ export async function runApi(
     carriers: () => carriers,
     shares,
     keyDaysDefault,
+    cipher,
     port: 0,
   });
 
@@ -90,6 +94,7 @@ export async function runApi(
 
   return {
     ...harness,
+    cipher,
     api,
     accountId,
     live,
