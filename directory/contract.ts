@@ -140,6 +140,6 @@ export type Directory = {
   /** The accounts that registered this number or short code as a sender, the oldest first; digits without a plus. */
   ownersOf(digits: string): readonly { readonly accountId: AccountId; readonly sender: string }[];
   /** For health: how many entries are in memory and whether the watch is up to date. */
-  state(): { readonly keys: number; readonly accounts: number; readonly watching: boolean };
+  state(): { readonly keys: number; readonly accounts: number; readonly webhooks: number; readonly watching: boolean };
   close(): Promise<void>;
 };

@@ -32,6 +32,7 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
     state: () => ({
       keys: tenants.state.count('key'),
       accounts: tenants.state.count('account'),
+      webhooks: tenants.state.count('webhook'),
       watching: tenants.watching && suppressed.watching,
     }),
     async close() {

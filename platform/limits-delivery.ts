@@ -63,6 +63,15 @@ export const deliveryLimits = {
 
   /** Publishes of the fan-out in flight. */
   fanOutInFlightMax: 1_024,
+  /** Publishes that may be handed over at once: a record of 256 events, each for 51 endpoints. */
+  fanOutPublishesMax: 16_384,
+  /** All records of WEBHOOKS in memory may be parked at once. */
+  parkPublishesMax: 65_536,
+  /** How long a publish waits for others, so that they go out in one write. */
+  gatherMs: 1,
+  /** The process that delivers renews its entry; another takes over when it has not for so long. */
+  renewEveryMs: 2 * second,
+  takenOverAfterMs: 8 * second,
   /** How often the position of the fan-out is stored: so much is read again after a crash. */
   positionEveryMs: second,
   /** How long, and for how many messages in each half of that, the fan-out remembers what it has told. */

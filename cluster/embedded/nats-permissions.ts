@@ -3,6 +3,7 @@
 // an external server. A stream or bucket missing here does not compile. Decision 149.
 import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
+import { disableSubject, webhookSubjects } from '../../actors/webhook/contract.ts';
 import {
   auditNoteSubject,
   fallbackFilters,
@@ -108,6 +109,10 @@ export const talk: Readonly<
   [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
   [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
   'flight.>': { publish: [], subscribe: ['actors'] },
+  [disableSubject]: { publish: ['delivery'], subscribe: ['control'] },
+  ...Object.fromEntries(
+    Object.values(webhookSubjects).map((subject) => [subject, { publish: ['control'], subscribe: ['delivery'] }]),
+  ),
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
       [subject, { publish: ['ingress', 'actors'], subscribe: ['analytics'] }],
@@ -118,10 +123,11 @@ export const talk: Readonly<
 
 /** The reply subjects of a role, for its own subscription only. Roles that answer requests may publish to all. */
 export const inboxOf = (role: NatsRole) => `_INBOX.${role}`;
-const answers: Partial<Record<NatsRole, string>> = {
-  actors: '_INBOX.>',
-  analytics: '_INBOX.>',
-  control: `${inboxOf('ingress')}.>`,
+const answers: Partial<Record<NatsRole, readonly string[]>> = {
+  actors: ['_INBOX.>'],
+  analytics: ['_INBOX.>'],
+  control: [`${inboxOf('ingress')}.>`, `${inboxOf('delivery')}.>`],
+  delivery: [`${inboxOf('control')}.>`],
 };
 
 export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };

@@ -124,6 +124,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('analytics')) addRole('analytics', embedded.slice(0, settings.natsUrl === null ? 1 : 0));
   if (has('control')) addRole('control', embedded);
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
+  if (has('webhooks')) addRole('delivery', ['nats-server']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
 }
@@ -144,6 +145,8 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
     yields: true,
   },
+  // Behind those whose events it tells, and before those it asks.
+  delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
   simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 

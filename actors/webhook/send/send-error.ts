@@ -19,6 +19,8 @@ export const sendErrors = [
   'throttled',
   /** Any other status than 2xx. */
   'http_error',
+  /** This side could not make the request. */
+  'internal_error',
   /** Ended on this side: the process stops, or the endpoint was found to fail. */
   'aborted',
 ] as const;
