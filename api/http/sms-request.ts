@@ -119,7 +119,6 @@ export const smsFields = {
         : `must be a string with a URL, found ${kindOf(value)}`,
     schema: {
       type: ['string', 'null'],
-      format: 'uri',
       maxLength: limits.webhooks.urlCharsMax,
       description:
         "Where this message's events go, instead of the URL of the webhook endpoint with the same origin (scheme, host " +

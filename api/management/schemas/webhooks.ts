@@ -36,6 +36,7 @@ const ordering = z
   .describe('`per_message`: the events of one message one after another. `none`: as they come, several at a time.');
 const url = z
   .string({ error: 'expected a URL' })
+  .refine((text) => text.isWellFormed(), 'expected a URL without lone surrogates')
   .openapi({ format: 'uri', maxLength: urlCharsMax, example: 'https://example.com/heliograph' });
 const description = text(0, descriptionCharsMax);
 const status = z.enum(['enabled', 'disabled'], { error: 'expected enabled or disabled' });

@@ -14,8 +14,6 @@ describe('paths without a handler', () => {
   test.each([
     ['POST', '/v1/otp'],
     ['POST', '/v1/otp/otp_1/verify'],
-    ['GET', '/v1/webhooks'],
-    ['POST', '/v1/webhooks/wh_1/rotate-secret'],
     ['GET', '/v1/reports/delivery'],
     ['GET', '/r/abc'],
   ])('%s %s is planned and says so', (method, path) => {
