@@ -1,6 +1,7 @@
 // callback_url on POST /v1/sms and in batches, against a real ingress process: what it is and for whom is decided by the
 // account's endpoints in the directory, and it is carried in the message and in every event of it.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { WebhookEntry } from '../../../directory/contract.ts';
 import { tenantEntities } from '../../../directory/tenant-entities.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
@@ -37,12 +38,22 @@ let made = 1_700_000_000_000;
 async function register(of: Tenant, fields: Partial<WebhookEndpoint>): Promise<WebhookEndpointId> {
   const id = newWebhookEndpointId((made += 1));
   const accountId = of.accountId as AccountId;
-  const entry = {
-    ...{ v: 1, id, accountId, livemode: true, url: '', events: ['*'], ordering: 'none', batch: null, description: '' },
-    ...{ status: 'enabled', disabledReason: null, createdAtMs: made },
+  const entry: WebhookEntry = {
+    v: 1,
+    id,
+    accountId,
+    livemode: true,
+    url: '',
+    events: ['*'],
+    ordering: 'none',
+    batch: null,
     sealedSecrets: sealWebhookSecrets([{ secret: 'whsec_x', untilMs: null }], id, bodyCipher(bodyKey)),
+    status: 'enabled',
+    disabledReason: null,
+    description: '',
+    createdAtMs: made,
     ...fields,
-  } as const;
+  };
   await harness.put('directory', `webhook.${accountId}.${id}`, tenantEntities.webhook.encode(entry));
   return id;
 }
