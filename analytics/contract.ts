@@ -18,6 +18,8 @@ export const querySubjects = {
   findSubmitted: 'q.sms.submitted',
   /** FindWriter → FindWriterReply. */
   findWriter: 'q.sms.writer',
+  /** TellAgain → TellAgainReply. */
+  tellAgain: 'q.sms.again',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -169,3 +171,23 @@ export type FindWriter = {
 
 /** Requires every event up to the query. */
 export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: string; readonly sender: string } }>;
+
+/** The recorded events of messages, for webhooks that are told again. An event of the last second may be missing. */
+export type TellAgain = {
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** `nextMessageId` of the previous page; '' for the first. */
+  readonly afterMessageId: string;
+} & ({ readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number });
+
+export type TellAgainReply =
+  | {
+      readonly result: 'found';
+      /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
+      readonly events: readonly string[];
+      /** Null: no further page. */
+      readonly nextMessageId: string | null;
+      /** About how many events of the query are told, on all pages. */
+      readonly total: number;
+    }
+  | Unavailable;

@@ -82,12 +82,17 @@ export const deliveryLimits = {
   /** How many records of EVENTS the fan-out has in memory. */
   prefetch: 256,
 
-  /** Tries of an endpoint that are kept for the API. */
-  attemptsKept: 100,
+  /** Tries of an endpoint that are kept for the API, and of how many endpoints: 2,000 × 50 × ~400 B = 40 MB. */
+  attemptsKept: 50,
+  attemptEndpointsMax: 2_000,
   /** Characters of a response that are kept with a try. */
   responseKeptChars: 1_024,
   /** Octets of the requests of one batch. */
   batchBytesMax: 20_000,
+  /** Questions of the management API at once. */
+  requestsServedMax: 64,
+  /** Replays at once. */
+  replaysMax: 8,
   answerMs: 3 * second,
 } as const;
 

@@ -13,14 +13,18 @@ import type { Shares } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
 import { type DisableRequest, disableSubject } from './contract.ts';
+import { Attempts } from './attempts.ts';
 import { Delivery } from './delivery/delivery.ts';
 import type { EndpointWorker } from './delivery/endpoint-worker.ts';
 import { ParkedLog } from './delivery/parked-log.ts';
 import type { Failing } from './delivery/schedule.ts';
 import { FanOut } from './fan-out/fan-out.ts';
 import { WebhookOwner } from './owner.ts';
+import { Replays } from './replay.ts';
 import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
+import { serveRequests } from './serve-requests.ts';
+import { WebhookQueue } from './webhook-queue.ts';
 
 type WebhookNodeParts = {
   readonly bus: Bus;
@@ -89,8 +93,11 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
   const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
   const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
   const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
-  const fanOut = new FanOut({ bus, bucket, directory, publisher, parked, clock });
-  const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, clock });
+  const queue = new WebhookQueue(publisher, parked, clock);
+  const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
+  const replays = new Replays({ bus, directory, queue, clock });
+  const attempts = new Attempts();
+  const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, attempts, clock });
   const sends = new SharedBound('webhook_requests', shares.webhook_requests);
   const delivery = new Delivery({
     ...{ bus, bucket, directory, requests, parked, publisher: parking, sends, clock },
@@ -99,8 +106,11 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
   });
   await delivery.start();
   await fanOut.start();
+  const stopServing = serveRequests({ bus, directory, delivery, parked, attempts, requests, replays, clock });
   return {
     async stop() {
+      stopServing();
+      replays.stop();
       await fanOut.stop();
       await delivery.stop();
       publisher.close();

@@ -15,6 +15,7 @@ import {
   type FindWriter,
   type GetMessage,
   type ListMessages,
+  type TellAgain,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -24,6 +25,7 @@ import { submittedSearch } from './find-submitted.ts';
 import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage, useOf } from './get-message.ts';
 import { listMessages } from './list-messages.ts';
+import { tellAgain } from './tell-again.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
@@ -44,6 +46,7 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
+    [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };
   let passedOn: readonly Subscription[] = [];

@@ -115,7 +115,7 @@ export const talk: Readonly<
   ),
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
-      [subject, { publish: ['ingress', 'actors'], subscribe: ['analytics'] }],
+      [subject, { publish: ['ingress', 'actors', 'delivery'], subscribe: ['analytics'] }],
       [recorderSubject(subject), { publish: ['analytics'], subscribe: ['analytics'] }],
     ]),
   ),

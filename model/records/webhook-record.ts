@@ -20,7 +20,7 @@ export type WebhookRecord = {
   readonly endpointId: WebhookEndpointId;
   /** The message's callback_url; null: the endpoint's own URL. */
   readonly url: string | null;
-  /** Greater for what was recorded later, within one installation. */
+  /** Its place among the events of its endpoint: greater for what is to be sent later. */
   readonly sequence: number;
   readonly content: WebhookContent;
   /** How often it was tried, and when it is tried again (milliseconds since the epoch). Not tried yet: 0, 0. */

@@ -7,7 +7,12 @@ import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { parkedFilter, parkedSubject, retryFilter, retrySubject } from '../../../cluster/bus/subjects.ts';
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
-import { type WebhookRecord, decodeWebhook, encodeWebhook, webhookRecordId } from '../../../model/records/webhook-record.ts';
+import {
+  type WebhookRecord,
+  decodeWebhook,
+  encodeWebhook,
+  webhookRecordId,
+} from '../../../model/records/webhook-record.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
@@ -156,7 +161,10 @@ export class ParkedLog {
 
   #drop({ accountId, endpointId }: EndpointKey, { eventId }: WebhookRecord, reason: string, done: () => void): void {
     metrics.webhookDropped.inc({ reason });
-    log.error({ alarm: 'webhook_dropped', accountId, endpointId, eventId, reason }, 'no room for an event of a webhook');
+    log.error(
+      { alarm: 'webhook_dropped', accountId, endpointId, eventId, reason },
+      'no room for an event of a webhook',
+    );
     done();
   }
 

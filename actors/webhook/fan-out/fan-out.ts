@@ -5,38 +5,29 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
-import type { PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { type StreamPosition, changeSince } from '../../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
-import { webhookSubject } from '../../../cluster/bus/subjects.ts';
 import { type WebhookPlace, readWebhookPlace, writeWebhookPlace } from '../../../cluster/bus/webhook-place.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { AccountId, EventId } from '../../../model/ids.ts';
 import { eventsOf } from '../../../model/records/event-record.ts';
-import {
-  type WebhookContent,
-  type WebhookRecord,
-  encodeWebhook,
-  webhookRecordId,
-} from '../../../model/records/webhook-record.ts';
+import type { WebhookContent, WebhookRecord } from '../../../model/records/webhook-record.ts';
 import { type WebhookEndpoint, subscribesTo, webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { ParkedLog } from '../delivery/parked-log.ts';
+import type { WebhookQueue } from '../webhook-queue.ts';
 import { Told } from './told.ts';
 
 type FanOutParts = {
   readonly bus: Bus;
   readonly bucket: KV;
   readonly directory: Directory;
-  /** With an endless deadline: an event must not be lost while this process lives. */
-  readonly publisher: Publisher;
-  readonly parked: ParkedLog;
+  readonly queue: WebhookQueue;
   readonly clock: Clock;
 };
 
@@ -45,7 +36,6 @@ type Taken = { readonly seq: number; readonly storedAtNs: bigint; left: number }
 
 const bounds = limits.delivery;
 const eventsPerRecord = 1_024;
-const repeatMs = 500;
 const lookEveryMs = 1_000;
 
 export class FanOut {
@@ -59,7 +49,7 @@ export class FanOut {
   /** Up to here events were told before this process: read again for what they say of messages on their way. */
   #warmUpTo = 0;
   #stopped = false;
-  #room: (() => void) | null = null;
+  readonly #stopping = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(parts: FanOutParts) {
@@ -72,8 +62,7 @@ export class FanOut {
     const found = await readWebhookPlace(this.#parts.bucket);
     if (found !== null) this.#place = found;
     const { position } = this.#place;
-    const isOther =
-      position.made === '' || (await changeSince(this.#parts.bus, streamNames.events, position)) !== null;
+    const isOther = position.made === '' || (await changeSince(this.#parts.bus, streamNames.events, position)) !== null;
     if (isOther || this.#place.idle) await this.#moveToEnd(isOther);
     this.#running = this.#keep();
   }
@@ -81,7 +70,7 @@ export class FanOut {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#reader?.stop();
-    this.#room?.();
+    this.#stopping.resolve();
     await this.#running;
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
@@ -92,7 +81,7 @@ export class FanOut {
     for (const endpoint of endpoints) {
       if (!subscribesTo(endpoint, content.type)) continue;
       const sequence = this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
-      this.#publish(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {});
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {});
     }
   }
 
@@ -177,10 +166,7 @@ export class FanOut {
       if (this.#told.isTold(event)) this.#tellEvent(event, taken, this.#sequenceOf(record.seq, at));
     }
     this.#done(taken);
-    if (this.#parts.publisher.inFlight < bounds.fanOutInFlightMax) return undefined;
-    return new Promise((resolve) => {
-      this.#room = resolve;
-    });
+    return this.#parts.queue.hasRoom ? undefined : Promise.race([this.#parts.queue.room(), this.#stopping.promise]);
   }
 
   #warmUp(record: JsMsg): void {
@@ -219,37 +205,10 @@ export class FanOut {
       if (!isCallback && !subscribesTo(endpoint, type)) continue;
       const url = isCallback ? callback.url : null;
       taken.left += 1;
-      this.#publish(accountId, recordOf({ eventId, endpoint, url, sequence, content: { event } }), () =>
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url, sequence, content: { event } }), () =>
         this.#done(taken),
       );
     }
-  }
-
-  #publish(accountId: AccountId, record: WebhookRecord, done: () => void): void {
-    const { publisher, parked, clock } = this.#parts;
-    const subject = webhookSubject(record.endpointId, accountId);
-    const octets = encodeWebhook(record);
-    const id = webhookRecordId(record);
-    const settled = (result: PublishResult): void => {
-      if (result.ok) {
-        metrics.webhookEvents.inc();
-        return done();
-      }
-      switch (result.failure) {
-        case 'full':
-        case 'subject_full':
-          // This account has its share of the queue: what is more waits where it is slow.
-          return parked.park(accountId, record, done);
-        case 'too_large':
-          metrics.webhookDropped.inc({ reason: 'too_large' });
-          return done();
-        case 'closed':
-          return; // read again by the next fan-out
-        default:
-          clock.after(repeatMs, () => publisher.publish(subject, octets, id, settled));
-      }
-    };
-    publisher.publish(subject, octets, id, settled);
   }
 
   #done(taken: Taken): void {
@@ -259,9 +218,6 @@ export class FanOut {
       const { made } = this.#reader?.position ?? this.#place.position;
       this.#place = { ...this.#place, position: { made, seq: first.seq, storedAtNs: first.storedAtNs } };
     }
-    if (this.#room === null || this.#parts.publisher.inFlight > bounds.fanOutInFlightMax / 2) return;
-    this.#room();
-    this.#room = null;
   }
 
   async #moveToEnd(isOther: boolean): Promise<void> {
@@ -289,4 +245,3 @@ function recordOf(of: {
   const { eventId, endpoint, url, sequence, content } = of;
   return { eventId, endpointId: endpoint.id, url, sequence, content, tries: 0, dueAtMs: 0 };
 }
-

@@ -1,5 +1,5 @@
-// Makes the request for one event to one endpoint and sends it: body, signature, headers; and tells those who watch how
-// it ended.
+// Makes the request for one event to one endpoint and sends it: body, signature, headers. How it ended is kept among the
+// endpoint's attempts.
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
 import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
@@ -8,25 +8,19 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
+import type { Attempts } from '../attempts.ts';
+import type { DeliveryAttempt } from '../contract.ts';
 import { eventBody } from '../event-body.ts';
 import type { HttpSender, SendResult } from './http-sender.ts';
 import { signedHeaders, signingKeys } from './signature.ts';
 
-/** One request that has ended. `attempt`: which try of the event it was, from 1. */
-export type EndedRequest = {
-  readonly endpoint: WebhookEndpoint;
-  readonly record: WebhookRecord;
-  readonly url: string;
-  readonly attempt: number;
-  readonly atMs: number;
-  readonly result: SendResult;
-};
+type RequestDone = (result: SendResult, attempt: DeliveryAttempt) => void;
 
 type Parts = {
   readonly sender: HttpSender;
   readonly cipher: BodyCipher;
   readonly clock: Clock;
-  readonly onEnded?: (ended: EndedRequest) => void;
+  readonly attempts: Attempts;
 };
 
 export class WebhookRequests {
@@ -38,16 +32,18 @@ export class WebhookRequests {
     this.#parts = parts;
   }
 
-  /** `done` is called exactly once, within the sender's deadlines. Returns what ends the request early. */
-  send(endpoint: WebhookEndpoint, record: WebhookRecord, attempt: number, done: (result: SendResult) => void): Cancel {
-    const { sender, clock, onEnded } = this.#parts;
+  /**
+   * `attempt`: which try of the event it is, from 1. `done` is called exactly once, within the sender's deadlines.
+   * Returns what ends the request early.
+   */
+  send(endpoint: WebhookEndpoint, record: WebhookRecord, attempt: number, done: RequestDone): Cancel {
+    const { sender, clock, attempts } = this.#parts;
     const atMs = clock.nowMs();
     const url = record.url ?? endpoint.url;
     const ended = (result: SendResult): void => {
       metrics.webhookRequests.inc({ result: result.error ?? 'ok' });
       metrics.webhookSeconds.observe(result.latencyMs / 1_000);
-      onEnded?.({ endpoint, record, url, attempt, atMs, result });
-      done(result);
+      done(result, attempts.add({ endpoint, record, url, attempt, atMs, result }));
     };
     try {
       const body = eventBody(record, this.#parts.cipher);

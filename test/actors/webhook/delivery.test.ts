@@ -57,7 +57,10 @@ const eventOf = (message: Message, kind: DeliveryEvent['kind'], segment = 1): De
 const idsOf = ({ received }: Receiver) => received.map(({ json }) => json.data['id']);
 const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const allDone = () =>
-  until('nothing waits', async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0);
+  until(
+    'nothing waits',
+    async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
+  );
 
 /** Starts, and waits until an event that is published now is told. */
 async function start(...given: Parameters<typeof runWebhooks> extends [unknown, ...infer Rest] ? Rest : never) {
@@ -76,7 +79,9 @@ test('an event is told once, signed, with the message as clients know it', async
   await events.publish([eventOf(message, 'intent'), submitted, delivered, delivered]);
   await until('two events', () => hook.received.length === 2);
   await allDone();
-  expect(hook.received.map(({ json }) => json.type)).toEqual(expect.arrayContaining(['sms.submitted', 'sms.delivered']));
+  expect(hook.received.map(({ json }) => json.type)).toEqual(
+    expect.arrayContaining(['sms.submitted', 'sms.delivered']),
+  );
   const one = hook.received.find(({ json }) => json.type === 'sms.delivered');
   expect(one?.id).toBe(delivered.eventId);
   expect(new Webhook(secret).verify(one?.body ?? '', one?.headers ?? {})).toMatchObject({
@@ -229,7 +234,12 @@ test('of several segments the last one tells, whatever their order', async () =>
 test('a disabled endpoint is not called, and gets what it missed when it is enabled', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
-  const { entry } = await putEndpoint(bus.bus, { accountId, url: hook.url, status: 'disabled', disabledReason: 'client' });
+  const { entry } = await putEndpoint(bus.bus, {
+    accountId,
+    url: hook.url,
+    status: 'disabled',
+    disabledReason: 'client',
+  });
   await start();
   await events.publish([eventOf(messageOf(accountId), 'delivered')]);
   await until('it is parked', async () => (await waiting(streamNames.webhookLog)) === 1);
@@ -252,7 +262,10 @@ test('an event that an endpoint refuses is tried again beside others that it tak
     others.push(message.messageId);
     await events.publish([eventOf(message, 'delivered')]);
     await until('another one passes', () => idsOf(hook).includes(message.messageId));
-    return (await bus.bus.manager.streams.info(streamNames.webhookLog, { subjects_filter: 'whr.>' })).state.subjects !== undefined;
+    return (
+      (await bus.bus.manager.streams.info(streamNames.webhookLog, { subjects_filter: 'whr.>' })).state.subjects !==
+      undefined
+    );
   });
   expect(idsOf(hook).filter((id) => id === poison.messageId)).toHaveLength(2);
   expect(await waiting(streamNames.webhooks)).toBe(0);
