@@ -86,7 +86,7 @@ function deliveriesOf(
 
 /** One request, apart from the queue: an endpoint that fails or is disabled gets it too. */
 async function sendTest(
-  { directory, requests, attempts, clock }: Parts,
+  { directory, requests, clock }: Parts,
   { accountId, endpointId }: TestRequest,
 ): Promise<TestAnswer | null> {
   const endpoint = directory.webhookEndpoint(endpointId);

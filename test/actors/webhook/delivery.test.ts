@@ -228,7 +228,7 @@ test('of several segments the last one tells, whatever their order', async () =>
   await events.publish([s1, s3, s2, ...done]);
   await until('two events', () => hook.received.length === 2);
   await allDone();
-  expect(hook.received.map(({ id }) => id).toSorted()).toEqual([s2.eventId, done[2]?.eventId].toSorted());
+  expect(new Set(hook.received.map(({ id }) => id))).toEqual(new Set([s2.eventId, done[2]?.eventId]));
 });
 
 test('a disabled endpoint is not called, and gets what it missed when it is enabled', async () => {
