@@ -331,10 +331,7 @@ export const metrics = {
   webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
   webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),
   webhookFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints that fail as a whole'),
-  webhookGivenUp: counter('webhook_given_up_total', 'Events that an endpoint refused at every try of the schedule'),
-  webhookDropped: counter('webhook_dropped_total', 'Events that no webhook gets because there was no room, by reason', [
-    'reason',
-  ]),
+  webhookDropped: counter('webhook_dropped_total', 'Events that an endpoint never gets, by reason', ['reason']),
 
   // analytics
   recordedRows: counter('recorder_rows_total', 'Delivery events written to ClickHouse'),

@@ -2,7 +2,7 @@
 // renews its entry in the bucket `webhooks`; another takes over when the entry has not changed for a while, measured on
 // its own monotonic clock. Two that overlap for a moment repeat requests under the same webhook-id and lose nothing.
 import type { KV } from '@nats-io/kv';
-import { readEntry, replace } from '../../cluster/bus/bucket.ts';
+import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -57,7 +57,7 @@ export class WebhookOwner {
 
   /** Lets another process begin at once. */
   async release(): Promise<void> {
-    await this.#call(this.#bucket.delete(key, { previousSeq: this.#revision }));
+    await this.#call(remove(this.#bucket, key, this.#revision));
   }
 
   async #write(revision: number): Promise<boolean> {

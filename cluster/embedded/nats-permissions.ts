@@ -97,6 +97,9 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   registry: { write: [], read: ['ingress', 'actors'] },
 };
 
+/** Those who ask the event store of messages. */
+const askers: readonly NatsRole[] = ['ingress', 'actors'];
+
 /** Core NATS subjects, without a stream. */
 export const talk: Readonly<
   Record<string, { readonly publish: readonly NatsRole[]; readonly subscribe: readonly NatsRole[] }>
@@ -115,7 +118,7 @@ export const talk: Readonly<
   ),
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
-      [subject, { publish: ['ingress', 'actors', 'delivery'], subscribe: ['analytics'] }],
+      [subject, { publish: subject === querySubjects.tellAgain ? ['delivery'] : askers, subscribe: ['analytics'] }],
       [recorderSubject(subject), { publish: ['analytics'], subscribe: ['analytics'] }],
     ]),
   ),

@@ -136,18 +136,18 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
   control: {
     file: 'control.ts',
-    stopRank: 3,
+    stopRank: 4,
     nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'],
   },
   analytics: {
     file: 'analytics.ts',
-    stopRank: 4,
+    stopRank: 5,
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
     yields: true,
   },
   // Behind those whose events it tells, and before those it asks.
   delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
-  simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
+  simulator: { file: 'simulator.ts', stopRank: 6, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 
 /** The same ports after a restart, so that actors reconnect to their carriers. */
@@ -166,7 +166,7 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
     restart: 'always',
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
-    stopRank: 5,
+    stopRank: 6,
     start: async () => managed(await start()),
   };
 }

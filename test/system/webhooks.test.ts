@@ -3,6 +3,7 @@
 // same.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
+import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, startReceiver } from '../support/webhooks.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
@@ -70,7 +71,7 @@ test('a test event, the attempts, and an event again', async () => {
   expect(one.json).toMatchObject({ events: 1 });
   await until('the event again', () => receiver.received.length === before + 1);
   expect(receiver.received.at(-1)).toMatchObject({ id: first?.id, json: first?.json });
-  const since = new Date(Date.now() - 600_000).toISOString();
+  const since = new Date(systemClock.nowMs() - 600_000).toISOString();
   const all = await call('POST', `/v1/webhooks/${endpointId}/replay`, { since });
   expect(all.json).toMatchObject({ events: 2 });
   await until('both again', () => receiver.received.length === before + 3);

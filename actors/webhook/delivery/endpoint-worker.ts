@@ -266,7 +266,7 @@ export class EndpointWorker {
   }
 
   #giveUp(item: Item): void {
-    metrics.webhookGivenUp.inc();
+    metrics.webhookDropped.inc({ reason: 'given_up' });
     const { eventId, endpointId } = item.record;
     log.warn({ eventId, endpointId, tries: triesOf(item) }, 'an event was refused at every try and is given up');
     item.settle();

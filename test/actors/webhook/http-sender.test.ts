@@ -7,6 +7,7 @@ import type { Resolve } from '../../../actors/webhook/send/connect.ts';
 import { HttpSender, type SendResult, retryAfterMs } from '../../../actors/webhook/send/http-sender.ts';
 import { signedHeaders, signingKeys } from '../../../actors/webhook/send/signature.ts';
 import { newWebhookSecret } from '../../../model/webhook-secrets.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { parseNetworks } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';
 
@@ -75,7 +76,7 @@ test('an independent library accepts the signature, of each secret while two ove
     });
   });
   const body = JSON.stringify({ type: 'sms.delivered', data: { text: 'é ✓' } });
-  const headers = signedHeaders('evt_1', Math.floor(Date.now() / 1_000), body, signingKeys(secrets));
+  const headers = signedHeaders('evt_1', Math.floor(systemClock.nowMs() / 1_000), body, signingKeys(secrets));
   const result = await send(newSender(), url, headers, body);
   expect(result).toMatchObject({ error: null, status: 200, response: 'thanks' });
   const got = await received.promise;
@@ -190,8 +191,7 @@ test.each([
 ])('%s are a protocol_error', async (_what, head, more) => {
   const url = await listenRaw((socket) => {
     socket.write(head);
-    const timer = setInterval(() => socket.write(more), 1);
-    socket.on('close', () => clearInterval(timer));
+    socket.on('close', systemClock.every(1, () => socket.write(more)));
   });
   expect(await send(newSender(), url)).toMatchObject({ error: 'protocol_error', status: null });
 });
@@ -202,13 +202,11 @@ test('nothing at all, and a byte a second: each ends at its deadline', async () 
   const slowHead = await listenRaw((socket) => {
     const text = `HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100)}`;
     let at = 0;
-    const timer = setInterval(() => socket.write(text[at++] ?? 'a'), 1_000);
-    socket.on('close', () => clearInterval(timer));
+    socket.on('close', systemClock.every(1_000, () => socket.write(text[at++] ?? 'a')));
   });
   const slowBody = await listenRaw((socket) => {
     socket.write('HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\n');
-    const timer = setInterval(() => socket.write('x'), 1_000);
-    socket.on('close', () => clearInterval(timer));
+    socket.on('close', systemClock.every(1_000, () => socket.write('x')));
   });
   const sender = newSender();
   const [one, two, three] = await Promise.all([send(sender, silent), send(sender, slowHead), send(sender, slowBody)]);
