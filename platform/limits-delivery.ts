@@ -79,6 +79,8 @@ export const deliveryLimits = {
   toldMax: 100_000,
   /** Records that a started fan-out reads again, for the segments of messages that are on their way. */
   warmUpRecords: 5_000,
+  /** How much earlier than an endpoint an event of another machine's clock may seem to be. */
+  clockDifferenceMs: 2 * second,
   /** How many records of EVENTS the fan-out has in memory. */
   prefetch: 256,
 

@@ -9,6 +9,7 @@ import type { EventId } from '../../model/ids.ts';
 import { unpackEvent } from '../../model/records/event-record.ts';
 import { type WebhookEndpoint, subscribesTo, webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -29,14 +30,14 @@ export class Replays {
   readonly #parts: Parts;
   /** One at a time for an endpoint. */
   readonly #running = new Set<string>();
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#stopping.abort(new Error('the replay stops'));
   }
 
   /** Answers when the first events are on their way; the others follow. */
@@ -56,14 +57,17 @@ export class Replays {
 
   async #run(endpoint: WebhookEndpoint, request: ReplayRequest, first: Page): Promise<void> {
     const again = `.${secretBytes(6).toString('base64url')}`;
-    for (let page = first; !this.#isStopped; ) {
+    const { signal } = this.#stopping;
+    for (let page = first; !signal.aborted; ) {
       for (const event of toldOf(page, request, this.#parts.clock)) await this.#put(endpoint, event, again);
       if (page.nextMessageId === null) return;
       const next = await this.#page(endpoint, request, page.nextMessageId);
       if (next.result === 'found') page = next;
       else {
         log.warn({ endpointId: endpoint.id, detail: next.detail }, 'a replay waits for the event store');
-        await this.#parts.clock.sleep(limits.delivery.answerMs);
+        await this.#parts.clock
+          .sleep(limits.delivery.answerMs, signal)
+          .catch((error: unknown) => ignoring(error, 'the process stops'));
       }
     }
   }
@@ -71,7 +75,7 @@ export class Replays {
   async #put(endpoint: WebhookEndpoint, event: DeliveryEvent, again: string): Promise<void> {
     const type = webhookTypeOfKind[event.kind];
     if (type === undefined || !subscribesTo(endpoint, type)) return;
-    await this.#parts.queue.room();
+    await this.#parts.queue.room(this.#stopping.signal);
     const { eventId } = event;
     const record = { eventId, endpointId: endpoint.id, url: null, sequence: event.atMs, content: { event } };
     this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0 }, () => {}, again);

@@ -111,8 +111,7 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
     async stop() {
       stopServing();
       replays.stop();
-      await fanOut.stop();
-      await delivery.stop();
+      await Promise.all([fanOut.stop(), delivery.stop()]);
       publisher.close();
       parking.close();
     },

@@ -28,10 +28,13 @@ export class WebhookQueue {
     return this.#publisher.inFlight < limits.delivery.fanOutInFlightMax;
   }
 
-  /** Resolves when half of what may be in flight is durable. */
-  room(): Promise<void> {
-    if (this.hasRoom) return Promise.resolve();
-    return new Promise((resolve) => this.#room.push(resolve));
+  /** Resolves when half of what may be in flight is durable, or when `stopping`. */
+  room(stopping: AbortSignal): Promise<void> {
+    if (this.hasRoom || stopping.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#room.push(resolve);
+      stopping.addEventListener('abort', () => resolve(), { once: true });
+    });
   }
 
   /**

@@ -67,8 +67,10 @@ test('a test event, the attempts, and an event again', async () => {
   const first = receiver.received.find(({ json: { type } }) => type === 'sms.delivered');
   await harness.system.recorded();
   const before = receiver.received.length;
-  const one = await call('POST', `/v1/webhooks/${endpointId}/replay`, { event_id: first?.id });
-  expect(one.json).toMatchObject({ events: 1 });
+  await until('the event is in the history', async () => {
+    const { json: one } = await call('POST', `/v1/webhooks/${endpointId}/replay`, { event_id: first?.id });
+    return one['events'] === 1;
+  });
   await until('the event again', () => receiver.received.length === before + 1);
   expect(receiver.received.at(-1)).toMatchObject({ id: first?.id, json: first?.json });
   const since = new Date(systemClock.nowMs() - 600_000).toISOString();

@@ -48,8 +48,7 @@ export class FanOut {
   #reader: StreamReader | null = null;
   /** Up to here events were told before this process: read again for what they say of messages on their way. */
   #warmUpTo = 0;
-  #stopped = false;
-  readonly #stopping = Promise.withResolvers<void>();
+  readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
   constructor(parts: FanOutParts) {
@@ -62,15 +61,16 @@ export class FanOut {
     const found = await readWebhookPlace(this.#parts.bucket);
     if (found !== null) this.#place = found;
     const { position } = this.#place;
-    const isOther = position.made === '' || (await changeSince(this.#parts.bus, streamNames.events, position)) !== null;
-    if (isOther || this.#place.idle) await this.#moveToEnd(isOther);
+    // Endpoints may have been made while nobody read: what came before each of them is left out by its time.
+    if (position.made !== '' && (await changeSince(this.#parts.bus, streamNames.events, position)) !== null) {
+      this.#changed();
+    }
     this.#running = this.#keep();
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopping.abort(new Error('the fan-out stops'));
     this.#reader?.stop();
-    this.#stopping.resolve();
     await this.#running;
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
@@ -87,7 +87,8 @@ export class FanOut {
 
   async #keep(): Promise<void> {
     const { clock } = this.#parts;
-    while (!this.#stopped) {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
       try {
         if (this.#hasEndpoints() && this.#reader === null) this.#open();
         else if (!this.#hasEndpoints()) await this.#rest();
@@ -95,7 +96,7 @@ export class FanOut {
       } catch (error) {
         log.warn({ error: messageOf(error) }, 'the place of the webhooks could not be stored, trying again');
       }
-      await clock.sleep(lookEveryMs);
+      await clock.sleep(lookEveryMs, signal).catch((error: unknown) => ignoring(error, 'the fan-out stops'));
     }
   }
 
@@ -139,7 +140,7 @@ export class FanOut {
     });
     this.#reader = reader;
     reader.done.catch((error: unknown) => {
-      if (this.#stopped || this.#reader !== reader) return ignoring(error, 'the fan-out was stopped');
+      if (this.#stopping.signal.aborted || this.#reader !== reader) return ignoring(error, 'the fan-out was stopped');
       log.error({ error: messageOf(error) }, 'the fan-out to webhooks ended, reopening it');
       this.#reader = null;
     });
@@ -166,7 +167,7 @@ export class FanOut {
       if (this.#told.isTold(event)) this.#tellEvent(event, taken, this.#sequenceOf(record.seq, at));
     }
     this.#done(taken);
-    return this.#parts.queue.hasRoom ? undefined : Promise.race([this.#parts.queue.room(), this.#stopping.promise]);
+    return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
   }
 
   #warmUp(record: JsMsg): void {
@@ -201,6 +202,7 @@ export class FanOut {
     const accountId = event.accountId as AccountId;
     const { eventId, callback } = event;
     for (const endpoint of this.#parts.directory.account(accountId)?.webhooks.of(event.livemode) ?? []) {
+      if (event.atMs < endpoint.createdAtMs - bounds.clockDifferenceMs) continue;
       const isCallback = callback?.endpointId === endpoint.id;
       if (!isCallback && !subscribesTo(endpoint, type)) continue;
       const url = isCallback ? callback.url : null;
@@ -218,13 +220,6 @@ export class FanOut {
       const { made } = this.#reader?.position ?? this.#place.position;
       this.#place = { ...this.#place, position: { made, seq: first.seq, storedAtNs: first.storedAtNs } };
     }
-  }
-
-  async #moveToEnd(isOther: boolean): Promise<void> {
-    const sequenceBase = isOther
-      ? this.#place.sequenceBase + (this.#place.position.seq + 1) * eventsPerRecord
-      : this.#place.sequenceBase;
-    this.#place = { position: await this.#end(), sequenceBase, idle: true };
   }
 
   async #save(): Promise<void> {

@@ -191,7 +191,10 @@ test.each([
 ])('%s are a protocol_error', async (_what, head, more) => {
   const url = await listenRaw((socket) => {
     socket.write(head);
-    socket.on('close', systemClock.every(1, () => socket.write(more)));
+    socket.on(
+      'close',
+      systemClock.every(1, () => socket.write(more)),
+    );
   });
   expect(await send(newSender(), url)).toMatchObject({ error: 'protocol_error', status: null });
 });
@@ -202,11 +205,17 @@ test('nothing at all, and a byte a second: each ends at its deadline', async () 
   const slowHead = await listenRaw((socket) => {
     const text = `HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100)}`;
     let at = 0;
-    socket.on('close', systemClock.every(1_000, () => socket.write(text[at++] ?? 'a')));
+    socket.on(
+      'close',
+      systemClock.every(1_000, () => socket.write(text[at++] ?? 'a')),
+    );
   });
   const slowBody = await listenRaw((socket) => {
     socket.write('HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\n');
-    socket.on('close', systemClock.every(1_000, () => socket.write('x')));
+    socket.on(
+      'close',
+      systemClock.every(1_000, () => socket.write('x')),
+    );
   });
   const sender = newSender();
   const [one, two, three] = await Promise.all([send(sender, silent), send(sender, slowHead), send(sender, slowBody)]);

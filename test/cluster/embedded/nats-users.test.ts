@@ -178,7 +178,11 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
-      const answered: Partial<Record<NatsUser, NatsUser>> = { ingress: 'control', delivery: 'control', control: 'delivery' };
+      const answered: Partial<Record<NatsUser, NatsUser>> = {
+        ingress: 'control',
+        delivery: 'control',
+        control: 'delivery',
+      };
       const publish = ['actors', 'analytics', answered[role] ?? 'actors'] as const;
       return [`_INBOX.${role}.abc.1`, { publish, subscribe: [role] }] as const;
     }),

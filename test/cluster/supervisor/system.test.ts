@@ -36,7 +36,16 @@ describe('a start', () => {
       const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
       return roles.every((role) => text.includes(`process_resident_memory_bytes{role="${role}"}`)) && text;
     });
-    for (const child of ['nats-server', 'postgres', 'simulator', 'analytics', 'control', 'actors', 'delivery', 'ingress']) {
+    for (const child of [
+      'nats-server',
+      'postgres',
+      'simulator',
+      'analytics',
+      'control',
+      'actors',
+      'delivery',
+      'ingress',
+    ]) {
       expect(metrics).toContain(`heliograph_child_up{child="${child}"} 1`);
     }
     for (const role of roles) {
