@@ -15,4 +15,20 @@ export const webhookLimits = {
   batchWaitMsMax: 10_000,
   /** How long the management API waits for the delivery process: less than its own deadline of a request. */
   askMs: 7_000,
+  /** Listening to events of test messages, in each control process. */
+  listen: {
+    /** Accounts that listen at once: each holds at most 500 events of ~700 B, 350 KiB. */
+    accountsMax: 32,
+    eventsMax: 500,
+    /** Events of one answer: ~70 KB. */
+    pageMax: 100,
+    /** The longest wait of one request; below the deadline of a management request. */
+    waitSecondsMax: 5,
+    /** An account that did not ask for so long does not listen any more. */
+    idleMs: 30_000,
+    sweepEveryMs: 1_000,
+    /** Records of EVENTS that are read again for a listener who was here before a restart. */
+    backMax: 20_000,
+    prefetch: 256,
+  },
 } as const;

@@ -22,6 +22,7 @@ import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
 import { webhookDeliveryEndpoints } from './routes/webhook-deliveries.ts';
 import { webhookEndpoints } from './routes/webhooks.ts';
+import { testEventEndpoints } from './routes/test-events.ts';
 import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
 import type { Variables } from './refuse.ts';
@@ -38,6 +39,7 @@ export const endpoints: readonly Endpoint[] = [
   ...suppressionEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
+  ...testEventEndpoints,
   ...carrierEndpoints,
   ...auditEndpoints,
 ];

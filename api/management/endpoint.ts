@@ -1,6 +1,7 @@
 // One route of the API as data: its request, its answers, its scope. The OpenAPI document, the validation, the table of
 // known paths and the types of its handler are made from it.
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { TestEvents } from '../../actors/webhook/listen/test-events.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig, Configuration } from '../../config/configuration.ts';
@@ -87,6 +88,7 @@ export type HandlerParts = {
   readonly cipher: BodyCipher;
   /** Where webhooks may be sent, from the current configuration. */
   readonly webhooks: () => Configuration['webhooks'];
+  readonly testEvents: Pick<TestEvents, 'poll'>;
   /** The default lifetime of API keys in days; null: unlimited. */
   readonly keyDaysDefault: () => number | null;
 };

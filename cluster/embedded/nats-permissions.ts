@@ -57,7 +57,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   EVENTS: {
     subjects: ['ev.>'],
     write: ['ingress', 'actors', 'analytics'],
-    read: ['actors', 'analytics', 'delivery'],
+    read: ['actors', 'analytics', 'control', 'delivery'],
     remove: ['analytics'],
   },
   WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },

@@ -2,6 +2,7 @@
 // never waits for it. The projection starts first, because after a restart a revocation may be due within a second; the
 // API's libraries load after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { TestEvents } from '../../actors/webhook/listen/test-events.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
@@ -95,12 +96,14 @@ runRole('control', async (link) => {
   const stopKeysUsed = recordKeysUsed(bus, system);
   const stopDisabling = disableWebhooksOnRequest(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
+  const testEvents = new TestEvents(bus, cipher, clock);
   const api = await startManagementApi({
     ...{ store, directory, idempotentWrite, bus, carriers: () => configuration.carriers },
     shares: configuration.limits.shares,
     content: () => configuration.content,
     webhooks: () => configuration.webhooks,
     cipher,
+    testEvents,
     keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,
     port: settings.controlPort,
     secret: settings.controlSecret,
@@ -131,6 +134,7 @@ runRole('control', async (link) => {
       );
     },
     async drain(deadlineMs) {
+      testEvents.stop();
       await api.close(deadlineMs / 2);
       stopKeysUsed();
       stopDisabling();

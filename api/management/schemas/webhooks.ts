@@ -152,3 +152,32 @@ export const replayed = z
     events: z.int().describe('How many are sent again, under the `webhook-id` each had.'),
   })
   .openapi('WebhookReplay');
+
+const waitText = `must be a whole number from 0 to ${limits.webhooks.listen.waitSecondsMax}`;
+export const testEventsQuery = z.strictObject({
+  cursor: z.string({ error: 'must be given only once' }).max(40).optional().describe('Of the previous answer.'),
+  wait_seconds: z
+    .string({ error: 'must be given only once' })
+    .regex(/^\d$/, waitText)
+    .transform(Number)
+    .pipe(z.number().max(limits.webhooks.listen.waitSecondsMax, waitText))
+    .optional()
+    .openapi({ type: 'integer', minimum: 0, maximum: limits.webhooks.listen.waitSecondsMax, default: 0 } as object),
+});
+
+export const testEventPage = z
+  .object({
+    data: z.array(
+      z
+        .object({
+          id: z.string().describe('The `webhook-id` that a request to an endpoint has.'),
+          type: z.string().openapi({ example: 'sms.delivered' }),
+          timestamp: timeSchema,
+          data: z.record(z.string(), z.unknown()),
+        })
+        .openapi('WebhookEvent'),
+    ),
+    cursor: z.string().describe('For the next request.'),
+    missed: z.boolean().describe('Events since the cursor of the request are not known any more.'),
+  })
+  .openapi('TestEvents');

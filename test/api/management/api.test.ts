@@ -157,6 +157,7 @@ describe('pages', () => {
       'get /v1/audit',
       'get /v1/carriers',
       'get /v1/carriers/{name}',
+      'get /v1/events',
       'get /v1/senders',
       'get /v1/sms',
       'get /v1/sms/{id}',

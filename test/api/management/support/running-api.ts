@@ -1,5 +1,6 @@
 // A running management API on real PostgreSQL and NATS, with two accounts, and calls to it over real HTTP.
 import { expect } from 'vitest';
+import { TestEvents } from '../../../../actors/webhook/listen/test-events.ts';
 import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
@@ -72,6 +73,7 @@ export async function runApi(
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
+  const testEvents = new TestEvents(bus, cipher);
   const api = await startManagementApi({
     store,
     directory,
@@ -81,6 +83,7 @@ export async function runApi(
     shares,
     keyDaysDefault,
     cipher,
+    testEvents,
     port: 0,
   });
 
@@ -120,6 +123,7 @@ export async function runApi(
       return reply;
     },
     async stop() {
+      testEvents.stop();
       await api.close(1_000);
       await audit.close();
       keys.close();
