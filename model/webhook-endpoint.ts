@@ -20,9 +20,8 @@ export const webhookEventTypes = [
   'link.clicked',
   'otp.verified',
   'otp.failed',
-  /** About another endpoint of the account: it failed for an hour, for a day; it was disabled. */
+  /** About another endpoint of the account: it failed for an hour, for a day. */
   'webhook.failing',
-  'webhook.disabled',
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 
