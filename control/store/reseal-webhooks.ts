@@ -49,8 +49,8 @@ function resealed(id: WebhookEndpointId, sealedSecrets: string, cipher: BodyCiph
   try {
     return sealWebhookSecrets(openWebhookSecrets({ id, sealedSecrets }, cipher), id, cipher);
   } catch (error) {
-    log.error(
-      { alarm: 'webhook_secret_lost', endpointId: id, error: messageOf(error) },
+    log.warn(
+      { endpointId: id, error: messageOf(error) },
       'the secrets of a webhook endpoint cannot be opened: its owner must rotate them',
     );
     return null;

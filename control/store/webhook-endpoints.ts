@@ -11,6 +11,7 @@ import {
   sealWebhookSecrets,
   signingSecrets,
 } from '../../model/webhook-secrets.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
@@ -140,7 +141,7 @@ export async function rotateWebhookSecret(
     if (before === undefined) return { ok: false, code: 'not_found' };
     const nowMs = store.clock.nowMs();
     const secret = newWebhookSecret();
-    const secrets = rotated(openWebhookSecrets(endpointOf(before), cipher), secret, { nowMs, overlapMs });
+    const secrets = rotated(secretsOf(endpointOf(before), cipher), secret, { nowMs, overlapMs });
     if (secrets.length > limits.webhooks.secretsMax) return { ok: false, code: 'too_many_secrets' };
     const row = await tx
       .updateTable('webhook_endpoints')
@@ -152,6 +153,16 @@ export async function rotateWebhookSecret(
     await record(store, tx, { ...changeOf(row, actor, 'webhook.secret_rotated'), detail });
     return { ok: true, webhook: storedWebhook(row), secret, previousEndAtMs: nowMs + overlapMs };
   });
+}
+
+/** None when the body key that sealed them is gone: rotating is what helps then. */
+function secretsOf(endpoint: WebhookEndpoint, cipher: BodyCipher): readonly WebhookSecret[] {
+  try {
+    return openWebhookSecrets(endpoint, cipher);
+  } catch (error) {
+    ignoring(error, 'the secrets of a webhook endpoint cannot be opened: only the new one will sign');
+    return [];
+  }
 }
 
 /** The new secret first, then those that still sign, none of them longer than the overlap. */

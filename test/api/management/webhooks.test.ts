@@ -214,6 +214,16 @@ describe('the secret', () => {
   });
 });
 
+test('an endpoint whose body key is lost gets a new secret by a rotation', async () => {
+  const settings = { url, events: [], ordering: 'none', batch: null, description: '' } as const;
+  const asked = { accountId: account, livemode: true, actor: operator };
+  const made = await createWebhook(running.store, bodyCipher(Buffer.alloc(32, 99)), asked, settings);
+  const id = made.ok ? made.webhook.id : '';
+  const { secret } = (await call('POST', `/v1/webhooks/${id}/rotate-secret`)).body;
+  await until('it signs', () => inDirectory(id)?.sealedSecrets !== (made.ok ? made.webhook.sealedSecrets : ''));
+  expect(secretsOf(id)).toEqual([{ secret, untilMs: null }]);
+});
+
 test('the delivery process has an endpoint disabled, once', async () => {
   const { id } = await register();
   const stop = disableWebhooksOnRequest(running.bus, running.store);
