@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { runCli } from '../support/cli.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 import { until } from '../support/until.ts';
@@ -67,7 +68,13 @@ test('events of test messages are printed and forwarded with the signature of a 
 });
 
 test('with --json each event is one line, filtered by type, and a URL that nobody answers is said', async () => {
-  const listening = listen('--json', '--events', 'sms.delivered', '--forward-to', 'http://127.0.0.1:1/');
+  const listening = listen(
+    '--json',
+    '--events',
+    'sms.delivered',
+    '--forward-to',
+    `http://127.0.0.1:${await freePort()}/`,
+  );
   // The first answer is not printed: a message may come before it.
   const id = await until(
     'its first event',
