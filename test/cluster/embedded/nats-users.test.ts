@@ -77,7 +77,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   LATER: { actors: 'wr' },
   CANCELS: { ingress: 'wr', actors: 'wrx' },
   INBOUND: { actors: 'wrx', control: 'r' },
-  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', delivery: 'r' },
+  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'r', delivery: 'r' },
   WEBHOOKS: { delivery: 'wr' },
   WEBHOOK_LOG: { delivery: 'wrx' },
   ORDERS: { actors: 'r', control: 'wrx' },
