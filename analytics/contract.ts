@@ -21,6 +21,8 @@ export const querySubjects = {
   findWriter: 'q.sms.writer',
   /** ReportQuery → RunReportReply. */
   report: 'q.report.run',
+  /** TellAgain → TellAgainReply. */
+  tellAgain: 'q.sms.again',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -209,3 +211,22 @@ export type ReportPart = { readonly id: string; readonly part: number };
 
 /** Parts are at the node that ran the report. */
 export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
+/** The recorded events of messages, for webhooks that are told again. An event of the last second may be missing. */
+export type TellAgain = {
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** `nextMessageId` of the previous page; '' for the first. */
+  readonly afterMessageId: string;
+} & ({ readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number });
+
+export type TellAgainReply =
+  | {
+      readonly result: 'found';
+      /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
+      readonly events: readonly string[];
+      /** Null: no further page. */
+      readonly nextMessageId: string | null;
+      /** About how many events of the query are told, on all pages. */
+      readonly total: number;
+    }
+  | Unavailable;

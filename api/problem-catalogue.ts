@@ -170,6 +170,9 @@ export const problemCatalogue = {
   report_too_large: client(422, 'The report has too many rows').fix(
     'Ask for less time or fewer groups, or filter by carrier, category or sender.',
   ),
+  webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
+    'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
+  ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',
   ),

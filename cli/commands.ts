@@ -1,5 +1,5 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
-// declares them and prints their results, and declares `start` and `smsc`, which run until stopped.
+// declares them and prints their results, and declares `start`, `smsc` and `listen`, which run until stopped.
 import { reports } from '../analytics/reports/catalogue.ts';
 import type { Result } from './print.ts';
 

@@ -33,6 +33,12 @@ export type Configuration = {
   };
   /** Texts and limits of one-time passwords. */
   otp: OtpRules;
+  webhooks: {
+    /** Networks of the operator's own that webhooks may be sent to; all others that are not public are refused. */
+    allowNetworks: string[];
+    /** Endpoints of live messages may have http: URLs. */
+    allowHttp: boolean;
+  };
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
   links: LinksConfig;

@@ -48,6 +48,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         proxyHeader: file.ingress.proxy_header,
       },
       otp: file.otp,
+      webhooks: { allowNetworks: file.webhooks.allow_networks, allowHttp: file.webhooks.allow_http },
       content: {
         words: file.content.words,
         linksDenied: file.content.links_denied,
@@ -182,6 +183,10 @@ const fileKeys = {
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
   }).prefault({}),
   otp: otpSchema,
+  webhooks: mapOf({
+    allow_networks: listOf(network, networksMax).default([]),
+    allow_http: yesOrNo.default(false),
+  }).prefault({}),
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),
     links_denied: listOf(domain, domainsMax * 10).default([]),

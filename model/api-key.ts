@@ -16,6 +16,7 @@ export const accountScopes = [
   'templates:manage',
   'suppressions:manage',
   'reports:read',
+  'webhooks:manage',
 ] as const;
 
 /** Scopes that concern the installation and no account. Only its operator grants them, on the machine itself. */

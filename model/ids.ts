@@ -18,6 +18,7 @@ export type OtpId = string & { readonly __brand: 'OtpId' };
 /** Names the record of a telephone number among those of one account: 80 bits of a keyed hash, as 16 characters. */
 export type OtpPlace = string & { readonly __brand: 'OtpPlace' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
+export type WebhookEndpointId = string & { readonly __brand: 'WebhookEndpointId' };
 /** Of one audited action or operator command. */
 export type AuditId = string & { readonly __brand: 'AuditId' };
 /** Of a link that is tracked: one for each account, mode and target. */
@@ -105,6 +106,7 @@ export const newApiKeyId = idMaker<ApiKeyId>('key');
 export const newSenderId = idMaker<SenderId>('snd');
 export const newTemplateId = idMaker<TemplateId>('tpl');
 export const newSuppressionId = idMaker<SuppressionId>('sup');
+export const newWebhookEndpointId = idMaker<WebhookEndpointId>('whe');
 export const newAuditId = idMaker<AuditId>('aud');
 export const newClickId = idMaker<ClickId>('clk');
 

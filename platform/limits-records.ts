@@ -39,6 +39,8 @@ export const recordLimits = {
     deadlineMs: 2_000,
     /** Pending queries; × a few KiB. Further ones fail as unavailable. */
     heldMax: 1_000,
+    /** Messages of one page of a replay to webhooks: 50 × ~20 events of segments × ~500 B stay under 1 MiB. */
+    replayMessagesMax: 50,
     /** Messages read by one statement, for all queries together. */
     messagesPerReadMax: 100,
     /** How long clients' look-ups are gathered for one statement: 50 statements a second at most. */

@@ -19,11 +19,17 @@ export type BoundSpec = Share & {
   /** What one unit is. */
   readonly unit: string;
   /** Where it is counted: a bound of a thread or process applies in each of them. */
-  readonly countedIn: 'ingress thread' | 'ingress process' | 'control process' | 'analytics process' | 'installation';
+  readonly countedIn:
+    | 'ingress thread'
+    | 'ingress process'
+    | 'control process'
+    | 'analytics process'
+    | 'delivery process'
+    | 'installation';
   /** at once: returned when the work ends · stored: returned when the record is removed · hourly: a sliding rate. */
   readonly kind: 'at once' | 'stored' | 'hourly';
-  /** The code of the 429 for an account at its share; the total answers 503. */
-  readonly code: string;
+  /** The code of the 429 for an account at its share; the total answers 503. Null: no request is refused by it. */
+  readonly code: string | null;
 };
 
 const bound = (spec: Omit<BoundSpec, 'reserve'> & { reserve?: number }): BoundSpec => ({ reserve: 0, ...spec });
@@ -168,6 +174,24 @@ export const sharedBounds = {
     code: 'account_busy',
     total: 50_000,
     perAccount: 20_000,
+  }),
+  /** A request holds a socket for up to 15 s. 64 endpoints that hang have four each. */
+  webhook_requests: bound({
+    unit: 'requests to webhook endpoints at once',
+    countedIn: 'delivery process',
+    kind: 'at once',
+    code: null,
+    total: 2_048,
+    perAccount: 256,
+  }),
+  /** ~400 B each in WEBHOOK_LOG: 2 GiB. */
+  webhook_parked: bound({
+    unit: 'events that wait for slow, failing or disabled webhook endpoints; what is more is dropped',
+    countedIn: 'installation',
+    kind: 'stored',
+    code: null,
+    total: 4_800_000,
+    perAccount: 1_200_000,
   }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({

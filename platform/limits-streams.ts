@@ -16,6 +16,10 @@ export const streamMbDefault = {
   later: 512,
   /** ~300 B each: 1.7 million parts of subscribers' messages and parked receipts. */
   inbound: 512,
+  /** ~400 B each: 1.3 million events on their way to webhooks. */
+  webhooks: 512,
+  /** ~400 B each: five million events that webhook endpoints did not take, for a week. */
+  webhookLog: 2_048,
   /** ~1 KiB each: a quarter of a million records that wait for an operator. */
   dead: 256,
   /** ~300 B each: 1.7 million series of codes. */
@@ -29,8 +33,8 @@ export const streamMbDefault = {
 export const linkDaysDefault = 90;
 export type StreamMb = Readonly<Record<keyof typeof streamMbDefault, number>>;
 
-/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys and OTP 1,810; rounded up. */
-const otherStreamsMb = 9_728;
+/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys and OTP 1,874; rounded up. */
+const otherStreamsMb = 9_792;
 const mib = 2 ** 20;
 
 /** Of the bucket `otp`: a rate of an hour grants a whole burst, and what is regained meanwhile, in one hour. */

@@ -333,6 +333,13 @@ export const metrics = {
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
 
+  webhookEvents: counter('webhook_events_total', 'Events written for webhook endpoints, one for each endpoint'),
+  webhookRequests: counter('webhook_requests_total', 'Requests to webhook endpoints, by result', ['result']),
+  webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
+  webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),
+  webhookFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints that fail as a whole'),
+  webhookDropped: counter('webhook_dropped_total', 'Events that an endpoint never gets, by reason', ['reason']),
+
   // analytics
   recordedRows: counter('recorder_rows_total', 'Delivery events written to ClickHouse'),
   recorderDuplicates: counter('recorder_duplicates_total', 'Delivery events dropped as recorded before'),

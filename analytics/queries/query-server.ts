@@ -16,6 +16,7 @@ import {
   type GetMessage,
   type ListMessages,
   type RunReport,
+  type TellAgain,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -26,6 +27,7 @@ import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage, useOf } from './get-message.ts';
 import type { ReportServer } from './report-server.ts';
 import { listMessages } from './list-messages.ts';
+import { tellAgain } from './tell-again.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
@@ -53,6 +55,7 @@ export function serveQueries(
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
+    [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };
   let passedOn: readonly Subscription[] = [];

@@ -23,6 +23,9 @@ import { reportEndpoints } from './routes/reports.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
+import { webhookDeliveryEndpoints } from './routes/webhook-deliveries.ts';
+import { webhookEndpoints } from './routes/webhooks.ts';
+import { testEventEndpoints } from './routes/test-events.ts';
 import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
 import type { Variables } from './refuse.ts';
@@ -39,6 +42,9 @@ export const endpoints: readonly Endpoint[] = [
   ...templateEndpoints,
   ...suppressionEndpoints,
   ...otpGuardEndpoints,
+  ...webhookEndpoints,
+  ...webhookDeliveryEndpoints,
+  ...testEventEndpoints,
   ...carrierEndpoints,
   ...reportEndpoints,
   ...auditEndpoints,
@@ -53,7 +59,7 @@ const pagePaths: readonly KnownPath[] = [
   '/health/ready',
 ].map((path) => ({ method: 'GET', path }));
 
-export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault'> &
+export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault' | 'webhooks'> &
   Partial<HandlerParts> & {
     readonly idempotentWrite: IdempotentWrite;
     /** Missing: the defaults. */
@@ -61,7 +67,8 @@ export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault'> &
   };
 
 export function managementApp({ idempotentWrite, shares, ...given }: ManagementParts): Hono<Variables> {
-  const handlers = { content: () => undefined, keyDaysDefault: () => null, ...given };
+  const webhooks = () => ({ allowNetworks: [], allowHttp: false });
+  const handlers = { content: () => undefined, keyDaysDefault: () => null, webhooks, ...given };
   const parts = { handlers, idempotentWrite, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];

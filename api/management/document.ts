@@ -29,6 +29,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       { name: 'Templates' },
       { name: 'Suppressions' },
       { name: 'Reports' },
+      { name: 'Webhooks' },
       { name: 'Carriers', description: 'For the operator of the installation.' },
       { name: 'Audit', description: 'For the operator of the installation.' },
     ],

@@ -1,13 +1,15 @@
 // One route of the API as data: its request, its answers, its scope. The OpenAPI document, the validation, the table of
 // known paths and the types of its handler are made from it.
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { TestEvents } from '../../actors/webhook/listen/test-events.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import type { CarrierConfig } from '../../config/configuration.ts';
+import type { CarrierConfig, Configuration } from '../../config/configuration.ts';
 import type { Actor, Store } from '../../control/store/store.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { type Problem, type ProblemCode, problem, problemContentType } from '../problem.ts';
 import { problemCatalogue } from '../problem-catalogue.ts';
@@ -88,6 +90,11 @@ export type HandlerParts = {
   readonly carriers: () => readonly CarrierConfig[];
   /** The content rules of the installation, from the current configuration. */
   readonly content: () => ContentRules | undefined;
+  /** Seals the secrets of webhook endpoints. */
+  readonly cipher: BodyCipher;
+  /** Where webhooks may be sent, from the current configuration. */
+  readonly webhooks: () => Configuration['webhooks'];
+  readonly testEvents: Pick<TestEvents, 'poll'>;
   /** The default lifetime of API keys in days; null: unlimited. */
   readonly keyDaysDefault: () => number | null;
 };

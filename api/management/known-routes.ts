@@ -5,7 +5,7 @@ import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Routes that a later version has. A trailing star matches everything below. */
-const planned = ['/v1/webhooks*', ...plannedReports.map((name) => `/v1/reports/${name}`), '/r/*'];
+const planned = plannedReports.map((name) => `/v1/reports/${name}`);
 
 export type KnownPath = { readonly method: string; readonly path: string };
 

@@ -17,6 +17,7 @@ import { type StreamMb, linkDaysDefault, otpBytesOf, streamMbDefault } from '../
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
+  webhookFilter,
   decisionFilter,
   inboundPartFilter,
   inboundSubject,
@@ -39,6 +40,8 @@ export const streamNames = {
   events: 'EVENTS',
   links: 'LINKS',
   clicks: 'CLICKS',
+  webhooks: 'WEBHOOKS',
+  webhookLog: 'WEBHOOK_LOG',
   orders: 'ORDERS',
   dead: 'DEAD',
 } as const;
@@ -149,6 +152,28 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_bytes: streamMb.clicks * mib,
     },
     {
+      // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
+      ...workQueue,
+      name: streamNames.webhooks,
+      subjects: ['wh.>'],
+      max_bytes: streamMb.webhooks * mib,
+      max_msgs_per_subject: limits.delivery.accountShardMax,
+      discard_new_per_subject: true,
+    },
+    {
+      // What an endpoint did not take, ~400 bytes each, until it does. Of one endpoint the oldest ones go beyond its
+      // bound; the stream itself refuses.
+      name: streamNames.webhookLog,
+      subjects: ['whl.>', 'whr.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_age: nanos(limits.delivery.parkedDays * 86_400_000),
+      max_bytes: streamMb.webhookLog * mib,
+      max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
+    },
+    {
       // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
       // audit log in PostgreSQL has them. Holds three months of a command a minute while PostgreSQL is away.
       name: streamNames.orders,
@@ -226,6 +251,17 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   };
 }
 
+/** The consumer of one shard of webhook endpoints. */
+export function webhookConsumer(shard: number): Partial<ConsumerConfig> {
+  return {
+    durable_name: `webhooks_${shard}`,
+    filter_subject: webhookFilter(shard),
+    ...untilAcked,
+    ack_wait: nanos(limits.delivery.ackWaitMs),
+    max_ack_pending: limits.delivery.shardHeldMax,
+  };
+}
+
 /** The consumer that moves fallback records to DEAD: a few at a time, and rarely. */
 export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
   assert(filter !== undefined, 'a stream without a fallback subject');
@@ -280,6 +316,8 @@ export const keyValueBuckets = {
   otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
   /** Blocked prefixes and the lists of accounts. */
   otp_guard: { name: 'otp_guard', ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
+  /** Webhooks: the place of the fan-out, its owner, and ~300 B for each endpoint that fails. */
+  webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** The body keys in use. */

@@ -68,7 +68,7 @@ export function natsUrl(options: { port: number; password: string }, user: NatsU
   return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}${inbox}`;
 }
 
-const storeMbDefault = 24_576;
+const storeMbDefault = 28_672;
 
 function configText(options: NatsOptions, folder: string): string {
   return `# Written by the supervisor at every start: changes are lost.

@@ -123,6 +123,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('analytics')) addRole('analytics', embedded.slice(0, settings.natsUrl === null ? 1 : 0));
   if (has('control')) addRole('control', embedded);
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
+  if (has('webhooks')) addRole('delivery', ['nats-server']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
 }
@@ -134,16 +135,18 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
   control: {
     file: 'control.ts',
-    stopRank: 3,
+    stopRank: 4,
     nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'],
   },
   analytics: {
     file: 'analytics.ts',
-    stopRank: 4,
+    stopRank: 5,
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
     yields: true,
   },
-  simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
+  // Behind those whose events it tells, and before those it asks.
+  delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
+  simulator: { file: 'simulator.ts', stopRank: 6, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 
 /** The same ports after a restart, so that actors reconnect to their carriers. */
@@ -161,7 +164,7 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
     after: [],
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
-    stopRank: 5,
+    stopRank: 6,
     start: async () => managed(await start()),
   };
 }

@@ -2,9 +2,10 @@
 // it. Times are timestamptz, ids are text made in model/ids.ts.
 import type { Generated } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
-import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';
+import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId, WebhookEndpointId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
+import type { WebhookDisabledReason, WebhookOrdering } from '../../model/webhook-endpoint.ts';
 import type { Rate } from '../../directory/contract.ts';
 import type { EntityKind } from '../../directory/tenant-entities.ts';
 
@@ -90,6 +91,25 @@ export type TemplatesTable = {
   created_at: Date;
 };
 
+export type WebhookEndpointsTable = {
+  id: WebhookEndpointId;
+  account_id: AccountId;
+  livemode: boolean;
+  url: string;
+  events: string[];
+  ordering: WebhookOrdering;
+  /** Both null: one event in each request. */
+  batch_max: number | null;
+  batch_wait_ms: number | null;
+  /** Base64: sealed with the body key, bound to the id (model/webhook-secrets.ts). */
+  sealed_secrets: string;
+  /** Null: enabled. */
+  disabled_reason: WebhookDisabledReason | null;
+  disabled_at: Date | null;
+  description: string;
+  created_at: Date;
+};
+
 export type SuppressionsTable = {
   id: SuppressionId;
   account_id: AccountId;
@@ -172,6 +192,7 @@ export type Tables = {
   api_keys: ApiKeysTable;
   senders: SendersTable;
   templates: TemplatesTable;
+  webhook_endpoints: WebhookEndpointsTable;
   suppressions: SuppressionsTable;
   suppression_blocks: SuppressionBlocksTable;
   subscriber_decisions: SubscriberDecisionsTable;

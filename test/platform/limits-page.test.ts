@@ -11,6 +11,7 @@ test('docs/limits.md is the catalogue', async () => {
 });
 
 test.each(specs)('%s refuses an account with a code of the catalogue that is a 429', (_name, { code }) => {
+  if (code === null) return;
   expect(Object.keys(problemCatalogue)).toContain(code);
   expect(problemCatalogue[code as keyof typeof problemCatalogue].statuses).toContain(429);
 });
@@ -27,7 +28,7 @@ function page(): string {
       count(total),
       perAccountOtp === undefined ? count(perAccount) : `${count(perAccount)}, of OTP ${count(perAccountOtp)}`,
       reserve === 0 ? '–' : count(reserve),
-      `\`${code}\``,
+      code === null ? '–' : `\`${code}\``,
       '',
     ]
       .join(' | ')

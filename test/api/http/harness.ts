@@ -276,7 +276,7 @@ const configuration = {
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,
     streamReplicas: 1,
-    streamStoreMbMax: 24_576,
+    streamStoreMbMax: 28_672,
     drainMsMax: 90_000,
     shares: defaultShares,
     linkDays: 90,

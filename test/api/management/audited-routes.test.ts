@@ -27,6 +27,8 @@ const orders = (verb: string, done: 'paused' | 'drained' | 'resumed') => ({
   [`post /v1/carriers/{name}/binds/{bind}/${verb}`]: { action: `bind.${done}` as const, json: { reason: 'why' } },
 });
 const idOf = async (path: string, json: object) => String((await api.call('POST', path, { json })).body.id);
+const webhook = () => idOf('/v1/webhooks', { url: 'https://example.com/' });
+const attempts = 'it changes nothing; each request it makes is listed among the attempts of the endpoint';
 const template = { name: 'one', category: 'transactional', body: 'Hello', variables: [] };
 
 const table: Readonly<Record<string, string | Audited>> = {
@@ -60,6 +62,26 @@ const table: Readonly<Record<string, string | Audited>> = {
     action: 'template.deleted',
     of: () => idOf('/v1/templates', { ...template, name: 'two' }),
   },
+  'post /v1/webhooks': {
+    action: 'webhook.created',
+    json: { url: 'https://example.com/' },
+    detail: { url: 'https://example.com/', livemode: true },
+  },
+  'patch /v1/webhooks/{id}': {
+    action: 'webhook.changed',
+    json: { description: 'new' },
+    of: webhook,
+    detail: { description: { from: '', to: 'new' } },
+  },
+  'post /v1/webhooks/{id}/rotate-secret': {
+    action: 'webhook.secret_rotated',
+    json: { overlap_seconds: 60 },
+    of: webhook,
+    detail: { overlap_seconds: 60 },
+  },
+  'delete /v1/webhooks/{id}': { action: 'webhook.deleted', of: webhook, detail: { url: 'https://example.com/' } },
+  'post /v1/webhooks/{id}/test': attempts,
+  'post /v1/webhooks/{id}/replay': attempts,
   'post /v1/suppressions': { action: 'suppression.added', json: { number: '+8801712340001' } },
   'post /v1/suppressions/import': { action: 'suppression.added', json: { numbers: ['+8801712340002'] } },
   'delete /v1/suppressions/{id}': {

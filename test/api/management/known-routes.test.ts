@@ -11,12 +11,7 @@ const refuse = (method: string, path: string) => {
 };
 
 describe('paths without a handler', () => {
-  test.each([
-    ['GET', '/v1/webhooks'],
-    ['POST', '/v1/webhooks/wh_1/rotate-secret'],
-    ['GET', '/v1/reports/campaigns'],
-    ['GET', '/r/abc'],
-  ])('%s %s is planned and says so', (method, path) => {
+  test.each([['GET', '/v1/reports/campaigns']])('%s %s is planned and says so', (method, path) => {
     expect(refuse(method, path)).toEqual([404, 'not_available']);
   });
 
@@ -36,6 +31,7 @@ describe('paths without a handler', () => {
     '/v1/smsx',
     '/v1/otpx',
     '/v1/webhooksx',
+    '/r/abc/d',
     '/r',
     '/v1/sms/',
     '/v1/api-keys/a/b',

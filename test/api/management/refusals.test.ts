@@ -176,7 +176,7 @@ describe('requests that are refused', () => {
 
   test('unknown paths and methods', async () => {
     expect(refusal(await call('GET', '/nowhere'))).toMatchObject({ status: 404, code: 'not_found' });
-    expect(refusal(await call('POST', '/v1/webhooks', { json: {} }))).toMatchObject({
+    expect(refusal(await call('GET', '/v1/reports/campaigns'))).toMatchObject({
       status: 404,
       code: 'not_available',
     });

@@ -78,13 +78,15 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   LINKS: { ingress: 'wr', control: 'wr' },
   CLICKS: { ingress: 'w', analytics: 'rx' },
   INBOUND: { actors: 'wrx', control: 'r' },
-  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx' },
+  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'r', delivery: 'r' },
+  WEBHOOKS: { delivery: 'wr' },
+  WEBHOOK_LOG: { delivery: 'wrx' },
   ORDERS: { actors: 'r', control: 'wrx' },
-  DEAD: { actors: 'w', control: 'w', analytics: 'w' },
-  KV_directory: { ingress: 'r', actors: 'r', control: 'wr' },
-  KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx' },
+  DEAD: { actors: 'w', control: 'w', analytics: 'w', delivery: 'w' },
+  KV_directory: { ingress: 'r', actors: 'r', control: 'wr', delivery: 'r' },
+  KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx', delivery: 'r' },
   KV_idempotency: { ingress: 'wr', control: 'wr' },
-  KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr' },
+  KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr', delivery: 'wr' },
   KV_scheduled: { ingress: 'wr' },
   KV_otp: { ingress: 'wr' },
   KV_otp_failures: { ingress: 'wr' },
@@ -92,8 +94,9 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
   KV_replay: { actors: 'wr', analytics: 'r' },
+  KV_webhooks: { delivery: 'wrx', analytics: 'r' },
   KV_leases: { actors: 'wrx' },
-  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr' },
+  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr', delivery: 'wr' },
   KV_registry: { ingress: 'r', actors: 'r' },
 };
 
@@ -172,10 +175,20 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'q.sms.list': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.again': { publish: ['delivery'], subscribe: ['analytics'] },
+  'webhooks.deliveries': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.test': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.replay': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.disable': { publish: ['delivery'], subscribe: ['control'] },
   'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
-      const publish: NatsUser[] = role === 'ingress' ? ['actors', 'analytics', 'control'] : ['actors', 'analytics'];
+      const answered: Partial<Record<NatsUser, NatsUser>> = {
+        ingress: 'control',
+        delivery: 'control',
+        control: 'delivery',
+      };
+      const publish = ['actors', 'analytics', answered[role] ?? 'actors'] as const;
       return [`_INBOX.${role}.abc.1`, { publish, subscribe: [role] }] as const;
     }),
   ),

@@ -1,5 +1,6 @@
 // A running management API on real PostgreSQL and NATS, with two accounts, and calls to it over real HTTP.
 import { expect } from 'vitest';
+import { TestEvents } from '../../../../actors/webhook/listen/test-events.ts';
 import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
@@ -8,7 +9,7 @@ import { RateLimits, newRateMemory } from '../../../../api/http/rate-limits.ts';
 import { IdempotentRequests } from '../../../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../../../acceptance/idempotency/store.ts';
 import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
-import { bodyCipher } from '../../../../model/records/body-cipher.ts';
+import { type BodyCipher, bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -31,6 +32,8 @@ export type CallOptions = {
 };
 
 export type RunningApi = DirectoryHarness & {
+  /** Of the running API. */
+  readonly cipher: BodyCipher;
   readonly api: ManagementApi;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
@@ -61,14 +64,16 @@ export async function runApi(
   const keys = new Publisher(bus);
   await openBucket(bus, 'idempotency');
   const bodyKey = Buffer.alloc(32, 7);
+  const cipher = bodyCipher(bodyKey);
   const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
-    cipher: bodyCipher(bodyKey),
+    cipher,
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter([bodyKey]),
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
+  const testEvents = new TestEvents(bus, cipher);
   const api = await startManagementApi({
     store,
     directory,
@@ -77,6 +82,8 @@ export async function runApi(
     carriers: () => carriers,
     shares,
     keyDaysDefault,
+    cipher,
+    testEvents,
     port: 0,
   });
 
@@ -90,6 +97,7 @@ export async function runApi(
 
   return {
     ...harness,
+    cipher,
     api,
     accountId,
     live,
@@ -115,6 +123,7 @@ export async function runApi(
       return reply;
     },
     async stop() {
+      testEvents.stop();
       await api.close(1_000);
       await audit.close();
       keys.close();
