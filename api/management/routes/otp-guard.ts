@@ -13,6 +13,7 @@ import {
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
 import { messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { problem } from '../../problem.ts';
 import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
@@ -89,7 +90,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         const inEffect = isStored
           ? block
           : ((await blocksOf(bus, accountId)).find((each) => each.prefix === prefix) ?? block);
-        const target = `${accountId} ${prefix}`;
+        const target = `${accountId} ${shortened(prefix)}`;
         await noteForAudit(bus, { action: 'otp_guard.blocked', target, detail: { minutes, note }, by });
         return { body: blockShape(inEffect, fromMs) };
       }),
@@ -115,7 +116,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         const { rule } = ended;
         await noteForAudit(bus, {
           action: 'otp_guard.released',
-          target: `${accountId} ${prefix}`,
+          target: `${accountId} ${shortened(prefix)}`,
           detail: { rule },
           by,
         });
@@ -140,8 +141,17 @@ const listsShape = ({ destinations, safeList }: GuardLists) => ({
   safe_list: safeList,
 });
 
-/** Numbers are not for the audit log. */
-const sizesOf = ({ destinations, safeList }: GuardLists) => ({ destinations, safe_list: safeList.length });
+/** Whole numbers are not for the audit log, and lists only begin there. */
+const sizesOf = ({ destinations, safeList }: GuardLists) => ({
+  destinations: destinations?.slice(0, limits.auditLog.listedMax) ?? null,
+  safe_list: safeList.length,
+});
+
+/** A block of 10,000 numbers as it is; of a narrower one the rest is hidden. */
+function shortened(prefix: string): string {
+  return prefix.slice(0, shownChars).padEnd(prefix.length, '*');
+}
+const shownChars = 10;
 
 function blockShape(block: StoredBlock, nowMs: number): object {
   const { prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released, note } = block;
