@@ -31,9 +31,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     for (const [figure, value] of Object.entries(figuresOf(result))) figures[`${name}_${figure}`] = value;
   }
   return {
-    bench: 'otp-fraud',
-    seconds,
-    seed,
     load: `${scenarios.length} scenarios in virtual time, 5 codes/s of ordinary use, 70 % of them entered`,
     figures,
     targets: targets(),

@@ -2,7 +2,7 @@
 // running system over NATS, with the parameters of the route.
 import { runReport } from '../api/management/routes/reports.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../api/management/report-query.ts';
-import { check } from '../api/management/validation.ts';
+import { check } from '../api/validation.ts';
 import { reportOf, reports } from '../analytics/reports/catalogue.ts';
 import type { Report, ReportColumn, ReportQuery } from '../analytics/reports/report.ts';
 import { systemClock } from '../platform/clock.ts';
