@@ -22,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
   'otp-fraud': () => import('./otp-fraud.ts'),
+  'otp-pairs': () => import('./otp-pairs.ts'),
 };
 
 async function main(): Promise<number> {
