@@ -193,7 +193,7 @@ describe('the secret', () => {
     await until('all three are there', () => secretsOf(id).length === limits.webhooks.secretsMax);
     expect(secretsOf(id)[2]).toEqual(before);
     const last = (await rotate({ overlap_seconds: 0 })).body;
-    expect([third.secret, last.secret].every((each) => /^whsec_/.test(each))).toBe(true);
+    expect([third.secret, last.secret].every((each) => each.startsWith('whsec_'))).toBe(true);
     await until('only the last signs', () => secretsOf(id).length === 1);
     expect(secretsOf(id)).toEqual([{ secret: last.secret, untilMs: null }]);
     const tooLong = await rotate({ overlap_seconds: limits.webhooks.overlapSecondsMax + 1 });
