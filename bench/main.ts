@@ -21,6 +21,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
+  webhooks: () => import('./webhooks.ts'),
 };
 
 async function main(): Promise<number> {

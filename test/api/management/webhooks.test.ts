@@ -46,10 +46,9 @@ describe('an endpoint', () => {
       url,
       events: ['sms.delivered'],
       description: 'shop',
-      batch: { max: 5, wait_ms: 200 },
     });
     expect(made).toMatchObject({
-      ...{ object: 'webhook', url, events: ['sms.delivered'], ordering: 'none', batch: { max: 5, wait_ms: 200 } },
+      ...{ object: 'webhook', url, events: ['sms.delivered'], ordering: 'none', batch: null },
       ...{ description: 'shop', livemode: true, status: 'enabled', disabled_reason: null, disabled_at: null },
     });
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -58,7 +57,7 @@ describe('an endpoint', () => {
     expect((await call('GET', path)).body).toEqual(shown);
     expect((await call('GET', '/v1/webhooks')).body.data).toEqual([shown]);
     await known(made.id);
-    expect(inDirectory(made.id)).toMatchObject({ accountId: account, url, batch: { max: 5, waitMs: 200 } });
+    expect(inDirectory(made.id)).toMatchObject({ accountId: account, url, batch: null });
     expect(secretsOf(made.id)).toEqual([{ secret, untilMs: null }]);
 
     const changed = await call('PATCH', path, { url: 'https://example.com:8443/x', events: ['*'], batch: null });
