@@ -23,6 +23,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   tenants: () => import('./tenants.ts'),
   'otp-fraud': () => import('./otp-fraud.ts'),
   'otp-pairs': () => import('./otp-pairs.ts'),
+  webhooks: () => import('./webhooks.ts'),
 };
 
 async function main(): Promise<number> {

@@ -89,8 +89,6 @@ export const deliveryLimits = {
   attemptEndpointsMax: 2_000,
   /** Characters of a response that are kept with a try. */
   responseKeptChars: 1_024,
-  /** Octets of the requests of one batch. */
-  batchBytesMax: 20_000,
   /** Questions of the management API at once. */
   requestsServedMax: 64,
   /** Replays at once. */

@@ -10,9 +10,6 @@ export const webhookLimits = {
   secretsMax: 3,
   overlapSecondsDefault: 24 * 3_600,
   overlapSecondsMax: 7 * 24 * 3_600,
-  /** Events of one request: 20 of some 700 B stay under the 20 kB that Standard Webhooks advises. */
-  batchMax: 20,
-  batchWaitMsMax: 10_000,
   /** How long the management API waits for the delivery process: less than its own deadline of a request. */
   askMs: 7_000,
   /** Listening to events of test messages, in each control process. */

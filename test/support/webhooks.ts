@@ -24,6 +24,7 @@ export const webhookCipher = bodyCipher(bodyKey);
 
 export type Received = {
   readonly id: string;
+  readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: string;
   readonly json: { type: string; timestamp: string; data: Record<string, unknown> };
@@ -50,7 +51,8 @@ export async function startReceiver(answer: AnswerTo = () => ({ status: 204 })):
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
       const headers = request.headers as Record<string, string>;
-      const one = { id: headers['webhook-id'] ?? '', headers, body, json: JSON.parse(body), atMs: systemClock.nowMs() };
+      const [id = '', path] = [headers['webhook-id'], request.url ?? ''];
+      const one = { id, path, headers, body, json: JSON.parse(body), atMs: systemClock.nowMs() };
       received.push(one);
       void Promise.resolve(receiver.answer(one, received.length)).then((said) => {
         if (said !== null) response.writeHead(said.status, said.headers).end();

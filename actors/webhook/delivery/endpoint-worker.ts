@@ -86,9 +86,10 @@ export class EndpointWorker {
 
   /** A record of WEBHOOKS; `ack` when it is delivered or stored elsewhere. */
   take(record: WebhookRecord, ack: () => void): void {
-    const isFull = this.#held >= bounds.queueMax;
     // What comes later must not overtake the line.
-    if (isFull || this.#hasLine || this.#failing !== null || !this.isEnabled) {
+    if (this.#held >= bounds.queueMax || this.#hasLine || this.#failing !== null || !this.isEnabled) {
+      // After a crash what was in memory would come behind the line.
+      if (this.#endpoint.ordering === 'per_message') this.#parkQueue();
       return this.#owner.log.park(this.key.accountId, record, ack);
     }
     this.#add(newItem({ record, from: 'queue', seq: 0, settle: ack, queuedAtMs: this.#owner.clock.monotonicMs() }));
@@ -177,7 +178,7 @@ export class EndpointWorker {
     this.#setFailing({ ...this.#failing, warnings: this.#failing.warnings + 1 });
   }
 
-  /** Ends its requests; what it has stays where it is stored. */
+  /** What it has stays where it is stored. */
   stop(): void {
     for (const cancel of this.#waiting.values()) cancel();
     for (const item of this.#inFlight) this.#abandon(item);

@@ -1,6 +1,6 @@
 // Events of test messages for developers at their own machine, which no webhook reaches (`heliograph listen`): each
 // request names the last event it got and waits for the next one. EVENTS is read only while somebody listens. Nothing is
-// stored: a listener that was away for long starts anew.
+// stored: a listener that was away for long begins at the present.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
@@ -139,7 +139,7 @@ export class TestEvents {
       this.#reader = reader;
       reader.done.catch((error: unknown) => {
         if (this.#reader !== reader) return ignoring(error, 'nobody listens any more');
-        log.warn({ error: messageOf(error) }, 'events of test messages cannot be read: listeners start anew');
+        log.warn({ error: messageOf(error) }, 'events of test messages cannot be read: listeners begin at the present');
         this.#close();
       });
       this.#stopSweep = this.#clock.every(bounds.sweepEveryMs, () => this.#sweep());

@@ -171,7 +171,7 @@ function settingsOf(body: Omit<z.infer<typeof changeWebhookBody>, 'url'>): Parti
   return {
     ...(events === undefined ? {} : { events }),
     ...(ordering === undefined ? {} : { ordering }),
-    ...(batch === undefined ? {} : { batch: batch && { max: batch.max, waitMs: batch.wait_ms } }),
+    ...(batch === undefined ? {} : { batch }),
     ...(description === undefined ? {} : { description }),
   };
 }

@@ -12,7 +12,7 @@ import { limits } from '../../../platform/limits.ts';
 import { listOf, pageQuery, timeSchema } from './common.ts';
 import { text, whole } from './gates.ts';
 
-const { urlCharsMax, descriptionCharsMax, batchMax, batchWaitMsMax, secretsMax } = limits.webhooks;
+const { urlCharsMax, descriptionCharsMax, secretsMax } = limits.webhooks;
 const { overlapSecondsDefault, overlapSecondsMax } = limits.webhooks;
 
 const types = [everyEventType, ...webhookEventTypes] as const;
@@ -28,9 +28,8 @@ const events = z
     example: ['sms.delivered', 'sms.undelivered'],
   });
 const batch = z
-  .strictObject({ max: whole(2, batchMax), wait_ms: whole(0, batchWaitMsMax) })
-  .nullable()
-  .describe('Several events in one request: at most so many, at most so long after the first. null: one event each.');
+  .null({ error: 'expected null, one event in each request: batches are not available in this version' })
+  .describe('Several events in one request are not available in this version. null: one event each.');
 const ordering = z
   .enum(webhookOrderings, { error: `expected one of ${webhookOrderings.join(', ')}` })
   .describe('`per_message`: the events of one message one after another. `none`: as they come, several at a time.');

@@ -73,6 +73,8 @@ async function eventOf(messageId: string) {
   });
 }
 
+const byText = (one: string, other: string) => (one < other ? -1 : 1);
+
 test('is in the message and its event, with the oldest endpoint of its origin', async () => {
   const url = 'https://shop.example:8443/orders/7?x=1&y=%20z';
   const { status, body } = await send(url);
@@ -109,7 +111,10 @@ test('of a batch is decided for each message', async () => {
     'accepted',
     'accepted',
   ]);
-  expect((await harness.messages()).map(({ callback }) => callback?.url).sort()).toEqual([urls[0], urls[3], undefined]);
+  expect((await harness.messages()).flatMap(({ callback }) => callback?.url ?? []).toSorted(byText)).toEqual([
+    urls[0],
+    urls[3],
+  ]);
 });
 
 test('of an endpoint that is disabled is taken: what fails to hear must not keep messages from being sent', async () => {

@@ -30,7 +30,7 @@ afterAll(() => running?.stop());
 const { listen } = limits.webhooks;
 const poll = async (cursor?: string, wait = 0, as = key) => {
   const query = new URLSearchParams({ ...(cursor === undefined ? {} : { cursor }), wait_seconds: String(wait) });
-  return running.call('GET', `/v1/events?${query}`, { key: as });
+  return running.call('GET', `/v1/events?${query.toString()}`, { key: as });
 };
 const message = (fields: Partial<Message> = {}) => {
   const nowMs = systemClock.nowMs();
