@@ -44,7 +44,11 @@ export const bench: Bench = {
       const id = await putAccount(bus.bus);
       const urls = [hanging.url, dead.url, ...Array.from({ length: endpointsOfAccount - 2 }, () => healthy.url)];
       for (const [at, url] of urls.entries()) {
-        await putEndpoint(bus.bus, { accountId: id, url: `${url}/${count}/${at}`, events: [kinds[at % kinds.length]?.type ?? ''] });
+        await putEndpoint(bus.bus, {
+          accountId: id,
+          url: `${url}/${count}/${at}`,
+          events: [kinds[at % kinds.length]?.type ?? ''],
+        });
       }
       accounts.push({ id, endpoints: urls.length });
     }
@@ -86,7 +90,11 @@ export const bench: Bench = {
       seconds,
       seed,
       load: `${rate} events/s to 1,000 endpoints, 100 of which hang and 100 are dead`,
-      figures: { ...latencyFigures('told', latencies.summary(), ['p50', 'p99', 'max']), told_healthy: told, missing: publishedAtMs.size },
+      figures: {
+        ...latencyFigures('told', latencies.summary(), ['p50', 'p99', 'max']),
+        told_healthy: told,
+        missing: publishedAtMs.size,
+      },
       targets: [
         { figure: 'told_p99_ms', op: '<=', bound: 500 },
         { figure: 'missing', op: '==', bound: 0 },
