@@ -21,6 +21,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
+  record: () => import('./record.ts'),
 };
 
 async function main(): Promise<number> {

@@ -167,6 +167,9 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'q.sms.list': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.report.run': { publish: ['control'], subscribe: ['analytics'] },
+  'q.report.part.one': { publish: ['control'], subscribe: ['analytics'] },
+  'q.recorder.report.run': { publish: ['analytics'], subscribe: ['analytics'] },
   'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
