@@ -22,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
   record: () => import('./record.ts'),
+  reports: () => import('./reports.ts'),
 };
 
 async function main(): Promise<number> {
