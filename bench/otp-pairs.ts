@@ -58,7 +58,7 @@ async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<Ben
     const started = await client('/v1/otp', { to: next() });
     if (started.status !== 201) return void (failed.starts += 1);
     onStarted?.();
-    const verdict = await client(`/v1/otp/${started.body['id']}/verify`, { code: started.body['test_code'] });
+    const verdict = await client(`/v1/otp/${String(started.body['id'])}/verify`, { code: started.body['test_code'] });
     if (verdict.body['valid'] !== true) failed.verifications += 1;
     onVerified?.();
   };
