@@ -72,9 +72,6 @@ async function run({ seconds, seed, count = 200_000 }: BenchOptions): Promise<Be
     await recorder.stop(5_000);
     queryableMs.sort((one, other) => one - other);
     return {
-      bench: 'record',
-      seconds,
-      seed,
       load: `a backlog of ${count} messages with ${rowsPerMessage} rows each, then ${queryableMs.length} messages one by one`,
       figures: {
         events_per_s: (count * rowsPerMessage) / tookS,

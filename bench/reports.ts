@@ -68,9 +68,6 @@ async function run({ seconds, seed, count = 100_000_000 }: BenchOptions): Promis
       'SELECT toUInt32(count()), (SELECT toUInt32(count()) FROM message_counts_6h) FROM message_counts',
     );
     return {
-      bench: 'reports',
-      seconds,
-      seed,
       load: `${count} messages in ${days} days, ${tookMs.length} reports, ${askedAtOnce} at a time`,
       figures: {
         rows_of_half_hours: Number(rows?.[0]),

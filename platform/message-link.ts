@@ -2,7 +2,7 @@
 // to drain. Other messages are their own.
 import { withDeadline } from './deadline.ts';
 import { ignoring } from './errors.ts';
-import { type MetricObject, currentMetrics } from './telemetry.ts';
+import { type MetricObject, currentMetrics } from './metric-registry.ts';
 
 export type ToLinked =
   /** Requests the metrics; the answer has the same id. */

@@ -4,7 +4,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { CarrierConfig } from '../../config/configuration.ts';
-import type { MetricObject } from '../../platform/telemetry.ts';
+import type { MetricObject } from '../../platform/metric-registry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';

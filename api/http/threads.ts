@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
-import type { MetricObject } from '../../platform/telemetry.ts';
+import type { MetricObject } from '../../platform/metric-registry.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until, withDeadline } from '../../platform/deadline.ts';
 import { SetupError } from '../../platform/errors.ts';

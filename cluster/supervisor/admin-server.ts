@@ -5,7 +5,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { AggregatorRegistry } from 'prom-client';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { currentMetrics, metricsContentType } from '../../platform/telemetry.ts';
+import { currentMetrics, metricsContentType } from '../../platform/metric-registry.ts';
 import { isLoopback } from '../../config/loopback.ts';
 import type { MetricObject } from './messages.ts';
 import type { SupervisionTree } from './supervision-tree.ts';

@@ -3,7 +3,7 @@
 
 import type { Configuration } from '../../config/configuration.ts';
 import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
-import type { MetricObject } from '../../platform/telemetry.ts';
+import type { MetricObject } from '../../platform/metric-registry.ts';
 
 export type { MetricObject };
 

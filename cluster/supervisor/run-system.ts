@@ -5,7 +5,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { collectProcessMetrics } from '../../platform/telemetry.ts';
+import { collectProcessMetrics } from '../../platform/metric-registry.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import { exitCodeBadConfiguration, parseText } from '../../config/load.ts';

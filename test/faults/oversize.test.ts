@@ -7,7 +7,7 @@ import { encodeInbound } from '../../model/records/inbound-record.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
-import { currentMetrics } from '../../platform/telemetry.ts';
+import { currentMetrics } from '../../platform/metric-registry.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { bodyKey } from '../support/host-process.ts';
 import { openTestInboundConsumer, receivedIn } from '../support/inbound-consumer.ts';

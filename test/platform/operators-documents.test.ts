@@ -3,7 +3,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { metrics, togetherOf } from '../../platform/telemetry.ts';
+import { togetherOf } from '../../platform/metric-registry.ts';
+import { metrics } from '../../platform/telemetry.ts';
 import { alertRules, promqlError } from '../support/alert-rules.ts';
 
 const root = join(import.meta.dirname, '../..');
