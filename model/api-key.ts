@@ -14,6 +14,7 @@ export const accountScopes = [
   'senders:manage',
   'templates:manage',
   'suppressions:manage',
+  'links:manage',
 ] as const;
 
 /** Scopes that concern the installation and no account. Only its operator grants them, on the machine itself. */

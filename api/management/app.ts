@@ -17,6 +17,7 @@ import { apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
+import { linkEndpoints } from './routes/links.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
@@ -34,6 +35,7 @@ export const endpoints: readonly Endpoint[] = [
   ...senderEndpoints,
   ...templateEndpoints,
   ...suppressionEndpoints,
+  ...linkEndpoints,
   ...carrierEndpoints,
   ...auditEndpoints,
 ];

@@ -9,6 +9,7 @@ import { IdempotentRequests } from '../../../../acceptance/idempotency/requests.
 import { idempotencyStore } from '../../../../acceptance/idempotency/store.ts';
 import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
+import { openLinks } from '../../../../directory/links.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -69,9 +70,11 @@ export async function runApi(
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
+  const links = openLinks(bus);
   const api = await startManagementApi({
     store,
     directory,
+    links,
     idempotentWrite,
     bus,
     carriers: () => carriers,
@@ -117,6 +120,7 @@ export async function runApi(
     async stop() {
       await api.close(1_000);
       await audit.close();
+      await links.close();
       keys.close();
       await harness.stop();
     },
