@@ -229,5 +229,6 @@ export function buildMessage(
     priceVersion: null,
     trace: admitted.trace.length === 0 ? plan.trace : [...plan.trace, ...admitted.trace],
     resends: 0,
+    ...(admitted.callback === null ? {} : { callback: admitted.callback }),
   };
 }

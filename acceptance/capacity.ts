@@ -32,10 +32,14 @@ export class Capacity {
     this.#parts = parts;
   }
 
+  /** For work that decides by the time and needs no room for events. */
+  refuseWrongClock(): AcceptanceRefusal | null {
+    return this.#parts.clock.agrees ? null : clockWrong;
+  }
+
   /** Conditions that last for seconds: not even bulk work is accepted. Checked before a request is read. */
   refuseAll(): AcceptanceRefusal | null {
-    if (!this.#parts.clock.agrees) return clockWrong;
-    return this.#parts.eventSpace.isFull ? eventsFull : null;
+    return this.refuseWrongClock() ?? (this.#parts.eventSpace.isFull ? eventsFull : null);
   }
 
   /** For requests that cannot wait. */

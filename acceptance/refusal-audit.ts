@@ -9,8 +9,14 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { maskNumber } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
-import type { Refusal, SmsRequest } from '../policy/contract.ts';
+import type { Refusal, RefusalCode, SmsRequest } from '../policy/contract.ts';
 import { AccountRates, paceOf } from '../platform/gcra.ts';
+
+/** Of a gate, or of the guard against fraud with its figures: rule, statistic and threshold. */
+export type AuditedRefusal = Pick<Refusal, 'field' | 'registry'> & {
+  readonly code: RefusalCode | 'otp_blocked' | 'otp_challenge';
+  readonly figures?: string;
+};
 
 const { refusalsPerAccountPerSecond, refusalsPerAccountBurst, refusalsPerSecond, refusalsBurst } = limits.audit;
 const paceOfAccount = paceOf(refusalsPerAccountPerSecond, 1_000_000, refusalsPerAccountBurst);
@@ -27,7 +33,7 @@ export class RefusalAudit {
   }
 
   /** Not awaited: the client gets the refusal even if recording it fails. */
-  record(principal: Principal, request: SmsRequest, refusal: Refusal): void {
+  record(principal: Principal, request: SmsRequest, refusal: AuditedRefusal): void {
     const { accountId } = principal.account;
     if (!this.#events.hasCapacity) return metrics.refusalsUnrecorded.inc({ why: 'no_room' });
     const tooMany = this.#rates.take(accountId, this.#clock.monotonicMs() * 1_000);
@@ -60,7 +66,8 @@ export class RefusalAudit {
 }
 
 /** The code with what explains it later: the version of the registry, or the field that was wrong. */
-function errorOf({ code, field, registry }: Refusal): string {
+function errorOf({ code, field, registry, figures }: AuditedRefusal): string {
+  if (figures !== undefined) return `${code}:${figures}`;
   if (registry !== undefined) return `${code}:${registry}`;
   return field !== null && (code === 'invalid_field' || code === 'template_mismatch') ? `${code}:${field}` : code;
 }

@@ -7,6 +7,4 @@ export type CarrierStatus = Pick<CarrierReport, 'carrier' | 'state' | 'why' | 'i
   readonly bindsWanted: number;
   /** Binds that another node has. */
   readonly elsewhere: number;
-  /** Why binds are down, one line each. */
-  readonly reasons: readonly string[];
 };

@@ -18,6 +18,7 @@ import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, recordClicks } from './clicks/recording.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
+import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
@@ -53,7 +54,9 @@ export async function startAnalytics(
   const upToDate = upToDateOver(bus, () => recorder, clock);
   const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate });
   const places = new SharedBound('store_queries', shares.store_queries);
-  const answers: QueryServer = serveQueries(bus, engine, { recorded, unflushed, arrivals, upToDate, clock }, places);
+  const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
+  const sources = { recorded, unflushed, arrivals, upToDate, clock };
+  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports);
 
   async function record(): Promise<void> {
     const started = await startRecorder({
@@ -131,6 +134,7 @@ export async function startAnalytics(
       keepers?.purge.stop();
       arrivals.close();
       writer.flush();
+      reports.stop();
       // While the recorder of events still knows what was delivered.
       await keepers?.clicks.stop(deadlineMs * 0.2);
       await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.6)]);

@@ -2,12 +2,13 @@
 // only. Several analytics nodes share one queue group, so each query is answered once. An answer is `found`, `none` or
 // `unavailable`. `none` requires that the node had every event of EVENTS up to its end at the time of the query. On
 // `unavailable` nothing is settled, resent or reported as not found: the caller retries, or answers 503.
-import type { DeliveryEvent } from '../model/delivery-event.ts';
+import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 import type { Use } from '../platform/shared-bound.ts';
+import type { ReportQuery } from './reports/report.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */
@@ -18,6 +19,10 @@ export const querySubjects = {
   findSubmitted: 'q.sms.submitted',
   /** FindWriter → FindWriterReply. */
   findWriter: 'q.sms.writer',
+  /** ReportQuery → RunReportReply. */
+  report: 'q.report.run',
+  /** TellAgain → TellAgainReply. */
+  tellAgain: 'q.sms.again',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -53,6 +58,9 @@ type BadQuery = { readonly result: 'bad_request'; readonly detail: string };
 /** The node answers within 2 s, with an error if need be; a caller that waits a little longer always gets a reply. */
 export const queryTimeoutMs = 2_500;
 
+/** The same for a report, which may have waited for others: longer than its deadline there, shorter than the request's. */
+export const reportTimeoutMs = 7_000;
+
 export type GetMessage = {
   readonly accountId: string;
   readonly messageId: string;
@@ -62,6 +70,8 @@ export type GetMessage = {
   readonly withEvent?: boolean;
   /** Answer `found` too only with every event up to the time of the query: for callers that act on missing events. */
   readonly upToDate?: boolean;
+  /** Include what became of it at each carrier. */
+  readonly withHops?: boolean;
   /** The share it counts against (platform/shared-bound.ts): `ordinary` for display. With `upToDate`: system. */
   readonly use?: Use;
 };
@@ -69,9 +79,22 @@ export type GetMessage = {
 export type GetMessageReply = Answer<{
   readonly message: MessageView;
   readonly event?: DeliveryEvent;
+  /** With `withHops`. */
+  readonly hops?: readonly SentHop[];
   /** Only with `upToDate`, and only when a carrier's actor passed the message on. */
   readonly passedOn?: PassedOn;
 }>;
+
+/** A message at one of the carriers it was given to. */
+export type SentHop = {
+  /** Null: not known yet. */
+  readonly carrier: string | null;
+  readonly hop: number;
+  /** The last that happened there (`rerouted`: another carrier got it); null: not known now. */
+  readonly status: EventKind | null;
+  readonly acceptedToSubmittedMs: number | null;
+  readonly submittedToDeliveredMs: number | null;
+};
 
 /** The last record of the message that an actor finished without a final event: its next record is a different one. */
 export type PassedOn = {
@@ -169,3 +192,41 @@ export type FindWriter = {
 
 /** Requires every event up to the query. */
 export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: string; readonly sender: string } }>;
+
+/** Runs a report. The query was validated (api/management/report-query.ts). */
+export type RunReport = ReportQuery;
+
+/**
+ * `found`: the answer is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than
+ * a report may have. `no_place`: too many reports, of this account (`account_full`) or of all.
+ */
+export type RunReportReply =
+  | { readonly result: 'found'; readonly subject: string; readonly id: string; readonly parts: number }
+  | { readonly result: 'too_large' }
+  | { readonly result: 'no_place'; readonly why: 'account_full' | 'full' }
+  | Unavailable;
+
+/** From 0 on, each once, in order. The reply is the octets; none when the report is not held any more. */
+export type ReportPart = { readonly id: string; readonly part: number };
+
+/** Parts are at the node that ran the report. */
+export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
+/** The recorded events of messages, for webhooks that are told again. An event of the last second may be missing. */
+export type TellAgain = {
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** `nextMessageId` of the previous page; '' for the first. */
+  readonly afterMessageId: string;
+} & ({ readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number });
+
+export type TellAgainReply =
+  | {
+      readonly result: 'found';
+      /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
+      readonly events: readonly string[];
+      /** Null: no further page. */
+      readonly nextMessageId: string | null;
+      /** About how many events of the query are told, on all pages. */
+      readonly total: number;
+    }
+  | Unavailable;

@@ -1,12 +1,14 @@
 // Purges EVENTS without removing a record that a reader needs: only records that are in ClickHouse, behind every
-// reader, older than two replay windows, and behind the replay floor of every carrier, however long it was down. A
-// stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
+// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and told to
+// webhook endpoints. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
 // 503.
 import { waitsFor } from '../cluster/bus/waiting-messages.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';
 import { changeSince, type StreamPosition } from '../cluster/bus/stream-position.ts';
+import { openBucket } from '../cluster/bus/ensure.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
+import { readWebhookPlace } from '../cluster/bus/webhook-place.ts';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -50,7 +52,8 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     metrics.eventsStreamBytes.set(state.bytes);
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     const readers = readersThatCount(await positions(bus), fullness);
-    const upTo = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
+    const recordedAndRead = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
+    const upTo = Math.min(recordedAndRead, await toldTo(bus, String(created), fullness));
     const kept = await keptByCarriers(upTo, await floors.all(), {
       stream: String(created),
       firstSeq: state.first_seq,
@@ -104,6 +107,18 @@ export function purgeableTo(
     upTo = Math.min(upTo, reader.acks ? reader.ackFloorSeq : reader.deliveredSeq);
   }
   return upTo;
+}
+
+/**
+ * Up to where webhook endpoints were told; infinity when there are none, and when the stream fills up because nobody
+ * tells them: it would block all messages.
+ */
+async function toldTo(bus: Bus, made: string, fullness: number): Promise<number> {
+  const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
+  if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
+  if (fullness <= limits.recorder.foreignReadersRatio) return place.position.seq;
+  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were told');
+  return Number.POSITIVE_INFINITY;
 }
 
 /** An operator's durable consumer counts while there is space: beyond, it would block all messages. */

@@ -112,6 +112,27 @@ export const problemCatalogue = {
     'Only a scheduled message (`status: scheduled`) can be canceled, until a quarter of a second before the second in which it is due.',
   ),
 
+  // one-time passwords
+  otp_locked: client(429, 'Too many failed guesses').fix(
+    'Guesses about this number failed too often within a day, over all of its codes: it can be verified again after the seconds in `Retry-After`. Offer your user another way meanwhile.',
+  ),
+  otp_rate_limited: client(429, 'Too many one-time passwords').fix(
+    'A limit of sends, verifications or wrong guesses is reached; `detail` says which one. Try again after the seconds in `Retry-After`; a user who asked too often waits, too.',
+  ),
+  otp_pending_limit: client(429, 'Too many codes wait for this number').fix(
+    'Two codes of one purpose may wait for a number. Send one of them again, cancel one, or wait for the seconds in `Retry-After`.',
+  ),
+  otp_blocked: client(429, 'No codes to these numbers for now').fix(
+    'The guard against fraud has blocked them (`GET /v1/otp-guard/blocks`); `Retry-After` says when it ends. Offer your user another way. Numbers that are blocked wrongly: release them, or put them on the safe list.',
+  ),
+  otp_challenge: client(429, 'Show that a person is asking').fix(
+    'Let your user solve a challenge, such as a CAPTCHA, and repeat the request with `challenge_passed: true`; without one, wait for the seconds in `Retry-After`.',
+  ),
+  otp_expiring: client(409, 'The code expires too soon to be sent again').fix('Start a new one.'),
+  otp_not_pending: client(409, 'The one-time password has ended').fix(
+    '`detail` says how it ended. Start a new one where the user still needs a code.',
+  ),
+
   // idempotency
   idempotency_key_reused: client(422, 'The idempotency key belongs to another request').fix(
     'Use a fresh key for every different request; a retry repeats the same body.',
@@ -142,6 +163,15 @@ export const problemCatalogue = {
   overloaded: operator(503, 'Too busy').fix(retryHow),
   status_unavailable: operator(503, 'The status cannot be read now').fix(
     'Messages are still sent; only reading fails. Try again after the seconds in `Retry-After`.',
+  ),
+  report_unavailable: operator(503, 'The report cannot be made now').fix(
+    'Ask for less time or fewer groups if it repeats. Messages are still sent. Try again after the seconds in `Retry-After`.',
+  ),
+  report_too_large: client(422, 'The report has too many rows').fix(
+    'Ask for less time or fewer groups, or filter by carrier, category or sender.',
+  ),
+  webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
+    'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
   ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',

@@ -49,9 +49,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     const configuration = parseConfiguration(configurationText, 'heliograph.yaml');
     const held = await holdInFreshProcess(bus, seconds, seed);
     return {
-      bench: 'dnd',
-      seconds,
-      seed,
       load: `${numbers} numbers from a plain file of ${Math.round((numbers * 11) / mb)} MB; ${threads} threads look up at once, half of the numbers listed`,
       figures: {
         import_s: importS,

@@ -6,14 +6,14 @@ import { BindFlight, bindFlightBytes } from '../smpp/flight/bind-flight.ts';
 import { buildReceiptText } from '../smpp/receipt-text.ts';
 import { encoded, message } from '../test/smpp/messages.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { cpuPerCallUs } from './harness/cpu-per-call.ts';
+import { cpuPerCallUs } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const slice = 20_000;
 
 export const bench: Bench = { about: 'CPU of the flight recorder per PDU', secondsDefault: 4, run };
 
-function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+function run({ seconds }: BenchOptions): Promise<BenchResult> {
   const pdus = { submit: submit(160, 0), submit_ucs2: submit(140, 8), receipt: receipt(), answer: answer() };
   const parts = Object.entries(pdus);
   const figures: Record<string, number> = {};
@@ -22,9 +22,6 @@ function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const ofMessage = [pdus.submit, pdus.answer, pdus.receipt, pdus.answer];
   figures['pdu_of_message_us'] = measure(ofMessage, perPartMs);
   return Promise.resolve({
-    bench: 'flight',
-    seconds,
-    seed,
     load: `PDUs of ${parts.map(([name, pdu]) => `${pdu.length} (${name})`).join(', ')} octets, a ring of one bind`,
     figures,
     targets: [{ figure: 'pdu_of_message_us', op: '<=', bound: 2 }],

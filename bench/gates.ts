@@ -3,7 +3,7 @@
 // bench of its own. Messages differ, so that no result is cached. It measures the ingress's own code, without I/O.
 import { admitForBench } from './load/gated-accounts.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { cpuPerCallUs } from './harness/cpu-per-call.ts';
+import { cpuPerCallUs } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const accounts = 10_000;
@@ -19,9 +19,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, number> = {};
   for (const [name, one] of parts) figures[`${name}_us`] = measure(one, (seconds * 1_000) / parts.length);
   return {
-    bench: 'gates',
-    seconds,
-    seed,
     load:
       `${accounts} accounts, ${suppressedPerAccount} suppressed numbers each and ${suppressedOfLargest} of one, ` +
       `20 templates, 200 words and 200 links each; ${setUp.textChars} characters a text`,

@@ -25,9 +25,9 @@ import { seededRandom } from '../platform/random.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { type TestBus, startBus } from '../test/support/bus.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
-import { processTree } from './harness/processes.ts';
+import { natsMemoryMb } from './harness/processes.ts';
 import { endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
-import type { BenchResult } from './harness/report.ts';
+import { type BenchResult, zero } from './harness/report.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const rateDefault = 300;
@@ -65,9 +65,9 @@ async function run({
 type Wanted = { readonly seconds: number; readonly seed: number; readonly rate: number; readonly count: number };
 
 async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Promise<BenchResult> {
-  const emptyMb = serverMb();
+  const emptyMb = natsMemoryMb();
   const filled = await fill(bus, count, seed);
-  const filledMb = serverMb();
+  const filledMb = natsMemoryMb();
   const restartedMs = await restart(bus);
   const { state } = await bus.bus.manager.streams.info(streamOfBucket('idempotency'));
   const octets = state.bytes;
@@ -77,9 +77,9 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   const publisher = new Publisher(bus.bus, limits.http.idempotencyWrites);
   const store = idempotencyStore(bus.bus, publisher, systemClock, pages);
   const requests = new IdempotentRequests(store);
-  let peakMb = serverMb();
+  let peakMb = natsMemoryMb();
   const stopLooking = systemClock.every(250, () => {
-    peakMb = Math.max(peakMb, serverMb());
+    peakMb = Math.max(peakMb, natsMemoryMb());
   });
   const readAheadMs = await timeOf(() => store.readAhead());
   const load = await offer(requests, { seconds, rate });
@@ -98,9 +98,6 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
   await pages.close();
   const total = count + load.keys.length;
   return {
-    bench: 'idempotency',
-    seconds,
-    seed,
     load: `${count} keys of a day on ${limits.idempotency.pages} pages, restart, then ${rate}/s, open loop, claimed and answered`,
     figures: {
       rate_per_s: servedPerS(load.doneUs),
@@ -124,8 +121,7 @@ async function measure(bus: TestBus, { seconds, seed, rate, count }: Wanted): Pr
       { figure: 'rate_per_s', op: '>=', bound: rate * servedShareMin },
       { figure: 'ended_behind_ms', op: '<=', bound: 1_000 },
       { figure: 'nats_rss_mb', op: '<=', bound: memoryMbMax },
-      { figure: 'failed', op: '==', bound: 0 },
-      { figure: 'not_replayed', op: '==', bound: 0 },
+      ...zero('failed', 'not_replayed'),
     ],
   };
 }
@@ -270,11 +266,6 @@ async function offer(requests: IdempotentRequests, { seconds, rate }: Pick<Wante
     });
   });
   return { keys, failed, doneUs, latency: histogram.summary(), lastIntendedUs: epochUs(intendedMs(total - 1)) };
-}
-
-function serverMb(): number {
-  const servers = processTree(process.pid).filter(({ name }) => name === 'nats');
-  return Math.max(0, ...servers.map(({ rssBytes }) => rssBytes)) / 1e6;
 }
 
 /** Disk usage of the server's files, including holes. */

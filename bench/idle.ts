@@ -7,7 +7,7 @@ import { ignoring } from '../platform/errors.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { median } from './harness/median.ts';
+import { median } from './harness/latency-figures.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import type { BenchResult } from './harness/report.ts';
 
@@ -17,7 +17,7 @@ const restBeforeMs = 20_000;
 
 export const bench: Bench = { about: 'warm start, and memory and CPU of a system at rest', secondsDefault: 10, run };
 
-async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds }: BenchOptions): Promise<BenchResult> {
   // The configuration of the repository, which `npm start` runs, including its simulated carriers.
   const configuration = readFileSync(new URL('../heliograph.yaml', import.meta.url), 'utf8');
   let system = await startWholeSystem(configuration);
@@ -29,7 +29,7 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
       system = await startWholeSystem(configuration, system);
       starts.push(system.readyAfterMs);
     }
-    return await atRest(system, { coldStartMs, starts }, seconds, seed);
+    return await atRest(system, { coldStartMs, starts }, seconds);
   } finally {
     await system.stop();
     await endSystems();
@@ -40,7 +40,6 @@ async function atRest(
   system: WholeSystem,
   { coldStartMs, starts }: { coldStartMs: number; starts: readonly number[] },
   seconds: number,
-  seed: number,
 ): Promise<BenchResult> {
   const root = system.process.pid ?? 0;
   await systemClock.sleep(restBeforeMs);
@@ -55,9 +54,6 @@ async function atRest(
   for (const { pid, name } of tree) pssByName.set(name, (pssByName.get(name) ?? 0) + pssMb(pid));
   const perProcess = [...pssByName].map(([name, mb]) => [`pss_${name}_mb`, mb] as const);
   return {
-    bench: 'idle',
-    seconds,
-    seed,
     load: `none; ${warmStarts} warm starts, then ${restBeforeMs / 1_000} s of rest before the look`,
     figures: {
       start_ms: median(starts),

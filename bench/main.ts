@@ -21,6 +21,11 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
+  'otp-fraud': () => import('./otp-fraud.ts'),
+  'otp-pairs': () => import('./otp-pairs.ts'),
+  webhooks: () => import('./webhooks.ts'),
+  record: () => import('./record.ts'),
+  reports: () => import('./reports.ts'),
 };
 
 async function main(): Promise<number> {
@@ -36,7 +41,8 @@ async function main(): Promise<number> {
       json: { type: 'boolean', default: false },
     },
   });
-  const load = benches[positionals[0] ?? ''];
+  const [name = ''] = positionals;
+  const load = benches[name];
   if (load === undefined) return list();
   const { bench } = await load();
   const seconds = Number(values.seconds ?? bench.secondsDefault);
@@ -47,7 +53,7 @@ async function main(): Promise<number> {
   }
   for (const option of ['count', 'contracts', 'rate', 'only'] as const) {
     if (values[option] === undefined || bench.takes?.includes(option) === true) continue;
-    process.stderr.write(`--${option} means nothing to the bench ${positionals[0]}\n`);
+    process.stderr.write(`--${option} means nothing to the bench ${name}\n`);
     return 2;
   }
   const numbers: { count?: number; rate?: number } = {};
@@ -65,7 +71,7 @@ async function main(): Promise<number> {
   }
   const only = values.only?.split(',');
   const options = { seconds, seed, ...numbers, ...(contracts && { contracts }), ...(only && { only }) };
-  return report(await bench.run(options), values.json) ? 0 : 1;
+  return report({ bench: name, seconds, seed }, await bench.run(options), values.json) ? 0 : 1;
 }
 
 async function list(): Promise<number> {

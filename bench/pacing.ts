@@ -7,7 +7,7 @@ import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
 import type { Arrival } from './harness/smsc-peer.ts';
-import type { BenchResult, Target } from './harness/report.ts';
+import { type BenchResult, type Target, zero } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
@@ -25,7 +25,7 @@ export const bench: Bench = {
   run,
 };
 
-async function run({ seconds, seed, contracts = contractsDefault }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, contracts = contractsDefault }: BenchOptions): Promise<BenchResult> {
   const figures: Record<string, number> = {};
   const targets: Target[] = [];
   const total = { throttled: 0, lost: 0, duplicated: 0 };
@@ -43,11 +43,8 @@ async function run({ seconds, seed, contracts = contractsDefault }: BenchOptions
       await link.stop();
     }
   }
-  for (const figure of ['throttled', 'lost', 'duplicated']) targets.push({ figure, op: '==', bound: 0 });
+  targets.push(...zero('throttled', 'lost', 'duplicated'));
   return {
-    bench: 'pacing',
-    seconds,
-    seed,
     load: `${offeredShare} × the contract, open loop; ${seconds} s from idle, a stall of ${stallMs / 1_000} s, ${seconds} s after it`,
     figures: { ...figures, ...total },
     targets,

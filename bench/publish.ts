@@ -8,7 +8,7 @@ import { Publisher } from '../cluster/bus/publisher.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { startBus } from '../test/support/bus.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { median } from './harness/median.ts';
+import { median } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 
 const payloadBytes = 400;
@@ -46,9 +46,6 @@ async function run({ seconds, seed }: BenchOptions): Promise<BenchResult> {
     client_cpu_us: medianOf(theirs, (each) => each.cpuUs),
   };
   return {
-    bench: 'publish',
-    seconds,
-    seed,
     load: `${payloadBytes} bytes with Nats-Msg-Id, ${limits.bus.publishesInFlightMax / 2} in flight, ${rounds} rounds in turn, medians`,
     figures: {
       ...figures,

@@ -72,9 +72,6 @@ async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<
     );
     const quantile = (share: number) => oneMs[Math.min(oneMs.length - 1, Math.floor(oneMs.length * share))] ?? 0;
     return {
-      bench: 'receipt-lookup',
-      seconds,
-      seed,
       load: `${count} submits, ${oneMs.length} look-ups one after the other, then 1,000 at once`,
       figures: {
         look_up_p50_ms: quantile(0.5),

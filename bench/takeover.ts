@@ -11,8 +11,8 @@ import { statesOf } from '../test/support/invariant.ts';
 import { type NatsCluster, startNatsCluster } from '../test/support/nats-cluster.ts';
 import { carrierAt, openLoad } from './harness/carrier-link.ts';
 import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
-import { median } from './harness/median.ts';
-import type { BenchResult, Target } from './harness/report.ts';
+import { median } from './harness/latency-figures.ts';
+import { type BenchResult, type Target, zero } from './harness/report.ts';
 import { offerToBus } from './load/bus-load.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
@@ -45,7 +45,7 @@ export const bench: Bench = {
   run,
 };
 
-async function run({ seconds, seed, count = roundsDefault }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, count = roundsDefault }: BenchOptions): Promise<BenchResult> {
   const cluster = await startNatsCluster();
   const bus = await connectBus(cluster.url(), 'bench');
   const figures: Record<string, number> = {};
@@ -74,11 +74,8 @@ async function run({ seconds, seed, count = roundsDefault }: BenchOptions): Prom
     await bus.close();
     await cluster.stop();
   }
-  for (const figure of ['lost', 'throttled', 'duplicated']) targets.push({ figure, op: '==', bound: 0 });
+  targets.push(...zero('lost', 'throttled', 'duplicated'));
   return {
-    bench: 'takeover',
-    seconds,
-    seed,
     load: `${otpRate} OTP/s to one carrier; after ${killAfterMs / 1_000} s a node with a bind is killed; ${count} rounds each`,
     figures: { ...figures, ...total },
     targets,

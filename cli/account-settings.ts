@@ -10,7 +10,13 @@ import { accountIdOf, categoriesOf, wholeNumber } from './options.ts';
 import type { Result } from './print.ts';
 import { accountNotFound, withStore } from './tenants.ts';
 
-export type LimitOptions = { perSecond?: string; burst?: string; idempotencyKeysPerHour?: string; weight?: string };
+export type LimitOptions = {
+  perSecond?: string;
+  burst?: string;
+  idempotencyKeysPerHour?: string;
+  weight?: string;
+  otpShortCodes?: string;
+};
 
 export async function limitAccount(id: string, options: LimitOptions): Promise<Result> {
   const { requestsPerSecondMax, burstMax } = limits.access;
@@ -23,7 +29,12 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<R
   const keysOption = '--idempotency-keys-per-hour';
   const keys = numberOrNone(keysOption, options.idempotencyKeysPerHour, 'default', 0, keysPerHourMax);
   const weight = numberOrNone('--weight', options.weight, 'default', 1, accountWeightMax);
+  const { otpShortCodes } = options;
+  if (otpShortCodes !== undefined && otpShortCodes !== 'yes' && otpShortCodes !== 'no') {
+    throw new SetupError(`--otp-short-codes: found "${otpShortCodes}", expected yes or no`);
+  }
   const settings = await settingsAfter(id, {
+    ...(otpShortCodes === undefined ? {} : { otpShortCodes: otpShortCodes === 'yes' }),
     ...(weight === undefined ? {} : { weight: weight ?? 1 }),
     ...(perSecond === undefined ? {} : { rate: perSecond === null ? null : { perSecond, burst: burst ?? perSecond } }),
     ...(keys === undefined ? {} : { idempotencyKeysPerHour: keys }),
@@ -31,10 +42,13 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<R
   const { rate } = settings;
   const keysPerHour = settings.idempotencyKeysPerHour ?? keysPerHourDefault;
   const rateLimit = rate === null ? null : { per_second: rate.perSecond, burst: rate.burst };
-  return shown(id, { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight }, [
+  const { otpShortCodes: short } = settings;
+  const json = { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight };
+  return shown(id, { ...json, otp_short_codes: short }, [
     `requests a second     ${rate === null ? 'no limit' : `${rate.perSecond}, ${rate.burst} at once`}`,
     `idempotency keys/h    ${keysPerHour}`,
     `weight in a lane      ${settings.weight}`,
+    `OTP of 4 or 5 digits  ${short ? 'allowed' : 'not allowed'}`,
   ]);
 }
 

@@ -2,7 +2,7 @@
 // hash chain.
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
-import { type AuditRecord, listAuditRecords } from '../control/store/audit-log.ts';
+import { type AuditRecord, auditRecordJson, listAuditRecords } from '../control/store/audit-log.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
 import type { Store } from '../control/store/store.ts';
@@ -18,16 +18,7 @@ type Options = { target?: string; action?: string; limit?: string };
 export async function auditCommand({ target, action, limit: text }: Options): Promise<Result> {
   const limit = text === undefined ? limitDefault : wholeNumber('--limit', text, 1, limitMax);
   const { items } = await withStore((store) => listAuditRecords(store, { limit, after: null, target, action }));
-  const data = items.map(({ atMs, accountId, actor, origin, action: what, target: of, detail }) => ({
-    at: new Date(atMs).toISOString(),
-    object: 'audit_record',
-    actor,
-    from: origin,
-    action: what,
-    target: of,
-    account: accountId,
-    detail,
-  }));
+  const data = items.map(auditRecordJson);
   // Actions of other versions can be searched too.
   if (items.length === 0 && action !== undefined && !isAction(action)) {
     throw new SetupError(`--action: there is no action "${action}"; there are: ${auditActions.join(', ')}`);

@@ -1,5 +1,6 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
-// declares them and prints their results, and declares `start` and `smsc`, which run until stopped.
+// declares them and prints their results, and declares `start`, `smsc` and `listen`, which run until stopped.
+import { reports } from '../analytics/reports/catalogue.ts';
 import type { Result } from './print.ts';
 
 export type CommandRow = {
@@ -61,6 +62,7 @@ export const commands: readonly CommandRow[] = [
       '--burst <n>': 'requests at once after a pause (default: the value of --per-second)',
       '--idempotency-keys-per-hour <n>': 'idempotency keys an hour, or default',
       '--weight <n>': 'its weight against other accounts that wait for the same carrier, 1 to 100, or default',
+      '--otp-short-codes <yes|no>': 'whether its one-time passwords may have four or five digits',
     },
     load: async () => (await import('./account-settings.ts')).limitAccount,
   },
@@ -100,6 +102,24 @@ export const commands: readonly CommandRow[] = [
   },
   ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
   ...reviewCommands('templates', 'tpl_…', {}),
+  {
+    name: 'report',
+    help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
+    takes: {
+      '<name>': 'the report',
+      '--test': 'of test messages',
+      '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: six days before)',
+      '--to <time>': 'until when (default: now)',
+      '--time-zone <name>': 'of days and hours, such as Asia/Kolkata (default: UTC)',
+      '--group-by <names>': 'up to two of hour, day, carrier, category, sender',
+      '--carrier <name>': 'only of this carrier',
+      '--category <name>': 'only of this category',
+      '--sender <name>': 'only of this sender',
+      '--format <format>': 'csv or parquet: a file on standard output',
+    },
+    requires: { '--account <id>': 'the account (acc_…)' },
+    load: async () => (await import('./report.ts')).reportCommand,
+  },
   {
     name: 'carriers list',
     help: 'the state of every carrier and its binds, and the operator commands in effect',
@@ -208,7 +228,7 @@ export const commands: readonly CommandRow[] = [
     name: 'keys demo',
     help: 'print the live key of the demo account that the first start made',
     takes: { '--test': 'its test key' },
-    load: async () => (await import('./demo-key.ts')).demoKeyCommand,
+    load: async () => (await import('./tenants.ts')).demoKeyCommand,
   },
   {
     name: 'keys list',

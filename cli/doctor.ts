@@ -17,7 +17,6 @@ import { natsReady } from '../cluster/embedded/nats.ts';
 import { isFree } from '../cluster/embedded/ports.ts';
 import { postgresReady } from '../cluster/embedded/postgres.ts';
 import { directoryState } from './directory.ts';
-import { clockState, noteOnCluster } from './doctor-nats.ts';
 import { examineCarriers } from './doctor-carriers.ts';
 import { effectiveConfigFile, runningOn } from './effective-config-file.ts';
 import { rightsTooWide } from '../control/store/rights.ts';
@@ -26,6 +25,9 @@ import type { Connections } from '../cluster/supervisor/data-folder.ts';
 import type { Finding } from './doctor-reported.ts';
 import type { Result } from './print.ts';
 import { closing } from './with-bus.ts';
+import { limits } from '../platform/limits.ts';
+import { aheadOfServerMs } from '../cluster/bus/cluster-clock.ts';
+import { openBucket } from '../cluster/bus/ensure.ts';
 
 export type DoctorOptions = { carrier?: string; force?: boolean };
 
@@ -195,4 +197,35 @@ function hostOf(url: string): string {
     .split(',')
     .map((each) => (URL.canParse(each) ? new URL(each).host : 'a server'))
     .join(', ');
+}
+
+/** From this version on a cluster checks the compare-and-set of a new key and refuses repeats of unstored records. */
+const clusterMin = [2, 10, 26] as const;
+
+/** Older ones have faults in a cluster that clients cannot compensate. An unreadable version counts as old. */
+export function isOldForCluster(version: string): boolean {
+  const parts = /^v?(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number);
+  if (parts === undefined) return true;
+  const place = clusterMin.findIndex((least, index) => parts[index] !== least);
+  return place >= 0 && (parts[place] as number) < (clusterMin[place] as number);
+}
+
+/** Null with one replica or a new enough server. */
+export function noteOnCluster(version: string, streamReplicas: number): string | null {
+  if (streamReplicas <= 1 || !isOldForCluster(version)) return null;
+  const min = clusterMin.join('.');
+  return `nats-server ${version} in a cluster (limits.stream_replicas ${streamReplicas}): use ${min} or newer, docs/upgrades.md says why`;
+}
+
+/** Rejects when the clocks differ too much for the system to work. */
+async function clockState(url: string, withinMs: number): Promise<string> {
+  const aheadMs = await closing(await connectBus(url, 'doctor', withinMs), async (bus) => {
+    await openBucket(bus, 'clock');
+    return aheadOfServerMs(bus);
+  });
+  if (aheadMs === null) return 'the response of nats-server took too long to compare clocks';
+  const seconds = (aheadMs / 1_000).toFixed(3);
+  if (Math.abs(aheadMs) > limits.clusterClock.offMsMax)
+    throw new Error(`this machine's clock is ${seconds} s ahead of the nats-server's: set one of them right (NTP)`);
+  return `${seconds} s ahead of the nats-server's`;
 }

@@ -26,11 +26,13 @@ function rolesOf(text: string): NatsRole[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
   const found = names.map((name) => {
     // The names of HELIOGRAPH_ROLES and `start --roles`.
-    const role = natsRoles.find((each) => each === (name === 'carriers' ? 'actors' : name));
-    if (role === undefined)
-      throw new SetupError(`--roles: found "${name}", expected roles of ingress, carriers, control, analytics`);
+    const role = natsRoles.find((each) => each === (natsRoleOf[name] ?? name));
+    if (role === undefined) throw new SetupError(`--roles: found "${name}", expected roles of ${roleNames}`);
     return role;
   });
-  if (found.length === 0) throw new SetupError('--roles: expected roles of ingress, carriers, control, analytics');
+  if (found.length === 0) throw new SetupError(`--roles: expected roles of ${roleNames}`);
   return [...new Set(found)];
 }
+
+const natsRoleOf: Readonly<Record<string, NatsRole>> = { carriers: 'actors', webhooks: 'delivery' };
+const roleNames = 'ingress, carriers, webhooks, control, analytics';

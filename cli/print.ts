@@ -8,9 +8,12 @@ export type Result = {
   /** Printed without --json. */
   readonly lines: readonly string[];
   readonly exitCode?: 0 | 1;
+  /** A file instead of both, as it is. */
+  readonly octets?: Buffer;
 };
 
-export function print({ json, lines }: Result, asJson: boolean): void {
+export function print({ json, lines, octets }: Result, asJson: boolean): void {
+  if (octets !== undefined) return void process.stdout.write(octets);
   process.stdout.write(asJson ? `${printableJson(JSON.stringify(json))}\n` : `${lines.map(printable).join('\n')}\n`);
 }
 

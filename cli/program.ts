@@ -1,6 +1,7 @@
 // Declares the commands of `heliograph` from their table (commands.ts), runs one and prints what it returns.
 import { Command } from 'commander';
 import { type CommandRow, commands, groups } from './commands.ts';
+import type { ListenOptions } from './listen.ts';
 import { type Result, print } from './print.ts';
 
 export const program = new Command('heliograph')
@@ -26,6 +27,20 @@ program
   .action(async () => {
     const { runSimulatorCommand } = await import('../smpp/simulator/command.ts');
     await runSimulatorCommand(process.argv.slice(process.argv.indexOf('smsc') + 1));
+  });
+
+program
+  .command('listen')
+  .description("print the events of an account's test messages as they happen, and forward them to a URL")
+  .option('--forward-to <url>', 'send each one there, signed as a webhook, such as http://localhost:3000/webhooks')
+  .option('--events <types>', 'only these, such as sms.delivered,sms.received (default: all)')
+  .option('--key <key>', 'a test key (default: HELIOGRAPH_API_KEY, or the test key of the demo account)')
+  .option('--api <url>', 'where the API is (default: on this machine)')
+  .option('--secret <secret>', 'sign with this one (default: a new one, which is printed)')
+  .option('--json', 'print one JSON object for each event')
+  .action(async (options: ListenOptions) => {
+    process.once('SIGINT', () => process.exit(0)).once('SIGTERM', () => process.exit(0));
+    await (await import('./listen.ts')).listen(options);
   });
 
 function declare(row: CommandRow): void {

@@ -16,6 +16,7 @@ import { operatorName } from './operator-name.ts';
 import { accountIdOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
 import { closing } from './with-bus.ts';
+import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
 
 export async function createAccountCommand(options: { name: string }): Promise<Result> {
   const made = await withStore((store) => createAccount(store, { name: options.name }));
@@ -153,4 +154,24 @@ function scopesOf(text: string | undefined): Scope[] {
     if (!isScope(scope)) throw new SetupError(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
     return scope;
   });
+}
+
+/**
+ * Prints a key that the first start created. Standard output has only the key, for use in a shell: KEY=$(npx
+ * heliograph keys demo).
+ */
+export function demoKeyCommand(options: { test?: boolean }): Result {
+  const file = demoKeysFile(loadSettings().dataDir);
+  const demo = savedDemo(file);
+  if (demo === null) {
+    throw new SetupError(`There is no demo account on this machine (${file}): heliograph accounts create, keys create`);
+  }
+  const livemode = options.test !== true;
+  const key = livemode ? demo.liveKey : demo.testKey;
+  if (key === null) {
+    throw new SetupError(
+      'There is no live demo key: not all carriers are simulated. Create a key (heliograph keys create), or use the test key (--test)',
+    );
+  }
+  return { json: { object: 'api_key', account: demo.accountId, livemode, key }, lines: [key] };
 }

@@ -4,6 +4,7 @@
 
 import type { Category } from '../model/message.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';
+import type { OtpRules } from '../policy/otp/contract.ts';
 import type { SenderKind } from '../model/sender.ts';
 import type { AccountQueueMax } from '../platform/limits-lanes.ts';
 import type { StreamMb } from '../platform/limits-streams.ts';
@@ -29,6 +30,14 @@ export type Configuration = {
     /** Networks of proxies whose header with the client's address is trusted. */
     trustedProxies: string[];
     proxyHeader: 'x-forwarded-for' | 'forwarded';
+  };
+  /** Texts and limits of one-time passwords. */
+  otp: OtpRules;
+  webhooks: {
+    /** Networks of the operator's own that webhooks may be sent to; all others that are not public are refused. */
+    allowNetworks: string[];
+    /** Endpoints of live messages may have http: URLs. */
+    allowHttp: boolean;
   };
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };

@@ -18,6 +18,7 @@ import {
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
+import { otpSchema } from './otp-schema.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 import { parseNetwork } from '../platform/ip-address.ts';
@@ -46,6 +47,8 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         trustedProxies: file.ingress.trusted_proxies,
         proxyHeader: file.ingress.proxy_header,
       },
+      otp: file.otp,
+      webhooks: { allowNetworks: file.webhooks.allow_networks, allowHttp: file.webhooks.allow_http },
       content: {
         words: file.content.words,
         linksDenied: file.content.links_denied,
@@ -178,6 +181,11 @@ const fileKeys = {
     threads: threads.default('auto'),
     trusted_proxies: listOf(network, networksMax).default([]),
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
+  }).prefault({}),
+  otp: otpSchema,
+  webhooks: mapOf({
+    allow_networks: listOf(network, networksMax).default([]),
+    allow_http: yesOrNo.default(false),
   }).prefault({}),
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),

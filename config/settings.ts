@@ -9,7 +9,7 @@ import type { SimulatedPorts } from './configuration.ts';
 export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
 const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
 /** The default of `npm start`: all roles that exist. */
-const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'analytics', 'control'];
+const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control'];
 
 export type Settings = {
   configFile: string;

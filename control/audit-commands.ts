@@ -3,7 +3,7 @@
 // except the last command of each carrier and bind, which is the one in effect.
 import { AckPolicy, type Consumer, type JsMsg } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { type Clock, systemClock } from '../platform/clock.ts';
+import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -29,7 +29,7 @@ const consumerName = 'audit';
 const { auditRetryMs, auditPullMs, auditAckWaitMs, callTimeoutMs } = limits.operations;
 const call = <T>(what: string, work: Promise<T>) => withDeadline(what, callTimeoutMs, work);
 
-export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock): CommandsAudit {
+export function auditCommands(bus: Bus, store: Store): CommandsAudit {
   const stopping = new AbortController();
   let failure: string | null = null;
   let written = 0;
@@ -64,7 +64,7 @@ export function auditCommands(bus: Bus, store: Store, clock: Clock = systemClock
         if (why !== failure && !stopping.signal.aborted)
           log.warn({ error: why }, 'operator commands wait for the audit log');
         failure = why;
-        await clock
+        await systemClock
           .sleep(auditRetryMs, stopping.signal)
           .catch((stopped: unknown) => ignoring(stopped, 'the audit of operator commands ends'));
       }

@@ -28,8 +28,8 @@ export async function noteForAudit(bus: Bus, note: AuditNote, clock: Clock = sys
 }
 
 /** Keeps the record in the data folder when no NATS is running: the control role publishes it at its next start. */
-export function keepNoteForAudit(dataDir: string, note: AuditNote, clock: Clock = systemClock): void {
-  const { recordId, text } = recordOf(note, clock);
+export function keepNoteForAudit(dataDir: string, note: AuditNote): void {
+  const { recordId, text } = recordOf(note, systemClock);
   const folder = keptIn(dataDir);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(join(folder, `.${recordId}`), text, { mode: 0o600, flush: true });

@@ -2,8 +2,9 @@
 // of the in-memory directory. Types only. Entries are versioned: a reader must accept unknown and missing fields, and a
 // writer never changes the meaning of an existing one.
 import type { Scope } from '../model/api-key.ts';
-import type { AccountId, ApiKeyId } from '../model/ids.ts';
+import type { AccountId, ApiKeyId, WebhookEndpointId } from '../model/ids.ts';
 import type { Category } from '../model/message.ts';
+import type { WebhookEndpoint } from '../model/webhook-endpoint.ts';
 
 /** GCRA: a rate per second, and a burst after a pause. */
 export type Rate = { readonly perSecond: number; readonly burst: number };
@@ -53,6 +54,8 @@ export type AccountEntry = {
   readonly resendUnknown?: readonly Category[];
   /** Whether the event store keeps the encrypted texts of subscribers; missing: no. */
   readonly keepInboundText?: boolean;
+  /** Whether its one-time passwords may have four or five digits; missing: no. */
+  readonly otpShortCodes?: boolean;
   /** The account's own answer to HELP; null or missing: the country's. */
   readonly helpText?: string | null;
   /** Its weight in a carrier's lane, 1 to 100; missing: 1. */
@@ -74,6 +77,9 @@ export type TemplateEntry = {
   readonly body: string;
   readonly variables: readonly TemplateVariableEntry[];
 };
+
+/** Under `webhook.<accountId>.<endpointId>`; disabled ones too, because what they miss is kept. */
+export type WebhookEntry = WebhookEndpoint & { readonly v: 1 };
 
 /** One block of an account's suppressed numbers: those whose hash begins with `block`, of 2^`bits` blocks. */
 export type BlockName = { readonly accountId: AccountId; readonly bits: number; readonly block: number };
@@ -98,6 +104,17 @@ export type AccountTemplates = {
   ofCategory(category: Category): Iterable<TemplateEntry>;
 };
 
+/** The webhook endpoints of one account at the moment. */
+export type AccountWebhooks = {
+  /** Of live or of test messages, the oldest first; a list that is replaced and never changed. */
+  of(livemode: boolean): readonly WebhookEndpoint[];
+  /**
+   * The oldest enabled one whose URL has this origin, such as `https://example.com`; without one the oldest disabled one:
+   * a receiver that fails must not keep messages from being sent.
+   */
+  ofOrigin(origin: string, livemode: boolean): WebhookEndpoint | undefined;
+};
+
 /** The suppressed numbers of one account at the moment. */
 export type AccountSuppressions = { has(to: string, sender: string, category: Category): boolean };
 
@@ -106,6 +123,7 @@ export type Account = Omit<AccountEntry, 'senders' | 'senderCategories'> & {
   readonly senders: ReadonlySet<string>;
   readonly senderCategories: ReadonlyMap<string, readonly Category[]>;
   readonly templates: AccountTemplates;
+  readonly webhooks: AccountWebhooks;
   readonly suppressions: AccountSuppressions;
 };
 
@@ -120,9 +138,10 @@ export type Directory = {
    */
   authenticate(token: string | undefined): Authentication;
   account(accountId: AccountId): Account | undefined;
+  webhookEndpoint(id: WebhookEndpointId): WebhookEndpoint | undefined;
   /** The accounts that registered this number or short code as a sender, the oldest first; digits without a plus. */
   ownersOf(digits: string): readonly { readonly accountId: AccountId; readonly sender: string }[];
   /** For health: how many entries are in memory and whether the watch is up to date. */
-  state(): { readonly keys: number; readonly accounts: number; readonly watching: boolean };
+  state(): { readonly keys: number; readonly accounts: number; readonly webhooks: number; readonly watching: boolean };
   close(): Promise<void>;
 };

@@ -27,10 +27,12 @@ export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promi
   return {
     authenticate: (token) => tenants.state.authenticate(token, clock.nowMs()),
     account: (accountId) => tenants.state.account(accountId),
+    webhookEndpoint: (id) => tenants.state.webhookEndpoint(id),
     ownersOf: (digits) => tenants.state.ownersOf(digits),
     state: () => ({
       keys: tenants.state.count('key'),
       accounts: tenants.state.count('account'),
+      webhooks: tenants.state.count('webhook'),
       watching: tenants.watching && suppressed.watching,
     }),
     async close() {

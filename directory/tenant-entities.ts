@@ -3,12 +3,14 @@
 // finds drift. control/projection/tenant-sources.ts has their sources. Pure.
 import { jsonObjectIn } from '../platform/json.ts';
 import { categories } from '../model/message.ts';
-import type { AccountEntry, KeyEntry, TemplateEntry } from './contract.ts';
+import { webhookDisabledReasons, webhookOrderings } from '../model/webhook-endpoint.ts';
+import type { AccountEntry, KeyEntry, TemplateEntry, WebhookEntry } from './contract.ts';
 
 export type TenantEntities = {
   readonly account: AccountEntry;
   readonly key: KeyEntry;
   readonly template: TemplateEntry;
+  readonly webhook: WebhookEntry;
 };
 export type EntityKind = keyof TenantEntities;
 
@@ -53,6 +55,9 @@ const rate: Field = {
 const content: Field = {
   is: (value) => isObject(value) && ['words', 'linksDenied', 'linksAllowed'].every((of) => listOf(text).is(value[of])),
 };
+const batch: Field = {
+  is: (value) => value === null || (isObject(value) && number.is(value['max']) && number.is(value['waitMs'])),
+};
 const variableType = oneOf(['text', 'number', 'code', 'url', 'date']);
 const variables: Field = {
   is: listOf({ is: (value) => isObject(value) && isText(value['name']) && variableType.is(value['type']) }).is,
@@ -75,6 +80,7 @@ export const tenantEntities: { readonly [Kind in EntityKind]: TenantEntity<Tenan
     content: optional(null, content),
     resendUnknown: optional([], sorted(categoryList)),
     keepInboundText: optional(false, flag),
+    otpShortCodes: optional(false, flag),
     helpText: optional(null, text),
     weight: optional(1, { is: (value) => Number.isInteger(value) && Number(value) >= 1 }),
   }),
@@ -95,6 +101,20 @@ export const tenantEntities: { readonly [Kind in EntityKind]: TenantEntity<Tenan
     category: oneOf(categories),
     body: text,
     variables,
+  }),
+  webhook: entity('webhook', ({ accountId, id }) => `${accountId}.${id}`, {
+    id: text,
+    accountId: text,
+    livemode: flag,
+    url: { is: (value) => isText(value) && URL.canParse(value) },
+    events: sorted(listOf(text)),
+    ordering: oneOf(webhookOrderings),
+    batch,
+    sealedSecrets: text,
+    status: oneOf(['enabled', 'disabled']),
+    disabledReason: oneOf([null, ...webhookDisabledReasons]),
+    description: text,
+    createdAtMs: number,
   }),
 };
 

@@ -1,7 +1,8 @@
 // Keys, accounts and templates in memory. Authenticating a request costs two map look-ups and one SHA-256. No I/O: the
 // reader of the bucket puts entries in. Bounded by the bucket's size.
 import { secretMatches, splitApiKey } from '../model/api-key.ts';
-import type { AccountId } from '../model/ids.ts';
+import type { AccountId, WebhookEndpointId } from '../model/ids.ts';
+import type { WebhookEndpoint } from '../model/webhook-endpoint.ts';
 import type {
   Account,
   AccountEntry,
@@ -14,6 +15,7 @@ import type {
 import { type EntityKind, type TenantEntities, entityOfName, tenantEntities } from './tenant-entities.ts';
 import { senderKindOf } from '../model/sender.ts';
 import { type Category, categories } from '../model/message.ts';
+import { Webhooks } from './webhooks.ts';
 
 type HeldKey = { readonly entry: KeyEntry; readonly secretHash: Buffer };
 type Holder<Entry> = { put(entry: Entry): void; remove(id: string): void; count(): number };
@@ -25,6 +27,7 @@ export class Tenants {
   readonly #keys = new Map<string, HeldKey>();
   readonly #accounts = new Map<AccountId, Account>();
   readonly #templates = new Map<string, TemplateIndex>();
+  readonly #webhooks = new Webhooks();
   readonly #numbers = new Numbers();
   readonly #suppressionsOf: (accountId: AccountId) => AccountSuppressions;
   /** Stores each kind; a further entity needs no more here than its row. */
@@ -46,6 +49,11 @@ export class Tenants {
         this.#templates.get(accountId)?.remove(templateId);
       },
       count: () => [...this.#templates.values()].reduce((sum, { size }) => sum + size, 0),
+    },
+    webhook: {
+      put: (entry) => this.#webhooks.put(entry),
+      remove: (id) => this.#webhooks.remove(id.slice(id.indexOf('.') + 1) as WebhookEndpointId),
+      count: () => this.#webhooks.size,
     },
   };
 
@@ -75,6 +83,10 @@ export class Tenants {
 
   account(accountId: AccountId): Account | undefined {
     return this.#accounts.get(accountId);
+  }
+
+  webhookEndpoint(id: WebhookEndpointId): WebhookEndpoint | undefined {
+    return this.#webhooks.find(id);
   }
 
   /**
@@ -112,6 +124,7 @@ export class Tenants {
       senderCategories: new Map(Object.entries(entry.senderCategories ?? {})),
       // Entries come in any order: the index and the list change while the account stays as it is.
       templates: this.#templateIndexOf(entry.accountId),
+      webhooks: this.#webhooks.ofAccount(entry.accountId),
       suppressions: this.#suppressionsOf(entry.accountId),
     };
   }

@@ -9,7 +9,7 @@ import type { BusCalls } from './bus-calls.ts';
 import { filledEntryName } from './tenant-entities.ts';
 
 /** The buckets that are read whole into memory. */
-export type WatchedBucketName = 'directory' | 'suppression';
+export type WatchedBucketName = 'directory' | 'suppression' | 'otp_guard';
 
 /** `body` is null for a deletion. */
 type EntrySink = (name: string, body: Uint8Array | null, revision: number) => void;
@@ -43,7 +43,8 @@ export async function readBucket(
     throw error;
   });
   let seen = 0;
-  let filled = false;
+  // Nobody fills the blocks of the guard: what is not there is not blocked.
+  let filled = name === 'otp_guard';
   const complete = Promise.withResolvers<void>();
   complete.promise.catch((error: unknown) => ignoring(error, 'reported to whoever waits for the reading'));
   const ended = (async () => {

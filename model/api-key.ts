@@ -8,6 +8,7 @@ import { secretBytes } from '../platform/random.ts';
 export const accountScopes = [
   'sms:send',
   'sms:read',
+  'otp:custom_code',
   'account:read',
   'account:manage',
   'keys:manage',
@@ -15,6 +16,8 @@ export const accountScopes = [
   'templates:manage',
   'suppressions:manage',
   'links:manage',
+  'reports:read',
+  'webhooks:manage',
 ] as const;
 
 /** Scopes that concern the installation and no account. Only its operator grants them, on the machine itself. */

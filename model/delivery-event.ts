@@ -2,7 +2,7 @@
 // message's life; every view of it, live or in a report, is a fold over them (fold.ts).
 import { type EventId, eventIdOf } from './ids.ts';
 import type { Keyword } from './keyword.ts';
-import type { Category, Encoding, Message } from './message.ts';
+import type { Category, Encoding, Message, MessageCallback } from './message.ts';
 
 /**
  * intent: durable before the submit_sm is written, so that a crash leads to `unknown` and not to a second SMS; it
@@ -77,6 +77,8 @@ export type DeliveryEvent = {
    * the submitted segments, bit 0 marks the one resend. Absent: nothing.
    */
   readonly progress?: number;
+  /** Where the message's events go; absent: only to the account's endpoints. */
+  readonly callback?: MessageCallback;
   /** Only of messages from subscribers. */
   readonly inbound?: InboundFacts;
 };
@@ -144,7 +146,12 @@ export function deliveryEvent(context: EventContext, draft: EventDraft): Deliver
     validUntilMs: context.validUntilMs,
     scheduledAtMs: context.scheduledAtMs,
   };
-  return progress === 0 ? event : { ...event, progress };
+  if (progress === 0 && context.callback === undefined) return event;
+  return {
+    ...event,
+    ...(progress === 0 ? {} : { progress }),
+    ...(context.callback === undefined ? {} : { callback: context.callback }),
+  };
 }
 
 /** A message is itself the context of its events. */

@@ -13,7 +13,12 @@ export type ApiKeyId = string & { readonly __brand: 'ApiKeyId' };
 export type PrincipalId = ApiKeyId;
 export type SenderId = string & { readonly __brand: 'SenderId' };
 export type TemplateId = string & { readonly __brand: 'TemplateId' };
+/** Of one one-time password. */
+export type OtpId = string & { readonly __brand: 'OtpId' };
+/** Names the record of a telephone number among those of one account: 80 bits of a keyed hash, as 16 characters. */
+export type OtpPlace = string & { readonly __brand: 'OtpPlace' };
 export type SuppressionId = string & { readonly __brand: 'SuppressionId' };
+export type WebhookEndpointId = string & { readonly __brand: 'WebhookEndpointId' };
 /** Of one audited action or operator command. */
 export type AuditId = string & { readonly __brand: 'AuditId' };
 /** Of a link that is tracked: one for each account, mode and target. */
@@ -27,6 +32,7 @@ const timeChars = 10; // 10 × 5 bits hold 48 bits of milliseconds, until the ye
 const chanceChars = 16; // 16 × 5 = 80 bits
 
 const messageIdPattern = /^sms_[0-9A-HJKMNP-TV-Z]{26}$/;
+const otpIdPattern = /^otp_[0-9A-HJKMNP-TV-Z]{42}$/;
 const accountIdPattern = /^acc_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** Takes the place of an API key's id in replies to keywords; no key has it. */
@@ -56,6 +62,29 @@ export function isMessageId(text: string): text is MessageId {
   return messageIdPattern.test(text);
 }
 
+/**
+ * The id of a one-time password: what makes its first message's id unique, and the place of its number's record, so
+ * that no index leads from one to the other. Without the installation's secret it reveals no number.
+ */
+export function otpIdOf(firstMessageId: MessageId, place: OtpPlace): OtpId {
+  return `otp_${firstMessageId.slice('sms_'.length)}${place}` as OtpId;
+}
+
+/** The place of a number's record; `mode` separates test from live. */
+export function otpPlaceOf(secret: Uint8Array, accountId: AccountId, livemode: boolean, to: string): OtpPlace {
+  const mode = livemode ? 'live' : 'test';
+  const digest = createHmac('sha256', secret).update(`otp\n${accountId}\n${mode}\n${to}`).digest();
+  return chanceText(digest.subarray(0, 10)) as OtpPlace;
+}
+
+export function isOtpId(text: string): text is OtpId {
+  return otpIdPattern.test(text);
+}
+
+export function placeOfOtp(id: OtpId): OtpPlace {
+  return id.slice(-chanceChars) as OtpPlace;
+}
+
 export function isAccountId(text: string): text is AccountId {
   return accountIdPattern.test(text);
 }
@@ -77,6 +106,7 @@ export const newApiKeyId = idMaker<ApiKeyId>('key');
 export const newSenderId = idMaker<SenderId>('snd');
 export const newTemplateId = idMaker<TemplateId>('tpl');
 export const newSuppressionId = idMaker<SuppressionId>('sup');
+export const newWebhookEndpointId = idMaker<WebhookEndpointId>('whe');
 export const newAuditId = idMaker<AuditId>('aud');
 export const newClickId = idMaker<ClickId>('clk');
 

@@ -1,6 +1,6 @@
 // A message as it passes from the ingress to the carrier: the ingress decides everything that a later stage needs, so
 // that no stage queries a database. Clients see the message's state instead (fold.ts).
-import type { AccountId, ApiKeyId, MessageId } from './ids.ts';
+import type { AccountId, ApiKeyId, MessageId, WebhookEndpointId } from './ids.ts';
 import type { Shift } from './text/national-languages.ts';
 
 export const categories = ['otp', 'transactional', 'promotional'] as const;
@@ -22,6 +22,12 @@ export type MessageBody =
 
 /** Type of number and numbering plan (SMPP 3.4 sections 5.2.5 and 5.2.6); null leaves it to the carrier's rules. */
 export type TonNpi = { readonly ton: number; readonly npi: number } | null;
+
+/**
+ * Where the events of one message go: to `url` instead of that endpoint's own URL, whatever it subscribes to, signed with
+ * its secret. The account's other endpoints get them as always.
+ */
+export type MessageCallback = { readonly endpointId: WebhookEndpointId; readonly url: string };
 
 export type Message = {
   readonly messageId: MessageId;
@@ -63,6 +69,8 @@ export type Message = {
   readonly priceVersion: number | null;
   /** The reasons of its routing: one short line per decision, for `explain` and support. */
   readonly trace: readonly string[];
+  /** Absent: without one. */
+  readonly callback?: MessageCallback;
   /** 1 after the decision to resend it although a carrier may have it; never more. */
   readonly resends: number;
 };

@@ -39,6 +39,8 @@ export const recordLimits = {
     deadlineMs: 2_000,
     /** Pending queries; × a few KiB. Further ones fail as unavailable. */
     heldMax: 1_000,
+    /** Messages of one page of a replay to webhooks: 50 × ~20 events of segments × ~500 B stay under 1 MiB. */
+    replayMessagesMax: 50,
     /** Messages read by one statement, for all queries together. */
     messagesPerReadMax: 100,
     /** How long clients' look-ups are gathered for one statement: 50 statements a second at most. */
@@ -67,6 +69,24 @@ export const recordLimits = {
     catchUpMs: 500,
     /** How long a node waits for the answer of the recording node; the rest of the deadline is for its own query. */
     passOnMs: 1_600,
+  },
+  reports: {
+    /** × ~400 B as JSON: 20 MB of one report. */
+    rowsMax: 50_000,
+    memoryBytesMax: 400_000_000,
+    /** One statement occupies the embedded engine; others wait for it. Below a query's deadline. */
+    statementMsMax: 1_500,
+    /** With the wait for other reports; then it fails as unavailable. */
+    deadlineMs: 6_000,
+    /** One part on its way to a client: well below nats-server's max_payload of 1 MiB. */
+    partBytes: 256 * 1024,
+    /** How long a report waits for the next part to be fetched: as long as a client may stall. */
+    heldMs: 15_000,
+    /** How long the API waits for a part. */
+    partMs: 5_000,
+    daysMax: 366,
+    /** Grouped by hour. */
+    hourlyDaysMax: 62,
   },
   reaper: {
     /** Interval when nothing was due; while messages are due it continues without a pause. */

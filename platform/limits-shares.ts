@@ -19,11 +19,17 @@ export type BoundSpec = Share & {
   /** What one unit is. */
   readonly unit: string;
   /** Where it is counted: a bound of a thread or process applies in each of them. */
-  readonly countedIn: 'ingress thread' | 'control process' | 'analytics process' | 'installation';
+  readonly countedIn:
+    | 'ingress thread'
+    | 'ingress process'
+    | 'control process'
+    | 'analytics process'
+    | 'delivery process'
+    | 'installation';
   /** at once: returned when the work ends · stored: returned when the record is removed · hourly: a sliding rate. */
   readonly kind: 'at once' | 'stored' | 'hourly';
-  /** The code of the 429 for an account at its share; the total answers 503. */
-  readonly code: string;
+  /** The code of the 429 for an account at its share; the total answers 503. Null: no request is refused by it. */
+  readonly code: string | null;
 };
 
 const bound = (spec: Omit<BoundSpec, 'reserve'> & { reserve?: number }): BoundSpec => ({ reserve: 0, ...spec });
@@ -115,6 +121,15 @@ export const sharedBounds = {
     perAccountOtp: 250,
     reserve: 500,
   }),
+  /** Each takes up to 20 MB until its last part is fetched: 8 are 160 MB. The event store runs one at a time. */
+  reports_running: bound({
+    unit: 'reports, from the query to the last part of the answer',
+    countedIn: 'analytics process',
+    kind: 'at once',
+    code: 'account_busy',
+    total: 8,
+    perAccount: 2,
+  }),
   /**
    * The stream SCHEDULED takes 1 KiB for each: 1.9 GiB on disk. One account leaves capacity for three others that
    * schedule as much; what carriers and the system itself delay waits elsewhere (HOLDS, LATER).
@@ -126,6 +141,18 @@ export const sharedBounds = {
     code: 'account_schedule_full',
     total: 2_000_000,
     perAccount: 500_000,
+  }),
+  /**
+   * The bucket `otp` takes 2 KiB for each: 800 MiB on disk, and ~250 B of nats-server's memory. An account at its
+   * share, 44 a second, leaves as much for one other and half of a third.
+   */
+  otp_started: bound({
+    unit: 'one-time passwords started an hour',
+    countedIn: 'ingress process',
+    kind: 'hourly',
+    code: 'otp_rate_limited',
+    total: 400_000,
+    perAccount: 160_000,
   }),
   /**
    * ~400 B each in the memory of every ingress thread, ~250 B in LINKS. A link that all recipients share takes some twenty,
@@ -147,6 +174,24 @@ export const sharedBounds = {
     code: 'account_busy',
     total: 50_000,
     perAccount: 20_000,
+  }),
+  /** A request holds a socket for up to 15 s. 64 endpoints that hang have four each. */
+  webhook_requests: bound({
+    unit: 'requests to webhook endpoints at once',
+    countedIn: 'delivery process',
+    kind: 'at once',
+    code: null,
+    total: 2_048,
+    perAccount: 256,
+  }),
+  /** ~400 B each in WEBHOOK_LOG: 2 GiB. */
+  webhook_parked: bound({
+    unit: 'events that wait for slow, failing or disabled webhook endpoints; what is more is dropped',
+    countedIn: 'installation',
+    kind: 'stored',
+    code: null,
+    total: 4_800_000,
+    perAccount: 1_200_000,
   }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({

@@ -1,6 +1,7 @@
 // Default sizes of the streams in MiB (`limits.streams` of heliograph.yaml changes them). The size of SCHEDULED follows
 // from its share (limits-shares.ts), that of the queues from what accounts may have waiting.
 import { busLimits } from './limits-bus.ts';
+import { otpLimits } from './limits-otp.ts';
 import type { Shares } from './limits-shares.ts';
 
 export const streamMbDefault = {
@@ -15,6 +16,10 @@ export const streamMbDefault = {
   later: 512,
   /** ~300 B each: 1.7 million parts of subscribers' messages and parked receipts. */
   inbound: 512,
+  /** ~400 B each: 1.3 million events on their way to webhooks. */
+  webhooks: 512,
+  /** ~400 B each: five million events that webhook endpoints did not take, for a week. */
+  webhookLog: 2_048,
   /** ~1 KiB each: a quarter of a million records that wait for an operator. */
   dead: 256,
   /** ~300 B each: 1.7 million series of codes. */
@@ -28,15 +33,21 @@ export const streamMbDefault = {
 export const linkDaysDefault = 90;
 export type StreamMb = Readonly<Record<keyof typeof streamMbDefault, number>>;
 
-/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys 1,554; rounded up. */
-const otherStreamsMb = 9_472;
+/** Message queues 6,656, cancels 1,024, operator commands 64, buckets without idempotency keys and OTP 1,874; rounded up. */
+const otherStreamsMb = 9_792;
 const mib = 2 ** 20;
+
+/** Of the bucket `otp`: a rate of an hour grants a whole burst, and what is regained meanwhile, in one hour. */
+export function otpBytesOf(startedPerHour: number): number {
+  return 2 * startedPerHour * otpLimits.otp.recordBytes;
+}
 
 /** MiB of all streams and buckets together, one replica each: nats-server refuses a stream beyond its own bound. */
 export function storeMbNeeded(
   streamMb: StreamMb,
-  { scheduled_messages: scheduled }: Pick<Shares, 'scheduled_messages'>,
+  { scheduled_messages: scheduled, otp_started: otp }: Pick<Shares, 'scheduled_messages' | 'otp_started'>,
 ): number {
   const sized = Object.values(streamMb).reduce((sum, each) => sum + each, 0);
-  return otherStreamsMb + sized + Math.ceil((scheduled.total * busLimits.scheduled.unitBytes) / mib);
+  const shared = scheduled.total * busLimits.scheduled.unitBytes + otpBytesOf(otp.total);
+  return otherStreamsMb + sized + Math.ceil(shared / mib);
 }

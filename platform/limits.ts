@@ -5,12 +5,16 @@ import { assert } from './assert.ts';
 import { busLimits } from './limits-bus.ts';
 import { carrierLimits } from './limits-carrier.ts';
 import { controlLimits } from './limits-control.ts';
+import { deliveryLimits } from './limits-delivery.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
+import { otpLimits } from './limits-otp.ts';
+import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
+import { webhookLimits } from './limits-webhooks.ts';
 
 export const limits = {
   ...httpLimits,
@@ -19,9 +23,13 @@ export const limits = {
   ...recordLimits,
   ...controlLimits,
   ...processLimits,
+  ...otpLimits,
   ...linkLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
+  otpGuard: otpGuardLimits,
+  webhooks: webhookLimits,
+  delivery: deliveryLimits,
 } as const;
 
 assert(

@@ -1,6 +1,6 @@
 // The only source of randomness. Secrets come from the system; jitter and simulations from a source that can be seeded,
 // so that a failing run can be repeated.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 
 export type Random = {
   /** Uniform in [0, 1). */
@@ -25,6 +25,11 @@ export function seededRandom(seed: number): Random {
 /** Unpredictable bytes for keys, ids and nonces. */
 export function secretBytes(count: number): Buffer {
   return randomBytes(count);
+}
+
+/** Unpredictable decimal digits, every text of them equally likely; at most 14 (randomInt takes ranges below 2^48). */
+export function secretDigits(count: number): string {
+  return String(randomInt(10 ** count)).padStart(count, '0');
 }
 
 /** "Full jitter": uniform between 0 and the capped exponential, so that reconnecting peers spread out. */

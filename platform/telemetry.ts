@@ -56,8 +56,12 @@ const gauge = <L extends string>(
   gaugesTogether.set(made, together);
   return made;
 };
-const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
-  new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets: latencyBucketsS, registers: [registry] });
+const histogram = <L extends string>(
+  name: string,
+  help: string,
+  labelNames: readonly L[] = [],
+  buckets = latencyBucketsS,
+) => new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets, registers: [registry] });
 
 /** Receipts arrive within seconds, or when a phone is switched on again. */
 const lagBucketsS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200, 172_800];
@@ -112,6 +116,8 @@ export const metrics = {
   acceptDuration: histogram('accept_seconds', 'From the request line to the 202, by category', ['category']),
   refused: counter('refused_total', 'Requests refused at the ingress, by code', ['code']),
   authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
+  otpGuardRefusals: counter('otp_guard_refusals_total', 'Codes refused by the guard against fraud', ['rule', 'action']),
+  otpGuardBlocks: counter('otp_guard_blocks_total', 'Blocks made by the guard against fraud', ['rule', 'mode']),
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),
@@ -306,13 +312,12 @@ export const metrics = {
     'any',
   ),
   bindWindowInUse: gauge('bind_window_in_use', 'submit_sm of a bind that wait for a response', ['carrier', 'bind']),
-  receiptLag: new Histogram<'carrier' | 'category'>({
-    name: 'heliograph_receipt_lag_seconds',
-    help: 'From submit_sm_resp to the receipt, by carrier and category',
-    labelNames: ['carrier', 'category'],
-    buckets: lagBucketsS,
-    registers: [registry],
-  }),
+  receiptLag: histogram(
+    'receipt_lag_seconds',
+    'From submit_sm_resp to the receipt, by carrier and category',
+    ['carrier', 'category'],
+    lagBucketsS,
+  ),
   streamWaiting: gauge(
     'stream_waiting_messages',
     'Messages in the queues that no actor has received yet',
@@ -327,6 +332,13 @@ export const metrics = {
   windowInUse: gauge('carrier_window_in_use', 'submit_sm that wait for a response, by carrier', ['carrier']),
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
+
+  webhookEvents: counter('webhook_events_total', 'Events written for webhook endpoints, one for each endpoint'),
+  webhookRequests: counter('webhook_requests_total', 'Requests to webhook endpoints, by result', ['result']),
+  webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
+  webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),
+  webhookFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints that fail as a whole'),
+  webhookDropped: counter('webhook_dropped_total', 'Events that an endpoint never gets, by reason', ['reason']),
 
   // analytics
   recordedRows: counter('recorder_rows_total', 'Delivery events written to ClickHouse'),

@@ -1,7 +1,8 @@
 // The interface of policy: what an entry point passes in and gets back. Types only: every entry point (HTTP, SMPP,
 // batch, campaigns) uses the same engine. Types are structural, so that policy depends on neither the directory, the
 // configuration file nor HTTP: an entry point translates a refusal into its own protocol.
-import type { Category, Encoding } from '../model/message.ts';
+import type { WebhookEndpointId } from '../model/ids.ts';
+import type { Category, Encoding, MessageCallback } from '../model/message.ts';
 import type { CarrierState } from '../model/carrier-state.ts';
 import type { SenderKind } from '../model/sender.ts';
 import type { NationalLanguage, Shift } from '../model/text/national-languages.ts';
@@ -22,6 +23,11 @@ export type ApprovedTemplates = {
   ofCategory(category: Category): Iterable<ApprovedTemplate>;
 };
 
+/** The webhook endpoints of one account, by the origin of their URL. */
+export type WebhookOrigins = {
+  ofOrigin(origin: string, livemode: boolean): { readonly id: WebhookEndpointId } | undefined;
+};
+
 /** The sender of a request: the part of acceptance/principal.ts's Principal that gates read. */
 export type Principal = {
   /** False: a test message, which reaches nobody. */
@@ -38,6 +44,7 @@ export type Principal = {
     readonly templates?: ApprovedTemplates;
     readonly content?: ContentRules | null;
     readonly suppressions?: Suppressions;
+    readonly webhooks?: WebhookOrigins;
   };
 };
 
@@ -61,6 +68,8 @@ export type SmsRequest = {
   readonly trackClicks?: boolean;
   /** Whether a message is held until quiet hours end, or refused. */
   readonly quietHours: 'hold' | 'reject';
+  /** Where the message's events go; null or absent: only to the account's endpoints. */
+  readonly callbackUrl?: string | null;
 };
 
 export type RefusalCode =
@@ -95,6 +104,7 @@ export type Refusal = {
     | 'category'
     | 'template_id'
     | 'track_clicks'
+    | 'callback_url'
     | `variables.${string}`
     | null;
   readonly detail: string;
@@ -122,6 +132,8 @@ export type Admitted = {
   readonly route: Route;
   /** Null: it may be sent at once. Else when (its `send_at`, the end of quiet hours), milliseconds since the epoch. */
   readonly notBeforeMs: number | null;
+  /** Null: without a callback. */
+  readonly callback: MessageCallback | null;
   /** Other decisions, one short line each. The route's own lines come with its plan. */
   readonly trace: readonly string[];
 };

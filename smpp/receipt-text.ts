@@ -1,6 +1,6 @@
 // Builds the text of a receipt (SMPP 3.4 appendix B), for the simulator and for receipts to SMPP clients. receipt.ts
 // reads it.
-import type { ReceiptState } from './receipt.ts';
+import { type ReceiptState, receiptWords } from './receipt.ts';
 
 type ReceiptTextFields = {
   carrierMessageId: string;
@@ -19,32 +19,9 @@ export function buildReceiptText(fields: ReceiptTextFields): string {
   return (
     `id:${fields.carrierMessageId} sub:001 dlvrd:${delivered}` +
     ` submit date:${receiptDate(fields.submittedAtMs)} done date:${receiptDate(fields.doneAtMs)}` +
-    ` stat:${fields.stat ?? receiptStat[fields.state]} err:${fields.errorCode} text:${fields.text.slice(0, 20)}`
+    ` stat:${fields.stat ?? receiptWords[fields.state][0]} err:${fields.errorCode} text:${fields.text.slice(0, 20)}`
   );
 }
-
-/** The value of the TLV message_state (SMPP 3.4 §5.3.2.35). */
-export const receiptStateNumber: Readonly<Record<ReceiptState, number>> = {
-  enroute: 1,
-  delivered: 2,
-  expired: 3,
-  deleted: 4,
-  undelivered: 5,
-  accepted: 6,
-  unknown: 7,
-  rejected: 8,
-};
-
-const receiptStat: Readonly<Record<ReceiptState, string>> = {
-  enroute: 'ENROUTE',
-  delivered: 'DELIVRD',
-  expired: 'EXPIRED',
-  deleted: 'DELETED',
-  undelivered: 'UNDELIV',
-  accepted: 'ACCEPTD',
-  unknown: 'UNKNOWN',
-  rejected: 'REJECTD',
-};
 
 // Thousands of receipts have the same second: caching the last two dates suffices.
 let [cachedSecond, cachedDate, otherSecond, otherDate] = [-1, '', -1, ''];

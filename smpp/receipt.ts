@@ -23,7 +23,6 @@ export type Receipt = {
   errorCode: string;
   /** Milliseconds since the epoch, when the text has a valid date. */
   submittedAt?: number;
-  doneAt?: number;
   /** The message's recipient and sender: the receipt's source and destination. */
   recipient: string;
   sender: string;
@@ -67,9 +66,7 @@ export function parseReceipt(pdu: ShortMessagePdu): ReceiptReading {
     sender: pdu.destination,
   };
   const submittedAt = readDate(fields.submitDate);
-  const doneAt = readDate(fields.doneDate);
   if (submittedAt !== undefined) receipt.submittedAt = submittedAt;
-  if (doneAt !== undefined) receipt.doneAt = doneAt;
   return { kind: 'receipt', receipt };
 }
 
@@ -86,8 +83,8 @@ function stateByError(errorCode: string): ReceiptState {
 const notAReceipt: ReceiptReading = { kind: 'not_a_receipt' };
 const unreadable: ReceiptReading = { kind: 'unreadable' };
 
-type Fields = { id: string; submitDate: string; doneDate: string; stat: string; err: string };
-const noFields: Fields = { id: '', submitDate: '', doneDate: '', stat: '', err: '' };
+type Fields = { id: string; submitDate: string; stat: string; err: string };
+const noFields: Fields = { id: '', submitDate: '', stat: '', err: '' };
 
 // One pass over `key: value` pairs. `text:` ends it: the client's text follows, which may look like fields. A date may
 // be followed by its seconds without a blank, never by a blank.
@@ -103,7 +100,6 @@ function readFields(text: string): Fields {
         fields.id ||= value;
         break;
       case 0x64: // done date
-        fields.doneDate ||= value;
         break;
       case 0x65: // err
         fields.err ||= value;
@@ -144,45 +140,39 @@ function withoutZero(value: Buffer): string {
   return value.toString('latin1', 0, end < 0 ? value.length : end).trim();
 }
 
-/** message_state (SMPP 3.4 §5.2.28); 0 and 9 are from SMPP 5.0. */
+/** message_state (SMPP 3.4 §5.2.28 and §5.3.2.35). */
+export const receiptStateNumber: Readonly<Record<ReceiptState, number>> = {
+  enroute: 1,
+  delivered: 2,
+  expired: 3,
+  deleted: 4,
+  undelivered: 5,
+  accepted: 6,
+  unknown: 7,
+  rejected: 8,
+};
+
+/** 0 and 9 are from SMPP 5.0. */
 const stateNumbers: Readonly<Record<number, ReceiptState>> = {
+  ...Object.fromEntries(Object.entries(receiptStateNumber).map(([state, number]) => [number, state as ReceiptState])),
   0: 'enroute',
-  1: 'enroute',
-  2: 'delivered',
-  3: 'expired',
-  4: 'deleted',
-  5: 'undelivered',
-  6: 'accepted',
-  7: 'unknown',
-  8: 'rejected',
   9: 'rejected',
 };
 
-const stateNames: ReadonlyMap<string, ReceiptState> = new Map([
-  ['DELIVRD', 'delivered'],
-  ['DELIVERED', 'delivered'],
-  ['UNDELIV', 'undelivered'],
-  ['UNDELIVERABLE', 'undelivered'],
-  ['UNDELIVRD', 'undelivered'],
-  ['UNDELIVERED', 'undelivered'],
-  ['FAILED', 'undelivered'],
-  ['EXPIRED', 'expired'],
-  ['REJECTD', 'rejected'],
-  ['REJECTED', 'rejected'],
-  ['SKIPPED', 'rejected'],
-  ['DELETED', 'deleted'],
-  ['ACCEPTD', 'accepted'],
-  ['ACCEPTED', 'accepted'],
-  ['ENROUTE', 'enroute'],
-  ['BUFFRED', 'enroute'],
-  ['BUFFERED', 'enroute'],
-  ['SCHEDULED', 'enroute'],
-  ['SENT', 'enroute'],
-  ['SUBMITD', 'enroute'],
-  ['SUBMITTED', 'enroute'],
-  ['PENDING', 'enroute'],
-  ['QUEUED', 'enroute'],
-  ['RETRY', 'enroute'],
-  ['DELAYED', 'enroute'],
-  ['UNKNOWN', 'unknown'],
-]);
+/** How receipts spell each state: as in appendix B first, then as other carriers do. */
+export const receiptWords: Readonly<Record<ReceiptState, readonly [string, ...string[]]>> = {
+  delivered: ['DELIVRD', 'DELIVERED'],
+  undelivered: ['UNDELIV', 'UNDELIVERABLE', 'UNDELIVRD', 'UNDELIVERED', 'FAILED'],
+  expired: ['EXPIRED'],
+  rejected: ['REJECTD', 'REJECTED', 'SKIPPED'],
+  deleted: ['DELETED'],
+  accepted: ['ACCEPTD', 'ACCEPTED'],
+  enroute: [
+    ...(['ENROUTE', 'BUFFRED', 'BUFFERED', 'SCHEDULED', 'SENT', 'SUBMITD', 'SUBMITTED', 'PENDING'] as const),
+    ...(['QUEUED', 'RETRY', 'DELAYED'] as const),
+  ],
+  unknown: ['UNKNOWN'],
+};
+const stateNames: ReadonlyMap<string, ReceiptState> = new Map(
+  Object.entries(receiptWords).flatMap(([state, words]) => words.map((word) => [word, state as ReceiptState] as const)),
+);

@@ -71,8 +71,3 @@ export type SessionHandlers<T> = {
   /** Called exactly once. `outstanding`: tokens of submits without a response, oldest first. */
   onClosed(cause: CloseCause, outstanding: T[]): void;
 };
-
-/** The fields of a bind for an ordinary client of SMPP 3.4. */
-export function bindFields(systemId: string, password: string, systemType = ''): BindFields {
-  return { systemId, password, systemType, interfaceVersion: 0x34, addressTon: 0, addressNpi: 0, addressRange: '' };
-}

@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expectSequence } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { PublishFailure, PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { LatestRecords } from '../../cluster/bus/latest-record.ts';
 import { streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -62,12 +63,10 @@ export type IdempotencyStore = {
  * `leader`: the latest page.
  */
 type Source = 'memory' | 'any' | 'leader';
-type Stored = { readonly octets: Uint8Array; readonly revision: number };
 type Read = { readonly page: Page; readonly revision: number };
 
 /** Conflicts with other keys of the same page; with 2^14 pages even one is rare. */
 const triesMax = 10;
-const notFoundCode = 404;
 
 /**
  * `reading`: the connection for reads of pages. The server loads a block of its store for a read before it serves the
@@ -81,7 +80,8 @@ export function idempotencyStore(
 ): IdempotencyStore {
   const subjectOf = (name: string) => subjectInBucket('idempotency', name);
   const stream = streamOfBucket('idempotency');
-  const { readMs, readTryMs, readAgainMs, ttlMs, pagesRememberedMax } = limits.idempotency;
+  const { readMs, ttlMs, pagesRememberedMax } = limits.idempotency;
+  const records = new LatestRecords(reading, 'idempotency', limits.idempotency, clock);
   const archived = new ArchivedKeys();
   let readingAhead: Promise<void> | null = null;
   /**
@@ -90,41 +90,10 @@ export function idempotencyStore(
    */
   const remembered = new Map<string, Read>();
 
-  /** Any replica answers, perhaps with an older page: good enough to propose a write. */
-  async function askAny(name: string, timeout: number): Promise<Stored | null> {
-    const answer = await reading.connection.request(`$JS.API.DIRECT.GET.${stream}.${subjectOf(name)}`, undefined, {
-      timeout,
-    });
-    if (answer.headers?.code === notFoundCode) return null;
-    const revision = Number(answer.headers?.get('Nats-Sequence'));
-    if (!(revision > 0)) throw new Error(`a page could not be read: ${answer.headers?.description ?? 'no sequence'}`);
-    return { octets: answer.data, revision };
-  }
-
-  /** The leader answers with the page that the next write is compared with. */
-  async function askLeader(name: string): Promise<Stored | null> {
-    const stored = await reading.manager.streams.getMessage(stream, { last_by_subj: subjectOf(name) });
-    return stored === null ? null : { octets: stored.data, revision: stored.seq };
-  }
-
-  /** Retries while the server starts or loads its store. */
-  async function persistently(ask: (timeoutMs: number) => Promise<Stored | null>): Promise<Stored | null> {
-    const endAtMs = clock.monotonicMs() + readMs;
-    for (;;) {
-      try {
-        return await ask(Math.max(1, Math.min(readTryMs, endAtMs - clock.monotonicMs())));
-      } catch (error) {
-        if (clock.monotonicMs() + readAgainMs >= endAtMs) throw error;
-        ignoring(error, 'a page of idempotency keys could not be read; it is read again');
-        await clock.sleep(readAgainMs);
-      }
-    }
-  }
-
   async function readPage(name: string, from: Source): Promise<Read> {
     const known = from === 'memory' ? remembered.get(name) : undefined;
     if (known !== undefined) return known;
-    const found = await persistently((timeoutMs) => (from === 'leader' ? askLeader(name) : askAny(name, timeoutMs)));
+    const found = await (from === 'leader' ? records.leader(name) : records.any(name));
     const read =
       found === null ? { page: emptyPage, revision: 0 } : { page: pageOf(found.octets), revision: found.revision };
     remember(name, read);
@@ -293,7 +262,7 @@ export function idempotencyStore(
       return ok;
     },
     async readAnswer(place) {
-      const found = await persistently(() => askLeader(place.answer));
+      const found = await records.leader(place.answer);
       return found === null ? null : Buffer.from(found.octets);
     },
   };

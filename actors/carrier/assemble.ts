@@ -46,6 +46,7 @@ import { ConsumerUptime, ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding, receiptFormLearnt } from './receipts/outstanding.ts';
 import { type Pacing, contractOf, pacing as pacingFor } from './pacing/pacing.ts';
+import { OtpReceipts } from './receipts/otp-receipts.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
 import { Receipts, type RecipientOf, asWritten, lookUpReceipt } from './receipts/receipts.ts';
 import { beginCounters, countTerminalEvent } from '../terminal-counters.ts';
@@ -139,7 +140,11 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
   const onOutcome = decided.verdict.bind(decided);
-  const watch = (event: DeliveryEvent) => decided.event(event);
+  const otpReceipts = new OtpReceipts(bus, clock);
+  const watch = (event: DeliveryEvent) => {
+    decided.event(event);
+    otpReceipts.take(event);
+  };
   const events = new EventWriter(publisher, { clock, watch, onDurable: countTerminalEvent });
   const sequence = new EventSequence(() => events.lastSeq);
   const heard = new ConsumerUptime(clock);

@@ -12,14 +12,17 @@ import { log } from '../../platform/log.ts';
 import type { CarrierStatus } from '../contract.ts';
 import { type AssembledCarrier, type CarrierActorParts, assembleCarrier } from './assemble.ts';
 import { contractOf } from './pacing/pacing.ts';
-import { setGauges } from './carrier-gauges.ts';
 import type { FailoverPolicy } from './failover/health-decision.ts';
 import { ThrottlingEpisode } from './pacing/throttling-episode.ts';
 import { takeParked } from './receipts/parked-receipts.ts';
 import type { EventPosition } from './deduplication/replay-index.ts';
 import { replayEvents } from './deduplication/replay.ts';
 import { type SharedCarrier, sharedCarrier } from './shared-carrier.ts';
-import { contractNow, reportOf, standDown, followCommands } from './follow-commands.ts';
+import { contractNow, reportOf, standDown, followCommands, bindStateOf } from './follow-commands.ts';
+import { bindStates, carrierStates, desiredStates } from '../../model/carrier-state.ts';
+import { type Category, categories } from '../../model/message.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 
 /** For gauges, and for validities that end while nothing else happens. */
 const tickMs = 1_000;
@@ -140,9 +143,6 @@ export class CarrierActor {
       state: health.state,
       why: health.why,
       inFlight: messages.size,
-      reasons: status
-        .filter((each) => each.state !== 'bound' && !elsewhere.has(each.name))
-        .map((each) => `${each.name}: ${each.reason || each.state}`),
     };
   }
 
@@ -196,4 +196,47 @@ export class CarrierActor {
     setGauges(this.#made, this.#paces);
     sender.wake();
   }
+}
+
+/** Once a second, in one pass over the messages in flight. `paces`: a part of the contract is this node's. */
+function setGauges(made: AssembledCarrier, paces: boolean): void {
+  const { carrier: config, clock, health, pacing, binds, outstanding, lanes, messages } = made;
+  const carrier = config.name;
+  metrics.carrierHealth.set({ carrier }, carrierStates.indexOf(health.state));
+  metrics.carrierDesiredState.set({ carrier }, desiredStates.indexOf(binds.commands.desiredState));
+  metrics.carrierRate.set({ carrier }, paces ? pacing.ratePerS(clock.monotonicMs()) : 0);
+  metrics.carrierContract.set({ carrier }, contractOf(config));
+  metrics.bindsBound.set({ carrier }, binds.boundCount);
+  metrics.windowInUse.set({ carrier }, binds.windowUsed);
+  metrics.carrierWindow.set(
+    { carrier },
+    binds.ports.reduce((sum, { window }) => sum + window, 0),
+  );
+  metrics.outstandingReceipts.set({ carrier }, outstanding.size);
+  metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
+  const oldest = oldestWaiting(messages.all());
+  for (const category of categories) {
+    metrics.laneDepth.set({ carrier, category }, lanes.size(category));
+    const sinceMs = oldest.get(category);
+    const ageS = sinceMs === undefined ? 0 : Math.max(0, clock.nowMs() - sinceMs) / 1_000;
+    metrics.laneOldest.set({ carrier, category }, ageS);
+  }
+  for (const [index, status] of binds.status.entries()) {
+    const bind = String(index + 1);
+    const is = bindStateOf(status);
+    for (const state of bindStates) metrics.bindState.set({ carrier, bind, state }, state === is ? 1 : 0);
+    metrics.bindDesiredState.set({ carrier, bind }, desiredStates.indexOf(status.desiredState));
+    metrics.bindWindowInUse.set({ carrier, bind }, status.windowUsed);
+  }
+}
+
+/** By category: since when the oldest message waits of which nothing was sent. */
+function oldestWaiting(inFlight: Iterable<InFlightMessage>): Map<Category, number> {
+  const oldest = new Map<Category, number>();
+  for (const { category, message, isOut, state } of inFlight) {
+    if (isOut || state === 'settling' || state === 'rerouting') continue;
+    const sinceMs = message.scheduledAtMs ?? message.acceptedAtMs;
+    if (sinceMs < (oldest.get(category) ?? Number.POSITIVE_INFINITY)) oldest.set(category, sinceMs);
+  }
+  return oldest;
 }

@@ -11,16 +11,18 @@ import {
   type PartRecord,
   decodeInbound,
   encodeInbound,
+  type DecisionRecord,
+  encodeDecision,
 } from '../../model/records/inbound-record.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { inboundPartConsumer, streamNames } from '../../cluster/bus/streams.ts';
-import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
+import { inboundPartSubject, decisionSubject } from '../../cluster/bus/subjects.ts';
 import { inboundMessageId } from '../../model/ids.ts';
 import { bodyPartOf } from '../../model/inbound-body.ts';
 import { envelopeOf } from '../../model/inbound-part.ts';
 import { AssertionFailed } from '../../platform/assert.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { RejectMessage, RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -34,8 +36,16 @@ import {
   nameOfText,
   publishedTextOf,
 } from './parts.ts';
-import { type TextBucket, keyOfText } from './text-bucket.ts';
-import type { InboundMessage } from './inbound-publisher.ts';
+import { TextBucket, keyOfText } from './text-bucket.ts';
+import { type InboundMessage, InboundPublisher } from './inbound-publisher.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import type { Directory } from '../../directory/contract.ts';
+import { putDecision } from '../../directory/decision-bucket.ts';
+import type { ContentRules } from '../../policy/admission/content-rules.ts';
+import type { CountryRules } from '../../policy/country/contract.ts';
+import { lastSenderTo } from './owners.ts';
+import { sendReply, ReplyTurns } from './reply.ts';
 
 export type InboundConsumerParts = {
   readonly bus: Bus;
@@ -192,5 +202,70 @@ function singleOf(part: PartRecord): InboundMessage {
     messageId: inboundMessageId(`${identity}.${occurrence}`, receivedAtMs),
     receivedAtMs,
     parts: [bodyPartOf(part)],
+  };
+}
+
+export type OpenInboundConsumer = {
+  configure(country: CountryRules, content?: ContentRules): void;
+  stop(): Promise<void>;
+};
+
+type OpenInboundConsumerParts = {
+  readonly bus: Bus;
+  readonly publisher: Publisher;
+  readonly cipher: BodyCipher;
+  readonly directory: Directory;
+  readonly country: CountryRules;
+  /** What no account may send. */
+  readonly content?: ContentRules | undefined;
+  readonly clock?: Clock;
+  readonly partsWaitMs?: number;
+};
+
+export async function openInboundConsumer(parts: OpenInboundConsumerParts): Promise<OpenInboundConsumer> {
+  const { bus, publisher, cipher, directory, country, content, clock = systemClock } = parts;
+  const [texts, suppressed] = await Promise.all([openBucket(bus, 'inbound'), openBucket(bus, 'suppression')]);
+  const events = new EventWriter(publisher, { clock });
+  const turns = new ReplyTurns(texts);
+
+  /** First in effect, then queued for the database: both before the message that asked for it is acked. */
+  async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
+    await putDecision(suppressed, decision);
+    const { messageId, accountId, sender } = decision;
+    const id = `decided.${messageId}.${accountId}.${Buffer.from(sender ?? '').toString('hex')}`;
+    const result = await publisher.publishOne(decisionSubject(carrier), encodeDecision(decision), id);
+    if (!result.ok) throw new RetryLater(`INBOUND took no decision (${result.failure})`, limits.bus.nakDelayMsMax);
+  }
+
+  const inboundPublisher = new InboundPublisher(
+    {
+      directory,
+      askWriter: lastSenderTo(bus, () => clock.nowMs()),
+      events,
+      clock,
+      cipher,
+      decide,
+      reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns }, reply, deliveries),
+    },
+    country,
+    content,
+  );
+  const inboundConsumer = new InboundConsumer({
+    bus,
+    publisher,
+    cipher,
+    texts: new TextBucket(texts, cipher),
+    publish: (message, deliveries) => inboundPublisher.publish(message, deliveries),
+    clock,
+    ...(parts.partsWaitMs === undefined ? {} : { partsWaitMs: parts.partsWaitMs }),
+  });
+  await inboundConsumer.start();
+  return {
+    configure: (next, rules) => inboundPublisher.configure(next, rules),
+    async stop() {
+      await inboundConsumer.stop();
+      events.flush();
+      events.close();
+    },
   };
 }

@@ -91,6 +91,7 @@ export function messageOfReply(reply: Reply): Message {
     // Another carrier may not have this number.
     route: { excluded: [], nationalTables: [], planFor: () => ({ carrier, others: [], candidates: [], trace: [] }) },
     notBeforeMs: null,
+    callback: null,
     trace: [`answer to the keyword ${keyword} in ${messageId}`],
   };
   return buildMessage(

@@ -1,7 +1,7 @@
 // Chooses the one node that serves a removed carrier: the holder of its lease, like the lease of a bind (actors/lease).
 // Two nodes would act on what each read at its start: a message that one had moved and could not ack, the other would
 // move again when the stream has forgotten the first.
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -17,7 +17,6 @@ export type ServingRemoved = RemovedCarrier & {
 export class ServedByOne implements RemovedCarrier {
   readonly #begin: () => Promise<ServingRemoved>;
   readonly #carrier: string;
-  readonly #clock: Clock;
   readonly #served: ServedCarrier;
   #isOurs = false;
   /** Counts calls of cut(): what began before one must not continue. */
@@ -25,10 +24,9 @@ export class ServedByOne implements RemovedCarrier {
   #running: ServingRemoved | null = null;
   #settling: Promise<void> | null = null;
 
-  constructor(leases: BindLeases, carrier: string, begin: () => Promise<ServingRemoved>, clock: Clock = systemClock) {
+  constructor(leases: BindLeases, carrier: string, begin: () => Promise<ServingRemoved>) {
     this.#begin = begin;
     this.#carrier = carrier;
-    this.#clock = clock;
     // No carrier's name begins with an underscore: a node that still has it configured uses other leases.
     const name = `_removed-${carrier}`;
     const bind = { key: bindKey(name, [], 1), name: `${carrier} (removed)`, submits: true, local: false };
@@ -94,7 +92,7 @@ export class ServedByOne implements RemovedCarrier {
         }
       } catch (error) {
         log.warn({ carrier: this.#carrier, error: messageOf(error) }, 'a removed carrier cannot be served yet');
-        await this.#clock.sleep(limits.removedCarriers.lookSoonMs);
+        await systemClock.sleep(limits.removedCarriers.lookSoonMs);
       }
     }
   }

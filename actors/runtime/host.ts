@@ -21,7 +21,7 @@ import { CarrierActor } from '../carrier/carrier-actor.ts';
 import type { BindLeases } from '../lease/contract.ts';
 import { singleNodeLeases } from '../lease/single-node-leases.ts';
 import { openLeases } from '../lease/lease-keeper.ts';
-import { type OpenInboundConsumer, openInboundConsumer } from '../inbound/open-inbound-consumer.ts';
+import { type OpenInboundConsumer, openInboundConsumer } from '../inbound/inbound-consumer.ts';
 import { HostedCarriers } from './hosted-carriers.ts';
 import type { FromHost, HostTask, ToHost } from './host-messages.ts';
 

@@ -5,7 +5,7 @@ import type { CarrierConfig } from '../../config/configuration.ts';
 import { carrierDrainMs } from '../../config/drain-times.ts';
 import { isLiveChange } from '../../config/reload.ts';
 import type { CarrierCommands, CarrierReport } from '../../cluster/operator-commands/contract.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -28,12 +28,10 @@ export class HostedCarriers {
   #draining = false;
   /** Drained for a change. */
   readonly #leaving = new Set<Hosted>();
-  readonly #clock: Clock;
   readonly #failed = Promise.withResolvers<never>();
 
-  constructor(newActor: NewActor, clock: Clock = systemClock) {
+  constructor(newActor: NewActor) {
     this.#newActor = newActor;
-    this.#clock = clock;
     this.#failed.promise.catch((error: unknown) => ignoring(error, 'whoever waits for it is told'));
   }
 
@@ -100,7 +98,7 @@ export class HostedCarriers {
     await hosted.started.catch((error: unknown) => ignoring(error, 'it is restarted'));
     await hosted.actor.drain(carrierDrainMs(hosted.carrier));
     // With the bus down some may come later. The next incarnation reads EVENTS at its start, and must not miss them.
-    while (hosted.actor.eventsHeld > 0 && !this.#draining) await this.#clock.sleep(eventsLookMs);
+    while (hosted.actor.eventsHeld > 0 && !this.#draining) await systemClock.sleep(eventsLookMs);
     this.#leaving.delete(hosted);
     if (this.#draining) this.#hosted.delete(carrier.name);
     else await this.#begin(carrier, moves);
@@ -112,7 +110,7 @@ export class HostedCarriers {
     const hosted = { carrier, actor, started };
     this.#hosted.set(carrier.name, hosted);
     const late = new AbortController();
-    const waiting = this.#clock.sleep(limits.carrier.startWaitMs, late.signal).then(
+    const waiting = systemClock.sleep(limits.carrier.startWaitMs, late.signal).then(
       () => true,
       () => false,
     );

@@ -10,6 +10,7 @@ import type { Arrivals } from './arrivals.ts';
 import type { RecordedEvents } from './recorded-events.ts';
 import type { Unflushed } from '../recorder/batch.ts';
 import { type UpToDate, unavailable } from './up-to-date.ts';
+import { hopsOf } from './hops.ts';
 import { foldEvents } from '../../model/fold.ts';
 
 export type Sources = {
@@ -23,7 +24,7 @@ export type Sources = {
 /** The events of this id are a subscriber's decision and no message. */
 const noMessage = Symbol('no message');
 
-type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'passedOn'>;
+type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'hops' | 'passedOn'>;
 
 export async function getMessage(sources: Sources, query: GetMessage): Promise<GetMessageReply> {
   // No event with such an id was ever published.
@@ -59,7 +60,7 @@ export function useOf({ upToDate, use }: GetMessage): Use {
 }
 
 async function look({ recorded, unflushed }: Sources, query: GetMessage): Promise<Found | typeof noMessage | null> {
-  const { accountId, messageId, withEvent, upToDate } = query;
+  const { accountId, messageId, withEvent, withHops, upToDate } = query;
   // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
   const held = unflushed.eventsOf(messageId);
   const rows = await (useOf(query) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
@@ -69,7 +70,12 @@ async function look({ recorded, unflushed }: Sources, query: GetMessage): Promis
   if (event === undefined) return null;
   if (message === null) return noMessage;
   const passedOn = upToDate === true ? lastPassedOn(own) : null;
-  return { message, ...(withEvent === true ? { event } : {}), ...(passedOn === null ? {} : { passedOn }) };
+  return {
+    message,
+    ...(withEvent === true ? { event } : {}),
+    ...(withHops === true ? { hops: hopsOf(own) } : {}),
+    ...(passedOn === null ? {} : { passedOn }),
+  };
 }
 
 /** The last pass-on by an actor. A deferral with a segment is none: its record stayed in place. */

@@ -15,6 +15,8 @@ import {
   type FindWriter,
   type GetMessage,
   type ListMessages,
+  type RunReport,
+  type TellAgain,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -23,7 +25,9 @@ import type { Engine } from '../store/engine.ts';
 import { submittedSearch } from './find-submitted.ts';
 import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage, useOf } from './get-message.ts';
+import type { ReportServer } from './report-server.ts';
 import { listMessages } from './list-messages.ts';
+import { tellAgain } from './tell-again.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
@@ -36,7 +40,13 @@ export type QueryServer = {
 
 type Ask = (query: never) => Promise<{ readonly result: string }>;
 
-export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places: SharedBound): QueryServer {
+export function serveQueries(
+  bus: Bus,
+  engine: Engine,
+  sources: Sources,
+  places: SharedBound,
+  reports: ReportServer,
+): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
   const { unflushed, upToDate } = sources;
@@ -44,6 +54,8 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
+    [querySubjects.report]: (query: RunReport) => reports.run(query),
+    [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };
   let passedOn: readonly Subscription[] = [];
@@ -70,7 +82,7 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
 
   async function passOn(name: string, query: never, ask: Ask): Promise<{ readonly result: string }> {
     try {
-      const request = { timeout: limits.queries.passOnMs };
+      const request = { timeout: name === querySubjects.report ? limits.reports.deadlineMs : limits.queries.passOnMs };
       const answer = await bus.connection.request(recorderSubject(name), JSON.stringify(query), request);
       return answer.json();
     } catch (error) {
@@ -100,6 +112,9 @@ export function serveQueries(bus: Bus, engine: Engine, sources: Sources, places:
   };
 }
 
+/** A report ends by its own deadline and says so. */
+const answeredMs = 500;
+
 /** Queries of carriers for their own work; every other one takes the share of the account that it names. */
 const systemQueries: ReadonlySet<string> = new Set([querySubjects.findSubmitted, querySubjects.findWriter]);
 
@@ -119,7 +134,9 @@ async function reply(clock: Clock, query: string, msg: Msg, ask: Ask): Promise<v
   let answered: { readonly result: string };
   try {
     const asked = msg.json<never>();
-    answered = await withDeadline('a query', limits.queries.deadlineMs, ask(asked), clock);
+    const deadlineMs =
+      query === querySubjects.report ? limits.reports.deadlineMs + answeredMs : limits.queries.deadlineMs;
+    answered = await withDeadline('a query', deadlineMs, ask(asked), clock);
   } catch (error) {
     log.warn({ query, error: messageOf(error) }, 'a query could not be answered');
     answered = unavailable(error instanceof RetryLater ? 'busy' : 'away', messageOf(error));

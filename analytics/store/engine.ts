@@ -16,12 +16,17 @@ import { join } from 'node:path';
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
 
+/** ClickHouse's names. */
+export type OutputFormat = 'JSONEachRow' | 'CSVWithNames' | 'Parquet';
+
 export type Engine = {
   readonly kind: 'chdb' | 'server';
   /** Runs a statement without a result. */
   command(sql: string, limitMs?: number): Promise<void>;
   /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never concatenated. */
   rows(sql: string, params?: Params, limitMs?: number, turn?: Turn): Promise<Cell[][]>;
+  /** The answer to a SELECT (without FORMAT) in one of these formats, whole. */
+  octets(sql: string, format: OutputFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
   close(): Promise<void>;
@@ -68,7 +73,13 @@ function openServer(url: string): Engine {
     max_open_connections: 10,
     clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
   });
-  return engineOver('server', client, () => client.close());
+  const select: Select = async (sql, format, params) => {
+    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}`, query_params: params });
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
+  };
+  return engineOver('server', client, select, () => client.close());
 }
 
 function openChdb(dataDir: string): Engine {
@@ -81,7 +92,13 @@ function openChdb(dataDir: string): Engine {
   letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
-  return engineOver('chdb', client, async () => {
+  // Not by the client, which makes a text of every answer.
+  const select: Select = async (sql, format, params) => {
+    const result = await session.queryBindAsync(sql, params, { format });
+    const octets = result.bytes();
+    return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
+  };
+  return engineOver('chdb', client, select, async () => {
     await drainPending();
     await client.close();
     session.close();
@@ -104,8 +121,9 @@ function letCrashesEnd(): void {
 }
 
 type Client = ReturnType<typeof createClient>;
+type Select = (sql: string, format: OutputFormat, params: Params) => Promise<Buffer>;
 
-function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<void>): Engine {
+function engineOver(kind: Engine['kind'], client: Client, select: Select, close: () => Promise<void>): Engine {
   // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
   const queries: FairSemaphore = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
   const writes: FairSemaphore = fairSemaphore(1, limits.queries.heldMax);
@@ -121,6 +139,10 @@ function engineOver(kind: Engine['kind'], client: Client, close: () => Promise<v
         const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
         return result.json<Cell[]>();
       }, turn);
+      return withDeadline('a ClickHouse query', limitMs, work);
+    },
+    octets(sql, format, params, limitMs, turn) {
+      const work = queries(() => select(sql, format, params), turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {

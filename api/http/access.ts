@@ -7,14 +7,18 @@ import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { asksForAddress, networkGate } from '../../policy/admission/principal-gates.ts';
 import type { Use } from '../../platform/shared-bound.ts';
-import { type OrProblem, type Problem, problem } from '../problem.ts';
+import { type OrProblem, type Problem, problem, type ProblemCode } from '../problem.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeysUsed } from './keys-used.ts';
 import type { Places } from './places.ts';
-import { RefusedKeys } from './refused-keys.ts';
 import type { RateLimits } from './rate-limits.ts';
-import type { Scope } from '../../model/api-key.ts';
+import { type Scope, splitApiKey } from '../../model/api-key.ts';
+import { type IpAddress, formatIp } from '../../platform/ip-address.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 
 export type AccessParts = {
   readonly directory: Pick<Directory, 'authenticate'>;
@@ -39,8 +43,6 @@ function admit(parts: AccessParts, exchange: Exchange, req: HttpRequest): Authen
   const refusal = refuseAccess(parts, authenticated.principal, exchange, req);
   return refusal === null ? authenticated : { ok: false, problem: refusal };
 }
-
-const refusedKeys = new RefusedKeys();
 
 /** A rate-limited request has a valid key: it is not noted as refused. */
 function noteRefused({ addressOf }: AccessParts, { res }: Exchange, req: HttpRequest, { code }: Problem): void {
@@ -115,3 +117,45 @@ function refused(code: 'missing_api_key' | 'invalid_api_key', detail: string) {
 
 /** Either of the two keys might belong to the wrong account. */
 export const twoAuthorizations = refused('invalid_api_key', 'the Authorization header must be given only once');
+
+export type RefusedKey = {
+  readonly code: ProblemCode;
+  readonly publicId: string | null;
+  readonly from: string;
+  /** Refusals since the last line that were not logged. */
+  readonly suppressed: number;
+};
+
+const toLog = (line: RefusedKey) => log.warn({ event: 'auth_refused', ...line }, 'an API key was refused');
+
+/**
+ * Counts requests with a refused API key by code, and logs some of them with address and public id: never the secret,
+ * or a text that does not look like a key.
+ */
+export class RefusedKeys {
+  readonly #throttle: LogThrottle;
+  readonly #say: (line: RefusedKey) => void;
+
+  constructor(clock: Clock = systemClock, say: (line: RefusedKey) => void = toLog) {
+    this.#say = say;
+    this.#throttle = new LogThrottle(limits.access.refusedLogEveryMs, clock);
+  }
+
+  /** `address` is called only when a line is written. */
+  note(code: ProblemCode, authorization: string, address: () => IpAddress | null): void {
+    metrics.authRefused.inc({ code });
+    const suppressed = this.#throttle.allow();
+    if (suppressed === null) return;
+    const ip = address();
+    const from = ip === null ? 'unknown' : formatIp(ip);
+    this.#say({ code, publicId: publicIdIn(authorization), from, suppressed });
+  }
+}
+
+/** Null when the text does not have the form of a key. */
+export function publicIdIn(authorization: string): string | null {
+  const token = /^bearer +(\S+)$/i.exec(authorization.trim())?.[1];
+  return token === undefined ? null : (splitApiKey(token)?.publicId ?? null);
+}
+
+const refusedKeys = new RefusedKeys();

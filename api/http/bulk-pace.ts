@@ -8,19 +8,8 @@ import { limits } from '../../platform/limits.ts';
 import { type SlowCount, SlowTimes } from '../../platform/slow-times.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
-const {
-  first,
-  min,
-  max,
-  growthPerS,
-  shrinkTo,
-  shrinkEveryMs,
-  sliceEveryMs,
-  itemsMax,
-  halfLifeMs,
-  slowShareMax,
-  slowMin,
-} = limits.bulkPace;
+const { first, min, max, growth, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax, halfLifeMs, slowShareMax, slowMin } =
+  limits.bulkPace;
 
 export class BulkPace {
   readonly #clock: Clock;
@@ -30,13 +19,11 @@ export class BulkPace {
   #slow = 0;
   #fadedAtMs: number;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
-  #usedAtMs: number;
   readonly #publishes = new SlowTimes();
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#fadedAtMs = clock.monotonicMs();
-    this.#usedAtMs = this.#fadedAtMs;
     metrics.bulkPace.set(this.#messagesPerS);
   }
 
@@ -65,12 +52,14 @@ export class BulkPace {
     this.#become(this.#messagesPerS * shrinkTo);
   }
 
-  /** The pause before the next slice. The pace grows while it is used, because only then does its effect show. */
-  pauseMs(): number {
-    const nowMs = this.#fade();
-    const usedMs = Math.min(nowMs - this.#usedAtMs, 1_000);
-    this.#usedAtMs = nowMs;
-    if (!this.#isTooSlow) this.#become(this.#messagesPerS * (1 + growthPerS) ** (usedMs / 1_000));
+  /** A message of bulk work is being published. The pace grows by what is accepted: only that shows its effect. */
+  tookMessage(): void {
+    this.#fade();
+    if (!this.#isTooSlow) this.#become(this.#messagesPerS + growth);
+  }
+
+  /** The pause before the next slice. */
+  get pauseMs(): number {
     return (this.itemsPerSlice * 1_000) / this.#messagesPerS;
   }
 

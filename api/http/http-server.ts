@@ -19,6 +19,11 @@ export type HttpRoutes = {
   readonly cancelSms: Route;
   readonly getSms: Route;
   readonly listSms: Route;
+  readonly startOtp: Route;
+  readonly verifyOtp: Route;
+  readonly resendOtp: Route;
+  readonly cancelOtp: Route;
+  readonly getOtp: Route;
   /** GET /r/{code}: a short link. */
   readonly redirect: Route;
   readonly live: Route;
@@ -69,6 +74,11 @@ export async function openHttpServer(
   read('/v1/sms', on('GET /v1/sms', routes.listSms));
   read('/v1/sms/:id', on('GET /v1/sms/{id}', withoutQuery(routes.getSms)));
   app.del('/v1/sms/:id', on('DELETE /v1/sms/{id}', withoutQuery(routes.cancelSms)));
+  app.post('/v1/otp', on('POST /v1/otp', withoutQuery(routes.startOtp)));
+  app.post('/v1/otp/:id/verify', on('POST /v1/otp/{id}/verify', withoutQuery(routes.verifyOtp)));
+  app.post('/v1/otp/:id/resend', on('POST /v1/otp/{id}/resend', withoutQuery(routes.resendOtp)));
+  app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));
+  read('/v1/otp/:id', on('GET /v1/otp/{id}', withoutQuery(routes.getOtp)));
   read('/r/:code', on('GET /r/{code}', routes.redirect));
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));

@@ -12,7 +12,7 @@ const { sliceMs, firstItems, atOnceMax, atOnceBesideSingles, largeFrom, waitMsMa
 /** prompt: without a pause · texts: work of this thread only · messages: accepts messages, at the pace of bulk work. */
 export type SliceKind = 'prompt' | 'texts' | 'messages';
 
-type Pace = Pick<BulkPace, 'pauseMs' | 'itemsPerSlice'>;
+type Pace = Pick<BulkPace, 'pauseMs' | 'itemsPerSlice' | 'tookMessage'>;
 
 export class SliceTurns {
   readonly #clock: Clock;
@@ -34,7 +34,7 @@ export class SliceTurns {
     this.#turns = {
       prompt: new Turns(nextTurn),
       texts: besides(() => besideSingles.pauseMs),
-      messages: besides(() => pace.pauseMs()),
+      messages: besides(() => pace.pauseMs),
     };
   }
 
@@ -71,6 +71,10 @@ export class SliceTurns {
   /** Messages that one slice may accept. */
   get itemsPerSlice(): number {
     return this.#hasSingles() ? this.#pace.itemsPerSlice : Number.POSITIVE_INFINITY;
+  }
+
+  tookMessage(): void {
+    if (this.#hasSingles()) this.#pace.tookMessage();
   }
 
   #takePlace(): Promise<boolean> {
@@ -126,6 +130,7 @@ export class Slices {
   /** A message of this slice is being published. */
   tookMessage(): void {
     this.#itemsLeft -= 1;
+    this.#turns.tookMessage();
   }
 
   /**
@@ -135,7 +140,11 @@ export class Slices {
   async next(kind: SliceKind = 'texts'): Promise<void> {
     const isFirst = this.#endsAtMs === Number.NEGATIVE_INFINITY;
     await this.#turns.next(isFirst ? 'prompt' : kind);
-    this.#itemsLeft = Math.max(this.#turns.itemsPerSlice, isFirst ? firstItems : 0);
+    this.#itemsLeft = isFirst
+      ? Math.max(this.#turns.itemsPerSlice, firstItems)
+      : kind === 'prompt'
+        ? Number.POSITIVE_INFINITY
+        : this.#turns.itemsPerSlice;
     this.#endsAtMs = this.#clock.monotonicMs() + sliceMs;
   }
 }

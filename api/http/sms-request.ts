@@ -127,6 +127,22 @@ export const smsFields = {
         'which leads there and counts its clicks. The text is counted with the short links.',
     },
   },
+  callback_url: {
+    takes: (value): value is string | null =>
+      value === null || (typeof value === 'string' && value.length <= limits.webhooks.urlCharsMax),
+    detail: (value) =>
+      typeof value === 'string'
+        ? `must have at most ${limits.webhooks.urlCharsMax} characters`
+        : `must be a string with a URL, found ${kindOf(value)}`,
+    schema: {
+      type: ['string', 'null'],
+      maxLength: limits.webhooks.urlCharsMax,
+      description:
+        "Where this message's events go, instead of the URL of the webhook endpoint with the same origin (scheme, host " +
+        'and port): the account must have one, and its secret signs them. Other endpoints get them as always.',
+      example: 'https://example.com/sms-events?order=1234',
+    },
+  },
   dry_run: {
     ...oneOf(['explain'], {
       description: 'Nothing is sent or stored: the answer is 200 and says what would become of the message, and why.',
@@ -148,8 +164,6 @@ export const sendSmsSchema = {
 
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
 const known = [...fields.keys()].join(', ');
-/** Fields of the contract that this version lacks. Refused: the client would not notice that they are ignored. */
-const notYet: ReadonlySet<string> = new Set(['callback_url']);
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -165,9 +179,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
   for (const name of Object.keys(given)) {
     const field = fields.get(name);
     if (field === undefined) {
-      if (notYet.has(name)) wrong(name, 'not_available', 'is not available in this version: leave it out');
-      else
-        wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);
+      wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);
     } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }
   // Safe: the table accepted every value, or there are errors.
@@ -199,6 +211,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
       sendAtMs: sendAt == null ? null : momentOf(sendAt),
       quietHours: body.quiet_hours ?? defaults.quietHours,
       trackClicks: body.track_clicks ?? defaults.trackClicks,
+      callbackUrl: body.callback_url ?? null,
     },
     explain: body.dry_run !== undefined,
   };

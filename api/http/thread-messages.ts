@@ -4,6 +4,10 @@ import type { FromLinked, ToLinked } from '../../platform/message-link.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import type { ProxyRules } from './client-address.ts';
 import type { RoutingRules } from '../../policy/contract.ts';
+import type { OtpRules } from '../../policy/otp/contract.ts';
+
+/** What the configuration says about requests; it may change while a thread runs. */
+export type RequestRules = { readonly routing: RoutingRules; readonly otp: OtpRules };
 
 /** What redirects of short links do; read at the start only. */
 export type RedirectRules = {
@@ -28,13 +32,15 @@ export type ThreadData = {
   readonly controlSecret: string;
   /** Messages are sealed with the first key and opened with any of them. */
   readonly bodyKeys: readonly Uint8Array[];
-  readonly rules: RoutingRules;
+  readonly rules: RequestRules;
   readonly links: RedirectRules;
   readonly proxies: ProxyRules;
   /** The accounts' shares of this thread's slots. */
   readonly shares: Shares;
   /** Shared by the threads: the state of all rate limits. */
   readonly rateMemory: SharedArrayBuffer;
+  /** The same for the rates of one-time passwords: their many names must not take the slots of accounts and keys. */
+  readonly otpRateMemory: SharedArrayBuffer;
   /** In shared memory: all threads read the same versions. */
   readonly registries: readonly RegistryVersionEvent[];
 };
@@ -42,7 +48,7 @@ export type ThreadData = {
 export type ToThread =
   | ToLinked
   /** Changed configuration, for requests from now on. */
-  | { readonly type: 'rules'; readonly rules: RoutingRules }
+  | { readonly type: 'rules'; readonly rules: RequestRules }
   | { readonly type: 'registry'; readonly registryUpdate: RegistryVersionEvent };
 
 export type FromThread =

@@ -4,6 +4,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LinkIssuer } from '../../acceptance/link-issuer.ts';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
+import { SharedGuard } from '../../acceptance/otp-guard/shared-guard.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
 import { clusterClock, ownClock } from '../../cluster/bus/cluster-clock.ts';
@@ -32,7 +33,7 @@ import { log } from '../../platform/log.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
 import { admission } from '../../policy/admission/admit.ts';
 import { explanation } from '../../policy/admission/explain.ts';
-import type { RoutingRules } from '../../policy/contract.ts';
+import type { OtpGuardRules } from '../../policy/otp-guard/contract.ts';
 import type { AccessParts } from './access.ts';
 import { BulkPace } from './bulk-pace.ts';
 import { cancelSms } from './cancel-sms.ts';
@@ -46,6 +47,12 @@ import { answerLive, answerReady, readiness } from './health.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
+import { OtpStore } from '../../acceptance/otp/store.ts';
+import { cancelOtp, resendOtp } from './otp/change-otp.ts';
+import { OtpRates } from './otp/otp-rates.ts';
+import { getOtp } from './otp/read-otp.ts';
+import { startOtp } from './otp/start-otp.ts';
+import { verifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
 import { ClickWriter } from '../links/click-writer.ts';
 import { Misses, redirect } from '../links/redirect.ts';
@@ -55,12 +62,12 @@ import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';
 import { statusQueryClient } from './status-query-client.ts';
-import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
 type RunningThread = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
-  configure(rules: RoutingRules): void;
+  configure(rules: RequestRules): void;
   registry(registryUpdate: RegistryVersionEvent): void;
   drain(limitMs: number): Promise<void>;
 };
@@ -72,10 +79,12 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const clock = data.node === null ? ownClock() : await clusterClock(bus, { node: data.node });
   const directory = await openDirectory(bus, clock);
   const links = openLinks(bus, clock);
-  const secret = await linkSecret(bus);
-  const codes = linkCodes(secret);
+  const linkKey = await linkSecret(bus);
+  const codes = linkCodes(linkKey);
   const eventSpace = await watchEventSpace(bus, clock);
   await openBucket(bus, 'idempotency');
+  await openBucket(bus, 'otp');
+  await openBucket(bus, 'otp_failures');
 
   const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
   // No deadline: the events of accepted messages must not be lost while this process lives.
@@ -83,6 +92,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const events = new EventWriter(eventPublisher);
   const clickPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
+  const otpPublisher = new Publisher(bus, limits.otp.writes);
 
   const httpServer = newHttpServer();
   const health = { httpServer, directory, eventSpace, clock, bus };
@@ -98,9 +108,10 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const registries = registryCache(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
   const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
-  const engine = (rules: RoutingRules) => ({
+  const engine = ({ routing: rules, otp }: RequestRules) => ({
     admit: admission(rules, circumstances, routing),
     explain: explanation(rules, circumstances, routing),
+    otp,
   });
   let { rules } = data;
   let policy = engine(rules);
@@ -114,6 +125,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     places,
     used,
   };
+  const secret = await placingSecret(bus);
   const sending: SendSmsParts = {
     publisher,
     queues,
@@ -127,7 +139,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     admit: (principal, request) => policy.admit(principal, request),
     explain: (principal, request, messageId) => policy.explain(principal, request, messageId),
     idempotent,
-    keyPlaces: keyPlaces(await placingSecret(bus)),
+    keyPlaces: keyPlaces(secret),
     bodyPrints: bodyPrinter(data.bodyKeys),
     queries,
     guard,
@@ -142,7 +154,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
         clock,
       }),
       codes,
-      rules: () => rules.links,
+      rules: () => rules.routing.links,
     },
     clock,
   };
@@ -151,11 +163,21 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     ...{ directory, links, codes, clicks, addressOf: access.addressOf, clock },
     fallbackUrl: data.links.fallbackUrl,
     storeAddresses: data.links.storeAddresses,
-    hashOf: addressHasher(secret),
+    hashOf: addressHasher(linkKey),
     misses: new Misses(clock),
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
+  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules) });
+  const otp = {
+    ...sending,
+    queries,
+    otps: new OtpStore(bus, otpPublisher, secret, clock),
+    otpRules: () => policy.otp,
+    otpLimits: () => policy.otp.limits,
+    rates: new OtpRates(data.otpRateMemory, data.shares, clock),
+    fraud,
+  };
   const listening = await openHttpServer(
     httpServer,
     {
@@ -164,6 +186,11 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
       getSms: (exchange, req) => getSms(reading, exchange, req),
       listSms: (exchange, req) => listSms(reading, exchange, req),
+      startOtp: (exchange, req) => startOtp(otp, exchange, req),
+      verifyOtp: (exchange, req) => verifyOtp(otp, exchange, req),
+      resendOtp: (exchange, req) => resendOtp(otp, exchange, req),
+      cancelOtp: (exchange, req) => cancelOtp(otp, exchange, req),
+      getOtp: (exchange, req) => getOtp(otp, exchange, req),
       redirect: (exchange, req) => redirect(redirecting, exchange, req),
       live: (exchange) => answerLive(exchange),
       ready: (exchange) => answerReady(exchange, readiness(health)),
@@ -181,12 +208,13 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     configure(next) {
       rules = next;
       policy = engine(rules);
+      fraud.configure(guardRulesOf(next));
     },
     async drain(limitMs) {
       const endAtMs = clock.monotonicMs() + limitMs;
       const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
       await listening.stopTaking(leftMs());
-      const idle = Promise.all([publisher.idle(), keyPublisher.idle()]).then(() => {
+      const idle = Promise.all([publisher.idle(), keyPublisher.idle(), otpPublisher.idle()]).then(() => {
         events.flush();
         clicks.flush();
         return Promise.all([eventPublisher.idle(), clickPublisher.idle()]);
@@ -197,18 +225,24 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       listening.close();
       events.close();
       clicks.close();
-      for (const each of [publisher, keyPublisher, eventPublisher, clickPublisher]) each.close();
+      for (const each of [publisher, keyPublisher, otpPublisher, eventPublisher, clickPublisher]) each.close();
       used.stop();
       eventSpace.stop();
       carriers.stop();
       queues.stop();
       stopOtpTimes();
+      await fraud.stop();
       clock.stop();
       await Promise.all([directory.close(), links.close()]);
       await pages.close();
       await bus.close();
     },
   };
+}
+
+/** Without a list the guard sends codes to the country of the installation. */
+function guardRulesOf({ routing, otp: { guard: rules } }: RequestRules): OtpGuardRules {
+  return rules.destinations.length > 0 ? rules : { ...rules, destinations: [routing.country.callingCode] };
 }
 
 async function runThread(port: MessagePort, data: ThreadData): Promise<void> {

@@ -13,16 +13,15 @@ import { SetupError } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
-import type { RoutingRules } from '../../policy/contract.ts';
 import { newRateMemory } from './rate-limits.ts';
-import type { FromThread, ThreadData, ToThread } from './thread-messages.ts';
+import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
 export type IngressThreads = {
   readonly port: number;
   health(): { ok: boolean; detail: string };
   metrics(): Promise<MetricObject[]>;
   /** Applies these rules to requests from now on. */
-  configure(rules: RoutingRules): void;
+  configure(rules: RequestRules): void;
   /** Makes every thread use a registry version that is complete. */
   registry(registryUpdate: RegistryVersionEvent): void;
   drain(deadlineMs: number): Promise<void>;
@@ -39,14 +38,14 @@ const closeMs = 300;
 
 export async function startThreads(
   count: number,
-  given: Omit<ThreadData, 'index' | 'shared' | 'rateMemory'>,
+  given: Omit<ThreadData, 'index' | 'shared' | 'rateMemory' | 'otpRateMemory'>,
 ): Promise<IngressThreads> {
   // uWebSockets.js reads this when it is loaded, which only the threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
   const watch = new ThreadWatch();
   const requests = new MetricsRequests();
-  const data = { ...given, rateMemory: newRateMemory() };
+  const data = { ...given, rateMemory: newRateMemory(), otpRateMemory: newRateMemory(limits.otp.ratesMax) };
   let port = count > 1 ? await freePortOf(data.host, data.port) : data.port;
   for (let index = 0; index < count; index += 1) {
     const started = await startThread({ ...data, port, index, shared: count > 1 }, watch, requests);

@@ -18,9 +18,15 @@ import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
 import { linkEndpoints } from './routes/links.ts';
+import { otpEndpoints } from './routes/hot-otp.ts';
+import { otpGuardEndpoints } from './routes/otp-guard.ts';
+import { reportEndpoints } from './routes/reports.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
 import { templateEndpoints } from './routes/templates.ts';
+import { webhookDeliveryEndpoints } from './routes/webhook-deliveries.ts';
+import { webhookEndpoints } from './routes/webhooks.ts';
+import { testEventEndpoints } from './routes/test-events.ts';
 import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
 import type { Variables } from './refuse.ts';
@@ -30,13 +36,19 @@ export const apiVersion = '0.1.0';
 /** Every route of v1 in this version, hot ones included, in the order of the documentation. */
 export const endpoints: readonly Endpoint[] = [
   ...hotEndpoints,
+  ...otpEndpoints,
   ...accountEndpoints,
   ...apiKeyEndpoints,
   ...senderEndpoints,
   ...templateEndpoints,
   ...suppressionEndpoints,
   ...linkEndpoints,
+  ...otpGuardEndpoints,
+  ...webhookEndpoints,
+  ...webhookDeliveryEndpoints,
+  ...testEventEndpoints,
   ...carrierEndpoints,
+  ...reportEndpoints,
   ...auditEndpoints,
 ];
 
@@ -49,7 +61,7 @@ const pagePaths: readonly KnownPath[] = [
   '/health/ready',
 ].map((path) => ({ method: 'GET', path }));
 
-export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault'> &
+export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault' | 'webhooks'> &
   Partial<HandlerParts> & {
     readonly idempotentWrite: IdempotentWrite;
     /** Missing: the defaults. */
@@ -57,7 +69,8 @@ export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault'> &
   };
 
 export function managementApp({ idempotentWrite, shares, ...given }: ManagementParts): Hono<Variables> {
-  const handlers = { content: () => undefined, keyDaysDefault: () => null, ...given };
+  const webhooks = () => ({ allowNetworks: [], allowHttp: false });
+  const handlers = { content: () => undefined, keyDaysDefault: () => null, webhooks, ...given };
   const parts = { handlers, idempotentWrite, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];

@@ -1,8 +1,7 @@
 // One page of a list as an answer. The cursor is opaque for clients; it holds the last id of the page.
 import type { Page, PageRequest } from '../../control/store/page.ts';
 import { limits } from '../../platform/limits.ts';
-import { wrongField } from '../problem.ts';
-import type { HandlerResult } from './endpoint.ts';
+import { type Problem, wrongField } from '../problem.ts';
 
 const idForm = /^[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -12,7 +11,7 @@ export async function answerPage<T>(
   read: (asked: PageRequest) => Promise<Page<T>>,
   shape: (item: T) => object,
   form = idForm,
-): Promise<HandlerResult> {
+): Promise<{ readonly body: object } | { readonly problem: Problem }> {
   const after = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
   if (after !== null && !form.test(after)) {
     return { problem: wrongField('cursor', 'expected the next_cursor of the previous page') };

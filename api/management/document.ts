@@ -28,6 +28,8 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       { name: 'Senders' },
       { name: 'Templates' },
       { name: 'Suppressions' },
+      { name: 'Reports' },
+      { name: 'Webhooks' },
       { name: 'Carriers', description: 'For the operator of the installation.' },
       { name: 'Audit', description: 'For the operator of the installation.' },
     ],

@@ -1,14 +1,16 @@
 // One route of the API as data: its request, its answers, its scope. The OpenAPI document, the validation, the table of
 // known paths and the types of its handler are made from it.
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { TestEvents } from '../../actors/webhook/listen/test-events.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import type { CarrierConfig } from '../../config/configuration.ts';
+import type { CarrierConfig, Configuration } from '../../config/configuration.ts';
 import type { Actor, Store } from '../../control/store/store.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
 import type { LinkDirectory } from '../../directory/links.ts';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import { type Problem, type ProblemCode, problem, problemContentType } from '../problem.ts';
 import { problemCatalogue } from '../problem-catalogue.ts';
@@ -40,7 +42,13 @@ export type Endpoint<
   readonly query?: Query;
   readonly params?: Params;
   /** The successful answer. */
-  readonly answer: { readonly status: 200 | 201 | 202; readonly description: string; readonly schema: z.ZodType };
+  readonly answer: {
+    readonly status: 200 | 201 | 202;
+    readonly description: string;
+    readonly schema: z.ZodType;
+    /** Content types of files that it may be instead, by a parameter of the request. */
+    readonly files?: readonly string[];
+  };
   /** A second kind of success, selected by a field of the request. */
   readonly otherAnswer?: { readonly status: 200; readonly description: string; readonly schema: z.ZodType };
   /** Its own refusals, beside those of all routes of its kind (describeEndpoint). */
@@ -84,6 +92,11 @@ export type HandlerParts = {
   readonly carriers: () => readonly CarrierConfig[];
   /** The content rules of the installation, from the current configuration. */
   readonly content: () => ContentRules | undefined;
+  /** Seals the secrets of webhook endpoints. */
+  readonly cipher: BodyCipher;
+  /** Where webhooks may be sent, from the current configuration. */
+  readonly webhooks: () => Configuration['webhooks'];
+  readonly testEvents: Pick<TestEvents, 'poll'>;
   /** The default lifetime of API keys in days; null: unlimited. */
   readonly keyDaysDefault: () => number | null;
 };
@@ -103,7 +116,15 @@ export type HandlerContext<Body, Query, Params> = {
 };
 
 /** What a handler returns: the body of an answer, or a refusal. */
-export type HandlerResult = { readonly body: unknown } | { readonly problem: Problem };
+export type HandlerResult = { readonly body: unknown } | StreamedAnswer | { readonly problem: Problem };
+
+/** An answer in parts: the next one is made when the client has taken the last. Only of reads. */
+export type StreamedAnswer = {
+  readonly stream: AsyncIterable<Uint8Array>;
+  readonly contentType: string;
+  /** Not null: a file to save. */
+  readonly fileName: string | null;
+};
 
 /** Refusals of every authenticated route. */
 const everywhere: readonly ProblemCode[] = [
@@ -136,10 +157,15 @@ function problemsOf({ method, body, query, params, handle, whileSuspended, probl
 
 const inJson = (schema: z.ZodType) => ({ content: { 'application/json': { schema } } });
 
+function contentOf(schema: z.ZodType, files: readonly string[] = []) {
+  const file = { schema: z.string().openapi({ format: 'binary' }) };
+  return { content: { 'application/json': { schema }, ...Object.fromEntries(files.map((type) => [type, file])) } };
+}
+
 /** Adds a route to the OpenAPI document. */
 export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
   const { method, path, tag, summary, answer, otherAnswer, params, query, body } = endpoint;
-  const answers = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
+  const answers: Endpoint['answer'][] = otherAnswer === undefined ? [answer] : [answer, otherAnswer];
   app.openAPIRegistry.registerPath({
     method,
     path,
@@ -157,7 +183,7 @@ export function describeEndpoint(app: OpenAPIHono, endpoint: Endpoint): void {
     },
     responses: {
       ...Object.fromEntries(
-        answers.map(({ status, description, schema }) => [status, { description, ...inJson(schema) }]),
+        answers.map(({ status, description, schema, files }) => [status, { description, ...contentOf(schema, files) }]),
       ),
       ...problemResponses(problemsOf(endpoint)),
     },

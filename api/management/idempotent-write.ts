@@ -2,6 +2,7 @@
 // another body is refused, a concurrent repeat waits or gets 409, and an account has one quota of keys. Answers are
 // stored sealed and without secrets, such as a new API key's. A request whose process died runs again: unique names,
 // not the idempotency key, then prevent a duplicate.
+import { assert } from '../../platform/assert.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
@@ -38,6 +39,7 @@ export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWr
         try {
           const answer = await work();
           if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
+          assert('body' in answer, 'only a read has an answer in parts');
           const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
           return {
             body: JSON.stringify(answer.body),

@@ -1,10 +1,11 @@
 // The answer to a path without a handler: `not_available` for a route that is planned, 405 with the methods of a known
 // path, otherwise 404. Pure, over the table of endpoints.
+import { plannedReports } from '../../analytics/reports/catalogue.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Routes that a later version has. A trailing star matches everything below. */
-const planned = ['/v1/otp*', '/v1/webhooks*', '/v1/reports*', '/r/*'];
+const planned = plannedReports.map((name) => `/v1/reports/${name}`);
 
 export type KnownPath = { readonly method: string; readonly path: string };
 

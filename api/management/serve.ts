@@ -12,13 +12,13 @@ import { log } from '../../platform/log.ts';
 import { networkGate } from '../../policy/admission/principal-gates.ts';
 import { authenticate, missingScope } from '../http/access.ts';
 import { type Problem, problem } from '../problem.ts';
-import type { Endpoint, HandlerContext, HandlerParts } from './endpoint.ts';
+import type { Endpoint, HandlerContext, HandlerParts, StreamedAnswer } from './endpoint.ts';
 import type { IdempotentWrite } from './idempotent-write.ts';
 import { parseObject } from '../json-object.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { answerProblem, type Variables } from './refuse.ts';
 import type { SharedWork } from './shared-work.ts';
-import { check, rawQuery } from './validation.ts';
+import { check, rawQuery } from '../validation.ts';
 
 export type ServeParts = {
   readonly handlers: HandlerParts;
@@ -61,6 +61,7 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       const keyed = { principal: context.principal, operation, idempotencyKey, body: octets, shownOnce };
       const answer =
         idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
+      if ('stream' in answer) return streamed(c, answer);
       if ('problem' in answer) return answerProblem(c, answer.problem);
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
       return c.json(answer.body as object, endpoint.answer.status);
@@ -71,6 +72,13 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       void working.then(leave, leave);
     }
   });
+}
+
+/** With the backpressure of the connection: a part is asked for when the one before it is written. */
+function streamed(c: Context<Variables>, { stream, contentType, fileName }: StreamedAnswer): Response {
+  c.header('content-type', contentType);
+  if (fileName !== null) c.header('content-disposition', `attachment; filename="${fileName}"`);
+  return c.body(ReadableStream.from(stream) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
 
 /** A database that is away is not a bug: sending goes on without it. */

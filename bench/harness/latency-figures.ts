@@ -1,5 +1,6 @@
 // Latency figures of a bench by name. Nothing measured is NaN, which meets no target: an empty histogram says 0 ms.
 import type { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
+import { systemClock } from '../../platform/clock.ts';
 
 const quantiles = { p50: 'p50Ms', p99: 'p99Ms', p999: 'p999Ms', max: 'maxMs' } as const;
 export type Quantile = keyof typeof quantiles;
@@ -13,4 +14,29 @@ export function latencyFigures(
   return Object.fromEntries(
     wanted.map((each) => [`${name}_${each}_ms`, summary.count === 0 ? Number.NaN : summary[quantiles[each]]]),
   );
+}
+
+/** NaN of nothing, which meets no target. */
+export function median(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((one, other) => one - other),
+    0.5,
+  );
+}
+
+/** The value that this share of `sorted` is below. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function cpuPerCallUs(call: () => void, durationMs: number, callsPerSlice: number): number {
+  const each: number[] = [];
+  const endAtMs = systemClock.monotonicMs() + durationMs;
+  while (systemClock.monotonicMs() < endAtMs) {
+    const before = process.cpuUsage();
+    for (let nth = 0; nth < callsPerSlice; nth += 1) call();
+    const { user, system } = process.cpuUsage(before);
+    each.push((user + system) / callsPerSlice);
+  }
+  return median(each);
 }

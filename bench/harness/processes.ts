@@ -59,6 +59,12 @@ export function watchMemory(root: number): { peakMb: () => number; stop: Cancel 
   return { peakMb: () => peak / 1e6, stop };
 }
 
+/** Memory of the largest nats-server below this process. */
+export function natsMemoryMb(): number {
+  const servers = processTree(process.pid).filter(({ name }) => name === 'nats');
+  return Math.max(0, ...servers.map(({ rssBytes }) => rssBytes)) / 1e6;
+}
+
 function readProcess(pid: number): { parent: number; use: ProcessUse } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

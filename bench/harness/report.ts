@@ -5,10 +5,10 @@ import { ignoring } from '../../platform/errors.ts';
 
 export type Target = { readonly figure: string; readonly op: '<=' | '>=' | '=='; readonly bound: number };
 
+/** These figures must be 0. */
+export const zero = (...figures: string[]): Target[] => figures.map((figure) => ({ figure, op: '==', bound: 0 }));
+
 export type BenchResult = {
-  readonly bench: string;
-  readonly seconds: number;
-  readonly seed: number;
   /** One line: the offered load and its target. */
   readonly load: string;
   /** Names end in their unit: `accept_p99_ms`. */
@@ -16,8 +16,10 @@ export type BenchResult = {
   readonly targets: readonly Target[];
 };
 
-/** Prints the result; true when every target was met. */
-export function report(result: BenchResult, json: boolean): boolean {
+type Run = { readonly bench: string; readonly seconds: number; readonly seed: number };
+
+/** Prints the result of a run; true when every target was met. */
+export function report({ bench, seconds, seed }: Run, result: BenchResult, json: boolean): boolean {
   const targets = result.targets.map((target) => ({ ...target, met: isMet(target, result.figures[target.figure]) }));
   const machine = machineLine();
   const rows = Object.entries(result.figures).map(([figure, value]) => {
@@ -25,10 +27,9 @@ export function report(result: BenchResult, json: boolean): boolean {
     const bound = target === undefined ? '' : `${target.op} ${target.bound}  ${target.met ? 'met' : 'MISSED'}`;
     return `  ${figure.padEnd(38)}${round(value).toString().padStart(14)}   ${bound}`;
   });
-  const head = [`${result.bench}: ${result.load}`, `machine: ${machine}; seed ${result.seed}; ${result.seconds} s`, ''];
+  const head = [`${bench}: ${result.load}`, `machine: ${machine}; seed ${seed}; ${seconds} s`, ''];
   process.stdout.write(`${[...head, ...rows, ''].join('\n')}\n`);
   if (json) {
-    const { bench, seed, seconds } = result;
     const figures = Object.fromEntries(Object.entries(result.figures).map(([name, value]) => [name, round(value)]));
     process.stdout.write(
       `${JSON.stringify({ bench, commit: commitOf(), machine, seed, seconds, figures, targets })}\n`,

@@ -1,7 +1,7 @@
 // One thread of bench/dnd.ts: looks numbers up in the memory it was given, and reports the time per look-up.
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
-import { median } from '../harness/median.ts';
+import { median } from '../harness/latency-figures.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 
 /** Distinct mobile numbers of Bangladesh, 13… to 19…, scattered like a registry's. */

@@ -3,7 +3,6 @@
 // that of most machines when the server's is wrong; a step of this machine's wall clock does not move it. A machine
 // whose wall clock is more than a second off reports so, and roles check `agrees` before they serve.
 import { withDeadline } from '../../platform/deadline.ts';
-import { serverAheadMs } from '../../platform/clock-votes.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -213,4 +212,18 @@ export async function aheadOfServerMs(bus: Bus, clock: Clock = systemClock): Pro
   const stamp = await serverStamp(bus, 'doctor', clock);
   if (stamp === null) return null;
   return clock.nowMs() - clock.monotonicMs() - (stamp.fromMs + stamp.toMs) / 2;
+}
+
+/**
+ * Which clock is right: every machine votes with its offset, the server itself with 0, and the median counts; of two
+ * middle values the one nearer to the server. `offsets`: the server's clock minus each machine's, in ms. Returns the
+ * server's clock minus the right one, in ms.
+ */
+export function serverAheadMs(offsets: readonly number[]): number {
+  const votes = [0, ...offsets].sort((one, other) => one - other);
+  const middle = votes.length >> 1;
+  const upper = votes[middle] ?? 0;
+  if (votes.length % 2 === 1) return upper;
+  const lower = votes[middle - 1] ?? 0;
+  return Math.abs(lower) <= Math.abs(upper) ? lower : upper;
 }

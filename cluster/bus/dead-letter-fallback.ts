@@ -1,7 +1,7 @@
 // Records that could not be handled while DEAD was full: they wait in their own stream, on subjects that no carrier
 // consumes, and move to DEAD when it has space. Any number of threads and nodes share the consumers.
 import type { JsMsg } from '@nats-io/jetstream';
-import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { type Cancel, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -13,23 +13,14 @@ import { fallbackConsumer, streamNames } from './streams.ts';
 import { fallbackFilters, deadSubject } from './subjects.ts';
 
 /** Resolves when every present stream has its consumer; runs until stopped. */
-export async function takeFromFallback(
-  bus: Bus,
-  publisher: Publisher,
-  clock: Clock = systemClock,
-): Promise<Pick<Consumption, 'stop'>> {
+export async function takeFromFallback(bus: Bus, publisher: Publisher): Promise<Pick<Consumption, 'stop'>> {
   const streams = [...Object.values(streamNames.messages), ...Object.values(streamNames.waiting), streamNames.inbound];
-  const all = await Promise.all(streams.map((stream) => takeFrom(bus, publisher, stream, clock)));
+  const all = await Promise.all(streams.map((stream) => takeFrom(bus, publisher, stream)));
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) };
 }
 
 /** A stream that is away or has no leader is opened later: its records block nothing, and other streams go on. */
-async function takeFrom(
-  bus: Bus,
-  publisher: Publisher,
-  stream: string,
-  clock: Clock,
-): Promise<Pick<Consumption, 'stop'>> {
+async function takeFrom(bus: Bus, publisher: Publisher, stream: string): Promise<Pick<Consumption, 'stop'>> {
   let consumption: Consumption | null = null;
   let stopped = false;
   let cancel: Cancel = () => {};
@@ -40,14 +31,13 @@ async function takeFrom(
         consumer: fallbackConsumer(fallbackFilters[stream]),
         prefetch: limits.bus.fallbackHeldMax,
         lowPriority: true,
-        clock,
         handle: (record) => move(publisher, record, stream),
       });
       if (stopped) await consumption.stop();
     } catch (error) {
       if (stopped) return ignoring(error, 'it was stopped before the stream could be opened');
       log.warn({ stream, error: messageOf(error) }, 'the fallback records of this stream are read later');
-      cancel = clock.after(limits.bus.fallbackRetryMs, () => void open());
+      cancel = systemClock.after(limits.bus.fallbackRetryMs, () => void open());
     }
   }
   await open();

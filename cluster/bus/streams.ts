@@ -13,10 +13,11 @@ import { type Lane } from '../../model/message.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import { defaultShares, type Shares } from '../../platform/limits-shares.ts';
 import { assert } from '../../platform/assert.ts';
-import { type StreamMb, linkDaysDefault, streamMbDefault } from '../../platform/limits-streams.ts';
+import { type StreamMb, linkDaysDefault, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
+  webhookFilter,
   decisionFilter,
   inboundPartFilter,
   inboundSubject,
@@ -39,6 +40,8 @@ export const streamNames = {
   events: 'EVENTS',
   links: 'LINKS',
   clicks: 'CLICKS',
+  webhooks: 'WEBHOOKS',
+  webhookLog: 'WEBHOOK_LOG',
   orders: 'ORDERS',
   dead: 'DEAD',
 } as const;
@@ -73,7 +76,7 @@ export type StreamBounds = {
   /** Messages in one MT stream before it refuses. */
   readonly queueMessagesMax: number;
   readonly accountQueueMax?: AccountQueueMax;
-  readonly shares?: Pick<Shares, 'scheduled_messages'>;
+  readonly shares?: Pick<Shares, 'scheduled_messages' | 'otp_started'>;
   readonly streamMb?: StreamMb;
   /** How long a short link leads on, in days. */
   readonly linkDays?: number;
@@ -147,6 +150,28 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       discard: DiscardPolicy.New,
       duplicate_window: duplicateWindow,
       max_bytes: streamMb.clicks * mib,
+    },
+    {
+      // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
+      ...workQueue,
+      name: streamNames.webhooks,
+      subjects: ['wh.>'],
+      max_bytes: streamMb.webhooks * mib,
+      max_msgs_per_subject: limits.delivery.accountShardMax,
+      discard_new_per_subject: true,
+    },
+    {
+      // What an endpoint did not take, ~400 bytes each, until it does. Of one endpoint the oldest ones go beyond its
+      // bound; the stream itself refuses.
+      name: streamNames.webhookLog,
+      subjects: ['whl.>', 'whr.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_age: nanos(limits.delivery.parkedDays * 86_400_000),
+      max_bytes: streamMb.webhookLog * mib,
+      max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
     },
     {
       // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
@@ -226,6 +251,17 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
   };
 }
 
+/** The consumer of one shard of webhook endpoints. */
+export function webhookConsumer(shard: number): Partial<ConsumerConfig> {
+  return {
+    durable_name: `webhooks_${shard}`,
+    filter_subject: webhookFilter(shard),
+    ...untilAcked,
+    ack_wait: nanos(limits.delivery.ackWaitMs),
+    max_ack_pending: limits.delivery.shardHeldMax,
+  };
+}
+
 /** The consumer that moves fallback records to DEAD: a few at a time, and rarely. */
 export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
   assert(filter !== undefined, 'a stream without a fallback subject');
@@ -270,6 +306,18 @@ export const keyValueBuckets = {
   inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
   /** Each carrier's position in EVENTS for a restart: ~100 B each. */
   replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
+  /** One-time passwords: a record for each number with one in the last hour; its size follows from its share. */
+  otp: {
+    name: 'otp',
+    ttlMs: limits.otp.recordTtlMs,
+    maxBytes: otpBytesOf(defaultShares.otp_started.total),
+  },
+  /** When guesses about a number failed, beyond the hour of its record. */
+  otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
+  /** Blocked prefixes and the lists of accounts. */
+  otp_guard: { name: 'otp_guard', ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
+  /** Webhooks: the place of the fan-out, its owner, and ~300 B for each endpoint that fails. */
+  webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
   /** The body keys in use. */
@@ -279,7 +327,8 @@ export const keyValueBuckets = {
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
 
-export function bucketBytesMax(bucket: KeyValueBucket, { streamMb }: StreamBounds): number {
+export function bucketBytesMax(bucket: KeyValueBucket, { streamMb, shares }: StreamBounds): number {
+  if (bucket === 'otp' && shares !== undefined) return otpBytesOf(shares.otp_started.total);
   if (bucket === 'idempotency' && streamMb !== undefined) return streamMb.idempotency * mib;
   return keyValueBuckets[bucket].maxBytes;
 }

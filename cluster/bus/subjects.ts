@@ -148,10 +148,33 @@ export const commandsChangedSubject = 'notify.commands';
 /** Core NATS: the API keys used today. */
 export const keysUsedSubject = 'notify.keys_used';
 
+/** Core NATS: codes sent and entered, and their receipts, for the guards against fraud. */
+export const otpGuardSubject = 'notify.otp_guard';
+
 /** Other records for the audit log, in the stream of the operator commands. */
 export const auditNoteSubject = 'audit.note';
 /** Core NATS: asks every node that serves carriers for their state. */
 export const carrierReportsSubject = 'ask.carriers';
+
+/** `wh.<shard>.<account>`: events for the webhook endpoints of one shard; an account has a share of each shard. */
+export function webhookSubject(endpointId: string, accountId: string): string {
+  return `wh.${shardOf(endpointId, limits.delivery.shards)}.${accountId}`;
+}
+export function webhookFilter(shard: number): string {
+  return `wh.${shard}.*`;
+}
+
+/** `whl.<account>.<endpoint>`: events of an endpoint that is slow, fails or is disabled, in order. */
+export function parkedSubject(accountId: string, endpointId: string): string {
+  return `whl.${accountId}.${endpointId}`;
+}
+export const parkedFilter = 'whl.*.*';
+
+/** `whr.<account>.<endpoint>`: events that failed while others of their endpoint succeeded, each with its time. */
+export function retrySubject(accountId: string, endpointId: string): string {
+  return `whr.${accountId}.${endpointId}`;
+}
+export const retryFilter = 'whr.*.*';
 
 /** `dead.<stream>`: a record of that stream that could not be read or handled. */
 export function deadSubject(stream: string): string {

@@ -1,17 +1,19 @@
 // The NATS permissions of each role: the streams it publishes to, reads and deletes from, and the other subjects it
 // publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
 // an external server. A stream or bucket missing here does not compile. Decision 149.
-import { querySubjects, recorderSubject } from '../../analytics/contract.ts';
+import { querySubjects, recorderSubject, reportPartSubject } from '../../analytics/contract.ts';
 import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
+import { disableSubject, webhookSubjects } from '../../actors/webhook/contract.ts';
 import {
   auditNoteSubject,
   fallbackFilters,
   carrierReportsSubject,
   keysUsedSubject,
+  otpGuardSubject,
   commandsChangedSubject,
 } from '../bus/subjects.ts';
 
-export const natsRoles = ['ingress', 'actors', 'control', 'analytics'] as const;
+export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
 export type NatsRole = (typeof natsRoles)[number];
 
 export type Access = {
@@ -56,11 +58,13 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   EVENTS: {
     subjects: ['ev.>'],
     write: ['ingress', 'actors', 'analytics'],
-    read: ['actors', 'analytics'],
+    read: ['actors', 'analytics', 'control', 'delivery'],
     remove: ['analytics'],
   },
   LINKS: { subjects: ['links.>'], write: ['ingress', 'control'], read: ['ingress', 'control'] },
   CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
+  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
+  WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],
@@ -68,24 +72,43 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     remove: ['control'],
   },
   // Only the operator reads and removes.
-  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics'], read: [] },
+  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
-  directory: { write: ['control'], read: ['ingress', 'actors', 'control'] },
+  directory: { write: ['control'], read: ['ingress', 'actors', 'control', 'delivery'] },
   // Actors write subscribers' decisions; control removes them.
-  suppression: { write: ['actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['control'] },
+  suppression: {
+    write: ['actors', 'control'],
+    read: ['ingress', 'actors', 'control', 'delivery'],
+    remove: ['control'],
+  },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
   clock: { write: everyRole, read: everyRole },
   scheduled: { write: ['ingress'], read: ['ingress'] },
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
+  otp: { write: ['ingress'], read: ['ingress'] },
+  otp_failures: { write: ['ingress'], read: ['ingress'] },
+  // Operators order blocks; control also removes those that are forgotten.
+  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control'], remove: ['control'] },
+  // The purge of EVENTS reads the place of the fan-out.
+  webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
-  installation: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'] },
+  installation: {
+    write: ['ingress', 'actors', 'control', 'delivery'],
+    read: ['ingress', 'actors', 'control', 'delivery'],
+  },
   // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },
 };
+
+/** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
+function askersOf(subject: string): readonly NatsRole[] {
+  if (subject === querySubjects.report) return ['control'];
+  return subject === querySubjects.tellAgain ? ['delivery'] : ['ingress', 'actors'];
+}
 
 /** Core NATS subjects, without a stream. */
 export const talk: Readonly<
@@ -96,12 +119,18 @@ export const talk: Readonly<
   'overflow.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
   'notify.clocks': { publish: everyRole, subscribe: everyRole },
   [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },
+  [otpGuardSubject]: { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
   [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
   [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
   'flight.>': { publish: [], subscribe: ['actors'] },
+  [reportPartSubject('*')]: { publish: ['control'], subscribe: ['analytics'] },
+  [disableSubject]: { publish: ['delivery'], subscribe: ['control'] },
+  ...Object.fromEntries(
+    Object.values(webhookSubjects).map((subject) => [subject, { publish: ['control'], subscribe: ['delivery'] }]),
+  ),
   ...Object.fromEntries(
     Object.values(querySubjects).flatMap((subject) => [
-      [subject, { publish: ['ingress', 'actors'], subscribe: ['analytics'] }],
+      [subject, { publish: askersOf(subject), subscribe: ['analytics'] }],
       [recorderSubject(subject), { publish: ['analytics'], subscribe: ['analytics'] }],
     ]),
   ),
@@ -109,10 +138,11 @@ export const talk: Readonly<
 
 /** The reply subjects of a role, for its own subscription only. Roles that answer requests may publish to all. */
 export const inboxOf = (role: NatsRole) => `_INBOX.${role}`;
-const answers: Partial<Record<NatsRole, string>> = {
-  actors: '_INBOX.>',
-  analytics: '_INBOX.>',
-  control: `${inboxOf('ingress')}.>`,
+const answers: Partial<Record<NatsRole, readonly string[]>> = {
+  actors: ['_INBOX.>'],
+  analytics: ['_INBOX.>'],
+  control: [`${inboxOf('ingress')}.>`, `${inboxOf('delivery')}.>`],
+  delivery: [`${inboxOf('control')}.>`],
 };
 
 export type Permissions = { readonly publish: readonly string[]; readonly subscribe: readonly string[] };

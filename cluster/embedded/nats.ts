@@ -2,15 +2,17 @@
 // with its own users: otherwise everybody on this machine could read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createHmac } from 'node:crypto';
+import { nkeys } from '@nats-io/transport-node';
 import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
-import type { EmbeddedServer } from './embedded-server.ts';
+import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { natsServerBinary } from './nats-binary.ts';
-import { inboxOf } from './nats-permissions.ts';
-import { type NatsUser, authorizationText, userSeed } from './nats-users.ts';
-import { type NatsWatchOptions, watchedNats } from './nats-watch.ts';
-import { untilReady } from './ready.ts';
-import { startServerProcess } from './server-process.ts';
+import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 
 export type NatsOptions = {
   dataDir: string;
@@ -66,7 +68,7 @@ export function natsUrl(options: { port: number; password: string }, user: NatsU
   return `nats://${userSeed(options.password, user)}@127.0.0.1:${options.port}${inbox}`;
 }
 
-const storeMbDefault = 24_576;
+const storeMbDefault = 28_672;
 
 function configText(options: NatsOptions, folder: string): string {
   return `# Written by the supervisor at every start: changes are lost.
@@ -82,4 +84,105 @@ jetstream {
   max_memory_store: 64MB
 }
 `;
+}
+
+type NatsWatchOptions = {
+  readonly lookEveryMs?: number;
+  /** Consecutive unanswered checks before it is ended. */
+  readonly silencesMax?: number;
+  readonly clock?: Clock;
+};
+
+/**
+ * Ends a nats-server that runs but does not answer, so that the supervisor restarts it: 2.9.10 waits for a lock when a
+ * stream’s file cannot grow (disk full), and does not recover when there is space again. Killing it loses nothing that
+ * was acknowledged. The server, watched from readiness to its end. `ask` rejects when JetStream does not answer.
+ */
+function watchedNats(server: EmbeddedServer, ask: () => Promise<void>, options: NatsWatchOptions = {}): EmbeddedServer {
+  const { lookEveryMs, silencesMax } = { ...limits.supervision.natsWatch, ...options };
+  const { clock = systemClock } = options;
+  const over = new AbortController();
+  void server.exited.then(() => over.abort(new Error('the server has ended')));
+  let silences = 0;
+
+  async function watch(): Promise<void> {
+    while (!over.signal.aborted) {
+      await clock.sleep(lookEveryMs, over.signal).catch((error) => ignoring(error, 'the server has ended'));
+      if (over.signal.aborted) return;
+      try {
+        await ask();
+        silences = 0;
+      } catch (error) {
+        silences += 1;
+        ignoring(error, 'JetStream did not answer this time');
+        if (silences < silencesMax || over.signal.aborted) continue;
+        log.error(
+          { alarm: 'nats_unresponsive', silences, error: messageOf(error) },
+          'nats-server runs and does not answer: it is ended and restarted. Is its disk full?',
+        );
+        return server.kill();
+      }
+    }
+  }
+
+  return {
+    ...server,
+    async ready(limitMs) {
+      await server.ready(limitMs);
+      void watch();
+    },
+    stop(limitMs) {
+      over.abort(new Error('the server was asked to stop'));
+      return server.stop(limitMs);
+    },
+    health: () => ({ ok: silences === 0, detail: silences === 0 ? '' : `does not answer (${silences} times)` }),
+  };
+}
+
+/** `operator`: the supervisor and the command line, with all permissions. */
+export const natsUsers = ['operator', ...natsRoles] as const;
+export type NatsUser = (typeof natsUsers)[number];
+
+/**
+ * Users authenticate with an nkey, by signing the server's challenge: a process that takes the server's port after a
+ * crash receives no password. The `authorization` block of the server's configuration. Only public keys.
+ */
+function authorizationText(secret: string): string {
+  const users = natsUsers.map((user) => {
+    const key = nkeys.fromSeed(new TextEncoder().encode(userSeed(secret, user))).getPublicKey();
+    return `    { nkey: ${key}${user === 'operator' ? '' : `, permissions: ${permissionsText(permissionsOf(user))}`} }`;
+  });
+  return `authorization {\n  users: [\n${users.join('\n')}\n  ]\n}`;
+}
+
+/** The private key of a user in NATS form (SU…). Other users' keys cannot be derived from it. */
+export function userSeed(secret: string, user: NatsUser): string {
+  const raw = createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest();
+  // Prefix of a user seed (18 << 3, 20 << 3), the key, CRC-16: github.com/nats-io/nkeys.
+  const octets = Buffer.concat([Buffer.from([(18 << 3) | (20 >> 2), (20 << 6) & 0xff]), raw]);
+  const sum = Buffer.alloc(2);
+  sum.writeUInt16LE(crc16(octets));
+  return base32(Buffer.concat([octets, sum]));
+}
+
+function crc16(octets: Uint8Array): number {
+  let crc = 0;
+  for (const octet of octets) {
+    crc ^= octet << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
+  }
+  return crc;
+}
+
+function base32(octets: Uint8Array): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  let text = '';
+  let held = 0;
+  let bits = 0;
+  for (const octet of octets) {
+    held = (held << 8) | octet;
+    for (bits += 8; bits >= 5; bits -= 5) text += letters[(held >> (bits - 5)) & 31];
+    held &= 0xff;
+  }
+  return bits === 0 ? text : text + letters[(held << (5 - bits)) & 31];
 }

@@ -25,7 +25,13 @@ export function postgresUrl(
 export async function makeRoles(server: { port: number; passwords: DatabasePasswords }): Promise<void> {
   const { passwords } = server;
   const { owner, application } = databaseRoles;
-  await asSuperuser(postgresUrl(server, 'superuser', 'postgres'), async (client) => {
+  const config = {
+    connectionString: postgresUrl(server, 'superuser', 'postgres'),
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 10_000,
+    options: sessionOptions,
+  };
+  await withClient(config, 'the connection that makes the roles broke', async (client) => {
     for (const role of ['owner', 'application'] as const) {
       const name = databaseRoles[role];
       const found = await client.query('select from pg_roles where rolname = $1', [name]);
@@ -45,17 +51,17 @@ export async function makeRoles(server: { port: number; passwords: DatabasePassw
 /** No object of other schemas is looked up, and no password is written to the server's log. */
 const sessionOptions = '-c search_path=pg_catalog -c log_min_error_statement=panic';
 
-async function asSuperuser(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 2_000,
-    query_timeout: 10_000,
-    options: sessionOptions,
-  });
-  client.on('error', (error) => ignoring(error, 'the connection that makes the roles broke'));
+/** Connects, works and closes. `why`: what the loss of the connection means. */
+export async function withClient<T>(
+  config: pg.ClientConfig,
+  why: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client(config);
+  client.on('error', (error) => ignoring(error, why));
   try {
     await client.connect();
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }

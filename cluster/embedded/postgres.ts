@@ -3,16 +3,13 @@
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { until, withDeadline } from '../../platform/deadline.ts';
-import { SetupError, ignoring } from '../../platform/errors.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
-import type { EmbeddedServer } from './embedded-server.ts';
+import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { listProcesses } from './processes.ts';
-import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl } from './postgres-roles.ts';
+import { type DatabasePasswords, databaseRoles, makeRoles, postgresUrl, withClient } from './postgres-roles.ts';
 import { type PostgresPlace, giveTo, postgresPlace } from './postgres-user.ts';
-import { untilReady } from './ready.ts';
-import { startServerProcess } from './server-process.ts';
 
 export type PostgresOptions = {
   dataDir: string;
@@ -52,7 +49,9 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
 
 /** Waits until a query is answered. `ended` ends the wait early. */
 export function postgresReady(url: string, limitMs: number, ended?: Promise<unknown>): Promise<void> {
-  return untilReady({ name: 'postgres', ask: () => query(url, 'select 1'), limitMs, ended });
+  const config = { connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 10_000 };
+  const ask = () => withClient(config, 'the readiness connection broke', (client) => client.query('select 1'));
+  return untilReady({ name: 'postgres', ask, limitMs, ended });
 }
 
 /**
@@ -142,15 +141,4 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
     });
   });
   return withDeadline(program, 60_000, work);
-}
-
-async function query(url: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 10_000 });
-  client.on('error', (error) => ignoring(error, 'the readiness connection broke'));
-  try {
-    await client.connect();
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
 }

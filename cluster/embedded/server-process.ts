@@ -3,11 +3,12 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
+import { DeadlineExceeded, withDeadline, until } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { guard } from './guardian.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 
 export type ServerProcessOptions = {
   name: string;
@@ -92,4 +93,49 @@ const logBytesMax = 10 * 1024 * 1024;
 function truncateWhenLarge(file: string): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size > logBytesMax) truncateSync(file);
+}
+
+export type EmbeddedServer = ServerProcess & {
+  /** With credentials, on loopback. */
+  readonly url: string;
+  /** Resolves when the server has answered on a real connection; rejects when it ends first or the limit passes. */
+  ready(limitMs: number): Promise<void>;
+  /** Health while it runs; missing: healthy as long as it runs. */
+  health?(): { readonly ok: boolean; readonly detail: string };
+};
+
+type ReadyOptions = {
+  /** The name of its log file: `nats-server`. */
+  readonly name: string;
+  /** Resolves when the server answers, otherwise rejects. */
+  readonly ask: () => Promise<unknown>;
+  readonly limitMs: number;
+  /** The server's end, which ends the wait early. */
+  readonly ended: Promise<unknown> | undefined;
+};
+
+/** Waits until a server answers; reports the last error when it never does. */
+export async function untilReady({ name, ask, limitMs, ended }: ReadyOptions): Promise<void> {
+  let hasEnded = false;
+  void ended?.then(() => {
+    hasEnded = true;
+  });
+  let lastError: unknown;
+  const answers = async () => {
+    if (hasEnded) throw new Error(`${name} ended before it was ready: see ${name}.log in the data folder`);
+    try {
+      await ask();
+      return true;
+    } catch (error) {
+      lastError = error;
+      ignoring(error, `${name} is not ready yet`);
+      return false;
+    }
+  };
+  try {
+    await until(name, answers, { limitMs, everyMs: 20 });
+  } catch (error) {
+    if (!(error instanceof DeadlineExceeded)) throw error;
+    throw new Error(`${error.message}: ${messageOf(lastError)}`, { cause: lastError });
+  }
 }

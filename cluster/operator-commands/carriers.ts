@@ -2,7 +2,7 @@
 // combines configuration, desired state and the reports of the actors.
 import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
 import { type CarrierState, type DesiredState, carrierStates } from '../../model/carrier-state.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
@@ -65,17 +65,16 @@ export async function commandCarrier(
   bus: Bus,
   configured: readonly CarrierConfig[],
   given: NewCommand,
-  clock: Clock = systemClock,
 ): Promise<Given | NoSuch> {
   const refused = isConfigured(configured, given) ? null : refusalOf(given, await viewCarriers(bus, configured));
   if (refused !== null) return refused;
-  const command = await issueCommand(bus, { ...given, reason: await reasonOf(bus, given) }, clock);
-  const endAtMs = clock.monotonicMs() + limits.operations.effectiveWithinMs;
+  const command = await issueCommand(bus, { ...given, reason: await reasonOf(bus, given) });
+  const endAtMs = systemClock.monotonicMs() + limits.operations.effectiveWithinMs;
   for (;;) {
     const reports = (await askForCarriers(bus)).filter(({ carrier }) => carrier === given.carrier);
     const follow = reports.filter(({ commands }) => commands.includes(command.id));
     const inEffect = reports.length > 0 && follow.length === reports.length;
-    if (!inEffect && reports.length > 0 && clock.monotonicMs() < endAtMs) continue;
+    if (!inEffect && reports.length > 0 && systemClock.monotonicMs() < endAtMs) continue;
     const commands = (await readCommands(bus)).get(given.carrier) ?? noCommands;
     const config = configured.find(({ name }) => name === given.carrier);
     return { ok: true, command, inEffect, carrier: viewOf(given.carrier, config, commands, reports) };

@@ -1,7 +1,7 @@
 // The operator commands in effect, for a thread that serves carriers: read at the start, at each notification, and once
 // a second in case a notification was lost. While NATS is away the known commands stay in effect: a stream that cannot
 // be read never means "running".
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -20,7 +20,7 @@ type CommandsWatch = {
 };
 
 /** Resolves when all commands are known: a carrier must not send before it knows that it may. */
-export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promise<CommandsWatch> {
+export async function watchCommands(bus: Bus): Promise<CommandsWatch> {
   let known: ReadonlyMap<string, CarrierCommands> = new Map();
   let seenSeq = -1;
   let looking: Promise<void> | null = null;
@@ -68,7 +68,7 @@ export async function watchCommands(bus: Bus, clock: Clock = systemClock): Promi
     registryUpdate.unsubscribe();
     throw error;
   });
-  const stopLooks = clock.every(limits.operations.lookEveryMs, look);
+  const stopLooks = systemClock.every(limits.operations.lookEveryMs, look);
   return {
     of: (carrier) => known.get(carrier) ?? noCommands,
     onChange(run) {

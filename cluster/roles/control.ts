@@ -2,6 +2,7 @@
 // never waits for it. The projection starts first, because after a restart a revocation may be due within a second; the
 // API's libraries load after its first pass.
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { TestEvents } from '../../actors/webhook/listen/test-events.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
@@ -12,11 +13,12 @@ import { until, untilDone } from '../../platform/deadline.ts';
 import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { bodyCipher } from '../../model/records/body-cipher.ts';
+import { type BodyCipher, bodyCipher } from '../../model/records/body-cipher.ts';
 import type { BodyKeys } from '../../model/records/body-keys.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
 import { openBucket } from '../bus/ensure.ts';
+import { sweepBlocks } from '../bus/otp-guard-bucket.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { changedValues, reloadVerdict } from '../../config/reload.ts';
 import { realCarriers } from '../../config/configuration.ts';
@@ -29,12 +31,14 @@ import { startProjector } from '../../control/projection/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-notes.ts';
 import { auditCommands } from '../../control/audit-commands.ts';
+import { disableWebhooksOnRequest } from '../../control/disable-webhooks.ts';
 import { recordKeysUsed } from '../../control/keys-used.ts';
 import { isStoreUnavailable } from '../../control/store/connection.ts';
 import { type DemoAccount, demoAccount, demoKeysFile, revokeLiveDemoKey } from '../../control/store/demo.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
 import { databaseNameFile, installationId, type Store, openStore } from '../../control/store/store.ts';
 import { type DatabaseUrls, prepareStore } from '../../control/store/migrate.ts';
+import { resealWebhooks } from '../../control/store/reseal-webhooks.ts';
 import { rightsTooWide } from '../../control/store/rights.ts';
 import type { DemoToPrint } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
@@ -64,6 +68,9 @@ runRole('control', async (link) => {
   mkdirSync(settings.dataDir, { recursive: true });
   writeFileSync(databaseNameFile(settings.dataDir), `${await installationId(store)}\n`);
   await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
+  const cipher = bodyCipher(bodyKeys.keys);
+  const resealed = await resealWebhooks(system, cipher);
+  if (resealed > 0) log.info({ resealed }, 'the secrets of webhook endpoints were sealed with the new body key');
   const projector = startProjector({ databaseUrl, bus });
   const outboxIsEmpty = async () => {
     const refused = projector.refused();
@@ -81,7 +88,7 @@ runRole('control', async (link) => {
   if (demo !== null) {
     await until('the demo account is known', () => directory.authenticate(demo.testKey).ok, { limitMs: demoWaitMs });
   }
-  const { keys, idempotentWrite } = await openKeys(bus, bodyKeys, clock);
+  const { keys, idempotentWrite } = await openKeys(bus, bodyKeys, cipher, clock);
   // Other roles create the stream, and may start later.
   void untilDone(
     () => bringKeptNotes(bus, settings.dataDir),
@@ -90,11 +97,21 @@ runRole('control', async (link) => {
   );
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
+  const stopDisabling = disableWebhooksOnRequest(bus, system);
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
+  const stopSweep = clock.every(limits.otpGuard.sweepEveryMs, () => {
+    sweepBlocks(bus, clock.nowMs()).catch((error: unknown) =>
+      log.warn({ error: messageOf(error) }, 'blocks of the guard that are over could not be removed'),
+    );
+  });
+  const testEvents = new TestEvents(bus, cipher, clock);
   const api = await startManagementApi({
     ...{ store, directory, links, idempotentWrite, bus, carriers: () => configuration.carriers },
     shares: configuration.limits.shares,
     content: () => configuration.content,
+    webhooks: () => configuration.webhooks,
+    cipher,
+    testEvents,
     keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,
     port: settings.controlPort,
     secret: settings.controlSecret,
@@ -125,8 +142,11 @@ runRole('control', async (link) => {
       );
     },
     async drain(deadlineMs) {
+      testEvents.stop();
       await api.close(deadlineMs / 2);
       stopKeysUsed();
+      stopSweep();
+      stopDisabling();
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
       await Promise.all([directory.close(), links.close()]);
@@ -153,6 +173,7 @@ function demoToPrint({ accountId, liveKey, testKey, isNew, liveKeyRevoked }: Dem
 async function openKeys(
   bus: Bus,
   bodyKeys: BodyKeys,
+  cipher: BodyCipher,
   clock: Clock,
 ): Promise<{ keys: Publisher; idempotentWrite: IdempotentWrite }> {
   const { createIdempotentWrite } = await import('../../api/management/idempotent-write.ts');
@@ -160,7 +181,7 @@ async function openKeys(
   await openBucket(bus, 'idempotency');
   const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys, clock), clock),
-    cipher: bodyCipher(bodyKeys.keys),
+    cipher,
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter(bodyKeys.keys),
     rates: new RateLimits(newRateMemory()),

@@ -11,6 +11,7 @@ import { loadSettings } from '../../config/settings.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { routingRules } from './routing-rules.ts';
 
 runRole('ingress', async ({ env }) => {
@@ -34,7 +35,7 @@ runRole('ingress', async ({ env }) => {
     controlPort: settings.controlPort,
     controlSecret: settings.controlSecret,
     bodyKeys: bodyKeys.keys,
-    rules: routingRules(configuration, settings.httpPort),
+    rules: requestRules(configuration, settings.httpPort),
     links: {
       linkDays: configuration.limits.linkDays,
       fallbackUrl: configuration.links.fallbackUrl,
@@ -54,13 +55,18 @@ runRole('ingress', async ({ env }) => {
     ready: { port: running.port },
     health: () => running.health(),
     metrics: () => running.metrics(),
-    configure: async (next) => running.configure(routingRules(next, settings.httpPort)),
+    configure: async (next) => running.configure(requestRules(next, settings.httpPort)),
     async drain(deadlineMs) {
       keeper.stop();
       await running.drain(deadlineMs - drainMarginMs);
       await bus.close();
     },
   };
+});
+
+const requestRules = (configuration: Configuration, httpPort: number) => ({
+  routing: routingRules(configuration, httpPort),
+  otp: configuration.otp,
 });
 
 /** The process must have ended before its own deadline. */

@@ -8,7 +8,7 @@ import { actorsDrainMs } from '../../config/drain-times.ts';
 import { configurationVariable } from '../../config/load.ts';
 import type { Role, Settings } from '../../config/settings.ts';
 import { harmlessEnvironment } from '../embedded/harmless-environment.ts';
-import type { EmbeddedServer } from '../embedded/embedded-server.ts';
+import type { EmbeddedServer } from '../embedded/server-process.ts';
 import { natsUrl, startNatsServer } from '../embedded/nats.ts';
 import { type Ports, isFree } from '../embedded/ports.ts';
 import { startPostgresServer } from '../embedded/postgres.ts';
@@ -95,7 +95,6 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
-      restart: 'always',
       startWithinMs: limits.supervision.startMs,
       // The carriers may have changed by then.
       get stopWithinMs() {
@@ -124,27 +123,30 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   if (has('analytics')) addRole('analytics', embedded.slice(0, settings.natsUrl === null ? 1 : 0));
   if (has('control')) addRole('control', embedded);
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
+  if (has('webhooks')) addRole('delivery', ['nats-server']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
   return { specs, ...urls };
 }
 
-/** Small young generations for those that see little traffic. `yields`: platform/priority.ts. */
+/** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
   ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
   control: {
     file: 'control.ts',
-    stopRank: 3,
+    stopRank: 4,
     nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'],
   },
   analytics: {
     file: 'analytics.ts',
-    stopRank: 4,
+    stopRank: 5,
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
     yields: true,
   },
-  simulator: { file: 'simulator.ts', stopRank: 5, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
+  // Behind those whose events it tells, and before those it asks.
+  delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
+  simulator: { file: 'simulator.ts', stopRank: 6, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };
 
 /** The same ports after a restart, so that actors reconnect to their carriers. */
@@ -160,10 +162,9 @@ function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
   return {
     name,
     after: [],
-    restart: 'always',
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
-    stopRank: 5,
+    stopRank: 6,
     start: async () => managed(await start()),
   };
 }

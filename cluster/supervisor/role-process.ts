@@ -2,12 +2,12 @@
 // reaches only the supervisor, which then drains the roles in order.
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
-import { lowerPriority } from '../../platform/priority.ts';
 import { guard } from '../embedded/guardian.ts';
 import type { Exit } from '../embedded/server-process.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
@@ -28,7 +28,7 @@ type RoleOptions = {
   /** Selects the role's part of the configuration. */
   ownPart: (configuration: Configuration) => Configuration;
   nodeFlags: readonly string[];
-  /** Not in the path of messages: it runs at lower priority (platform/priority.ts). */
+  /** Not in the path of messages: it runs at lower priority. */
   yields: boolean;
 };
 
@@ -123,4 +123,20 @@ function send(child: ChildProcess, message: ToChild): boolean {
     if (error !== null) ignoring(error, 'the child is exiting');
   });
   return true;
+}
+
+/** A third of the weight of a process at 0: on a machine that is full it still gets on. */
+const yieldingNice = 5;
+
+/**
+ * The recorder of events and its queries yield to what is in a message's way: an OTP does not wait behind a query.
+ * Lowers the priority of a process that was just started, and of every thread and process that it starts (a thread
+ * that is there already keeps its own). A process may always lower it.
+ */
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, yieldingNice);
+  } catch (error) {
+    ignoring(error, 'it has ended already');
+  }
 }

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import { secretBytes } from '../../platform/random.ts';
 import type { BindConfig, Configuration } from '../../config/configuration.ts';
 
-export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress';
+export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingress' | 'delivery';
 
 /** Settings by variable name, as `loadSettings` and others read them. */
 type Settings = Readonly<Record<string, string>>;
@@ -35,6 +35,7 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
     'HELIOGRAPH_CONTROL_SECRET',
   ],
   analytics: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'CLICKHOUSE_URL'],
+  delivery: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY'],
   simulator: [...everyRole, 'HELIOGRAPH_SIMULATED'],
 };
 
@@ -59,6 +60,7 @@ export function configurationFor(role: RoleChild, configuration: Configuration):
     case 'ingress':
     case 'control':
     case 'analytics':
+    case 'delivery':
       return { ...configuration, carriers: carriers.map((each) => ({ ...each, binds: each.binds.map(noSecret) })) };
   }
 }

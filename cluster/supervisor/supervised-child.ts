@@ -1,11 +1,11 @@
 // Keeps one child running: starts it, waits for its readiness, restarts it after a crash as the restart policy says,
 // and drains it at the end. It knows nothing of other children; the tree orders them.
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { DeadlineExceeded } from '../../platform/deadline.ts';
 import { assert } from '../../platform/assert.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { type Random, systemRandom } from '../../platform/random.ts';
+import { systemRandom } from '../../platform/random.ts';
 import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -16,8 +16,6 @@ export type ChildSpec = {
   name: string;
   /** Children that must have been ready before its first start. */
   after: readonly string[];
-  /** always: restarts after any exit that was not requested · on-crash: a clean exit is final. */
-  restart: 'always' | 'on-crash';
   startWithinMs: number;
   /** Read when it is stopped: the configuration may have changed since its start. */
   readonly stopWithinMs: number;
@@ -75,17 +73,10 @@ export class SupervisedChild {
   #hasBeenReady = false;
   /** A person must change something before the first start: a retry would fail the same way. */
   #mustBeFixed = false;
-  readonly #clock: Clock;
   #onFailed: (why: string) => void = () => {};
-  readonly #random: Random;
 
-  constructor(
-    spec: ChildSpec,
-    { clock = systemClock, random = systemRandom }: { clock?: Clock; random?: Random } = {},
-  ) {
+  constructor(spec: ChildSpec) {
     this.spec = spec;
-    this.#clock = clock;
-    this.#random = random;
     this.firstReady = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
@@ -141,21 +132,17 @@ export class SupervisedChild {
   }
 
   async #live(): Promise<void> {
-    let budget = freshRestartBudget(this.#clock.monotonicMs());
+    let budget = freshRestartBudget(systemClock.monotonicMs());
     const halted = this.#halt.signal;
     while (!halted.aborted) {
       this.#become('starting', this.#restarts === 0 ? 'first start' : this.#why);
       const why = await this.#oneLife();
       if (halted.aborted) break;
       if (this.#mustBeFixed) {
-        this.#become('failed', why ?? '');
+        this.#become('failed', why);
         return;
       }
-      if (why === null) {
-        this.#become('stopped', 'ended without a request');
-        return;
-      }
-      const decision = restartPolicy(budget, this.#clock.monotonicMs(), this.#random);
+      const decision = restartPolicy(budget, systemClock.monotonicMs(), systemRandom);
       budget = decision.budget;
       this.#restarts += 1;
       metrics.childRestarts.inc({ child: this.spec.name });
@@ -167,12 +154,12 @@ export class SupervisedChild {
         log.warn(facts, 'restart');
       }
       this.#become(decision.failed ? 'failed' : 'restarting', why);
-      await this.#clock.sleep(decision.delayMs, halted).catch((error) => ignoring(error, 'stopped while waiting'));
+      await systemClock.sleep(decision.delayMs, halted).catch((error) => ignoring(error, 'stopped while waiting'));
     }
   }
 
-  /** Runs until the process has ended. Null: a clean end without restart; otherwise why it ended. */
-  async #oneLife(): Promise<string | null> {
+  /** Runs until the process has ended. Returns why it ended. */
+  async #oneLife(): Promise<string> {
     let failure: string | null = null;
     try {
       const child = await this.spec.start();
@@ -194,12 +181,11 @@ export class SupervisedChild {
       if (error instanceof DeadlineExceeded) log.error({ child: this.spec.name }, 'not ready in time, killed');
       this.#process?.kill();
     }
-    if (this.#process === null) return failure;
+    if (this.#process === null) return failure ?? '';
     const exit = await this.#process.exited;
     this.#process = null;
     metrics.childUp.set({ child: this.spec.name }, 0);
     if (failure !== null) return failure;
-    if (exit.code === 0 && this.spec.restart === 'on-crash') return null;
     return exit.signal === null ? `exit code ${exit.code}` : `ended by ${exit.signal}`;
   }
 

@@ -1,12 +1,13 @@
 // Where the entries of the directory come from: for each kind of entity the rows of the database, as they are now. How
 // an entry is written is in directory/tenant-entities.ts.
 import { type Kysely, sql } from 'kysely';
-import type { AccountId, TemplateId } from '../../model/ids.ts';
+import type { AccountId, TemplateId, WebhookEndpointId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';
 import { type EntityKind, type TenantEntities, entityKinds, tenantEntities } from '../../directory/tenant-entities.ts';
 import { rateOf, type Tables } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import { endpointOf } from '../store/webhook-endpoints.ts';
 
 /** `ids`: as the outbox has them, or null for all. An entity that is not in the answer does not exist. */
 type Source<Entry> = (reader: Kysely<Tables>, ids: readonly string[] | null) => Promise<readonly Entry[]>;
@@ -15,6 +16,7 @@ const sources: { readonly [Kind in EntityKind]: Source<TenantEntities[Kind]> } =
   account: readAccounts,
   key: readKeys,
   template: readTemplates,
+  webhook: readWebhooks,
 };
 
 /** The entries of these entities, by name, in the order in which they are to be written. */
@@ -83,6 +85,7 @@ async function readAccounts(
       content: Object.values(content).every((list) => list.length === 0) ? null : content,
       resendUnknown: row.resend_unknown,
       keepInboundText: row.keep_inbound_text,
+      otpShortCodes: row.otp_short_codes,
       helpText: row.help_text,
       weight: row.weight,
     };
@@ -130,4 +133,16 @@ async function readTemplates(
     // Their types were checked when the template was made.
     variables: variables as readonly TemplateVariableEntry[],
   }));
+}
+
+/** Every endpoint, disabled ones too. The outbox has their ids behind that of their account. */
+async function readWebhooks(
+  reader: Kysely<Tables>,
+  ids: readonly string[] | null,
+): Promise<TenantEntities['webhook'][]> {
+  let query = reader.selectFrom('webhook_endpoints').selectAll();
+  if (ids !== null) {
+    query = query.where('id', 'in', ids.map((of) => of.slice(of.indexOf('.') + 1)) as WebhookEndpointId[]);
+  }
+  return (await query.execute()).map((row) => ({ v: 1, ...endpointOf(row) }));
 }

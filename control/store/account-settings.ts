@@ -22,6 +22,8 @@ export type AccountSettings = {
   readonly resendUnknown: readonly Category[];
   /** Whether the event store keeps the sealed texts of subscribers. */
   readonly keepInboundText: boolean;
+  /** Whether its one-time passwords may have four or five digits: the operator decides. */
+  readonly otpShortCodes: boolean;
   /** The account's own reply to HELP; null: the country's. */
   readonly helpText: string | null;
   /** Its weight in a carrier's lane beside other waiting accounts, 1 to 100. */
@@ -50,6 +52,7 @@ export async function changeAccountSettings(
     idempotency_keys_per_hour: change.idempotencyKeysPerHour,
     resend_unknown: change.resendUnknown?.slice(),
     keep_inbound_text: change.keepInboundText,
+    otp_short_codes: change.otpShortCodes,
     help_text: change.helpText,
     weight: change.weight,
   });
@@ -118,6 +121,7 @@ function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
     idempotencyKeysPerHour: row.idempotency_keys_per_hour,
     resendUnknown: row.resend_unknown,
     keepInboundText: row.keep_inbound_text,
+    otpShortCodes: row.otp_short_codes,
     helpText: row.help_text,
     weight: row.weight,
   };

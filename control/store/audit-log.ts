@@ -21,6 +21,18 @@ export type NewAuditRecord = Omit<Audited, 'action'> & { readonly recordId: stri
 /** `row` increases with every record and is the cursor of pages. */
 export type AuditRecord = Audited & { readonly row: number; readonly accountId: string | null };
 
+/** The record as the API and `audit --json` give it. */
+export const auditRecordJson = ({ atMs, actor, origin, action, target, accountId, detail }: AuditRecord) => ({
+  object: 'audit_record',
+  at: new Date(atMs).toISOString(),
+  actor,
+  from: origin,
+  action,
+  target,
+  account: accountId,
+  detail,
+});
+
 export async function addAuditRecords(store: Store, records: readonly NewAuditRecord[]): Promise<void> {
   if (records.length === 0) return;
   await transaction(store, (tx) =>

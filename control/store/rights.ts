@@ -18,6 +18,7 @@ export const tableRights: Readonly<Record<string, readonly Right[]>> = {
   api_keys: everything,
   senders: everything,
   templates: everything,
+  webhook_endpoints: everything,
   suppressions: ['select', 'insert', 'delete'],
   suppression_blocks: everything,
   subscriber_decisions: ['select', 'insert', 'update'],

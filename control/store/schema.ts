@@ -2,9 +2,10 @@
 // it. Times are timestamptz, ids are text made in model/ids.ts.
 import type { Generated } from 'kysely';
 import type { Scope } from '../../model/api-key.ts';
-import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId } from '../../model/ids.ts';
+import type { AccountId, ApiKeyId, SenderId, SuppressionId, TemplateId, WebhookEndpointId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
 import type { SenderKind } from '../../model/sender.ts';
+import type { WebhookDisabledReason, WebhookOrdering } from '../../model/webhook-endpoint.ts';
 import type { Rate } from '../../directory/contract.ts';
 import type { EntityKind } from '../../directory/tenant-entities.ts';
 
@@ -37,6 +38,7 @@ export type AccountsTable = {
   links_allowed: Generated<string[]>;
   resend_unknown: Generated<Category[]>;
   keep_inbound_text: Generated<boolean>;
+  otp_short_codes: Generated<boolean>;
   help_text: string | null;
   /** Its weight in a lane beside other accounts, 1 to 100. */
   weight: Generated<number>;
@@ -86,6 +88,25 @@ export type TemplatesTable = {
   status: TemplateStatus;
   /** The operator's note to the account, such as why it was rejected. */
   note: Generated<string>;
+  created_at: Date;
+};
+
+export type WebhookEndpointsTable = {
+  id: WebhookEndpointId;
+  account_id: AccountId;
+  livemode: boolean;
+  url: string;
+  events: string[];
+  ordering: WebhookOrdering;
+  /** Both null: one event in each request. */
+  batch_max: number | null;
+  batch_wait_ms: number | null;
+  /** Base64: sealed with the body key, bound to the id (model/webhook-secrets.ts). */
+  sealed_secrets: string;
+  /** Null: enabled. */
+  disabled_reason: WebhookDisabledReason | null;
+  disabled_at: Date | null;
+  description: string;
   created_at: Date;
 };
 
@@ -171,6 +192,7 @@ export type Tables = {
   api_keys: ApiKeysTable;
   senders: SendersTable;
   templates: TemplatesTable;
+  webhook_endpoints: WebhookEndpointsTable;
   suppressions: SuppressionsTable;
   suppression_blocks: SuppressionBlocksTable;
   subscriber_decisions: SubscriberDecisionsTable;

@@ -65,16 +65,20 @@ export function transaction<T>(store: Store, work: (tx: Transaction<Tables>) => 
 
 /** Records a change as the last step of its transaction: outbox row, wake-up (sent at commit), audit record. */
 export async function record(store: Store, tx: Transaction<Tables>, change: Change): Promise<void> {
-  const rows = [change.outbox ?? []].flat().map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
-  if (rows.length > 0) {
-    await tx.insertInto('outbox').values(rows).execute();
-    await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
-  }
+  await project(tx, [change.outbox ?? []].flat());
   const { accountId, action, target, detail = {} } = change;
   const { name: actor, from: origin } = change.actor;
   await appendAudit(tx, store.clock, [
     { atMs: null, accountId, actor, origin, action, target, detail, recordId: null },
   ]);
+}
+
+/** Has entries of the directory projected again: outbox rows, and the wake-up. `record` does it for changes of tenants. */
+export async function project(tx: Transaction<Tables>, entries: readonly OutboxEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  const rows = entries.map(({ entity, entityId }) => ({ entity, entity_id: entityId }));
+  await tx.insertInto('outbox').values(rows).execute();
+  await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
 }
 
 /** Without the fields that are undefined: those are not to be changed. */

@@ -2,7 +2,7 @@
 // memory, and publishes it to the threads. Until a new version is complete the old one is used; one that cannot be
 // loaded only raises an alarm. It runs in the process's main thread, never in one that carries traffic.
 import { type RegistryName, registryNames } from '../../policy/registry/contract.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -22,7 +22,6 @@ export type RegistryWatcher = {
 export async function watchRegistries(
   bus: Bus,
   onVersion: (registryUpdate: RegistryVersionEvent) => void,
-  clock: Clock = systemClock,
 ): Promise<RegistryWatcher> {
   const versions = await RegistryVersions.open(bus);
   const held = new Map<RegistryName, RegistryVersionEvent>();
@@ -41,7 +40,7 @@ export async function watchRegistries(
     if (held.get(name)?.version === version) return;
     try {
       const loading = versions.load(name, pointer.value);
-      const buffer = await withDeadline(`the ${name} registry`, limits.registry.loadTimeoutMs, loading, clock);
+      const buffer = await withDeadline(`the ${name} registry`, limits.registry.loadTimeoutMs, loading);
       publish({ name, version, buffer });
       metrics.registryLoads.inc({ registry: name, ended: 'complete' });
       metrics.registryNumbers.set({ registry: name }, pointer.value.count);
@@ -80,7 +79,7 @@ export async function watchRegistries(
   }
 
   await lookAtAll();
-  const stopLooking = clock.every(limits.registry.lookEveryMs, () => {
+  const stopLooking = systemClock.every(limits.registry.lookEveryMs, () => {
     if (looking || !bus.connected()) return;
     looking = true;
     void lookAtAll().then(() => {

@@ -11,6 +11,7 @@ import { assert } from '../../platform/assert.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { callbackOf, callbackPositions } from './record-positions.ts';
 
 export const eventRecordVersion = 1;
 
@@ -58,6 +59,34 @@ export type EventReader = 'recorder' | 'carrier' | 'other';
 export const packEvent = (event: DeliveryEvent): Buffer => packr.pack(positionsOf(event));
 export const unpackEvent = (octets: Uint8Array): DeliveryEvent => eventOf(packr.unpack(octets) as unknown[]);
 
+/** The positions of one event inside of another record. */
+export const positionsOfEvent = (event: DeliveryEvent): readonly unknown[] => positionsOf(event);
+/** Throws when this version cannot read them. */
+export function eventOfPositions(at: readonly unknown[]): DeliveryEvent {
+  const why = whyUnread(at);
+  if (why !== null) throw new Error(why);
+  return eventOf(at);
+}
+
+/**
+ * The readable events of a batch of accounts that `isWanted` takes, each with its place in the batch. The others are not
+ * made into objects: most accounts have nobody who wants to know.
+ */
+export function eventsOf(
+  octets: Uint8Array,
+  isWanted: (accountId: string, livemode: boolean) => boolean,
+): readonly { readonly event: DeliveryEvent; readonly at: number }[] {
+  const [version, batch] = packr.unpack(octets) as [unknown, unknown];
+  if (version !== eventRecordVersion || !Array.isArray(batch)) return [];
+  const wanted: { event: DeliveryEvent; at: number }[] = [];
+  for (let at = 0; at < batch.length; at += 1) {
+    const raw = batch[at] as readonly unknown[];
+    if (!Array.isArray(raw) || !isWanted(raw[4] as string, raw[18] !== false)) continue;
+    if (whyUnread(raw) === null) wanted.push({ event: eventOf(raw), at });
+  }
+  return wanted;
+}
+
 /** A batch of unread events: a version that can read them can publish it to EVENTS again. */
 export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
   return packr.pack([eventRecordVersion, unread.map(({ raw }) => raw)]);
@@ -77,6 +106,8 @@ export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
   if (event.inbound === undefined) return shortened;
   return { ...shortened, inbound: { ...event.inbound, sealedBody: null } };
 }
+
+const callbackAt = 28;
 
 function positionsOf(event: DeliveryEvent): unknown[] {
   const positions: unknown[] = [
@@ -110,6 +141,10 @@ function positionsOf(event: DeliveryEvent): unknown[] {
   // Nearly all events are about messages to subscribers and end here.
   if (event.inbound !== undefined) positions.push(inboundPositionsOf(event.inbound));
   else if (event.progress !== undefined) positions.push(null, event.progress);
+  if (event.callback !== undefined) {
+    while (positions.length < callbackAt) positions.push(null);
+    positions.push(callbackPositions(event.callback));
+  }
   return positions;
 }
 
@@ -149,6 +184,7 @@ function eventOf(at: readonly unknown[]): DeliveryEvent {
     validUntilMs: at[24] as number,
     scheduledAtMs: typeof at[25] === 'number' ? at[25] : null,
     ...(typeof at[27] === 'number' ? { progress: at[27] } : {}),
+    ...callbackOf(at[callbackAt]),
     ...(Array.isArray(at[26]) ? { inbound: inboundOf(at[26] as unknown[], at[3] as string) } : {}),
   };
 }

@@ -8,7 +8,7 @@ import { type Category, type Message, type MessageBody, type TonNpi, categories 
 import { noShift, type Shift } from '../text/national-languages.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
-import { numberAt, textAt } from './record-positions.ts';
+import { callbackOf, callbackPositions, numberAt, textAt } from './record-positions.ts';
 
 /** Raised only when older versions cannot read new records at all. */
 export const messageRecordVersion = 1;
@@ -54,6 +54,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.scheduledAtMs,
     shiftOctets(message.shift),
     message.resends,
+    message.callback === undefined ? null : callbackPositions(message.callback),
   ]);
 }
 
@@ -94,6 +95,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       scheduledAtMs: numberOrNull(at[28]),
       shift: shiftOf(at[29]),
       resends: numberOrNull(at[30]) ?? 0,
+      ...callbackOf(at[31]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);

@@ -28,7 +28,7 @@ export function admission(
 }
 
 function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
-  const { principal, request, text, templateId, links, counted, routed, notBeforeMs } = evaluation;
+  const { principal, request, text, templateId, links, counted, routed, notBeforeMs, callback } = evaluation;
   assert(
     text !== null && counted !== null && !('why' in routed),
     'the gates let a message pass without a text or route',
@@ -44,6 +44,7 @@ function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
     ucs2Because: counted.forcedBy,
     route: routed,
     notBeforeMs,
+    callback,
     trace: withTables(gates.trace(principal, request), counted.shift),
   };
 }

@@ -9,7 +9,9 @@ import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.t
 import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
 import { senderGate, accountGate, scopeGate } from './principal-gates.ts';
 import { type ShortenedText, refuseOwnPlaceholder, shortenLinks } from './tracked-links.ts';
+import { callbackGate } from './callback-gate.ts';
 import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
+import type { MessageCallback } from '../../model/message.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import type { SegmentCount } from '../../model/text/segment-count.ts';
 
@@ -58,6 +60,7 @@ export function gatesOf(
     { name: 'scope', refuse: ({ principal }) => scopeGate(principal) },
     { name: 'account', refuse: ({ principal }) => accountGate(principal) },
     { name: 'send_at', refuse: ({ asked }) => sendAtGate(asked.sendAtMs, circumstances.nowMs()) },
+    { name: 'callback_url', refuse: readCallback },
     { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
     { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
     // The text as it will be read. Its length first: later gates may read it as often as they need.
@@ -115,6 +118,15 @@ export function gatesOf(
       return asked === null ? [] : [asked];
     },
   };
+}
+
+function readCallback(of: Evaluation): Refusal | null {
+  const { principal, asked } = of;
+  if (asked.callbackUrl == null) return null;
+  const read = callbackGate(principal, asked.callbackUrl);
+  if (!read.ok) return read;
+  of.callback = read.callback;
+  return null;
 }
 
 function readTemplate(of: Evaluation, links: LinkRules | undefined): Refusal | null {
@@ -202,6 +214,7 @@ export class Evaluation {
   links: readonly string[] = [];
   #written = '';
   counted: SegmentCount | null = null;
+  callback: MessageCallback | null = null;
   /** Null: it may be sent at once. */
   notBeforeMs: number | null = null;
   readonly #askRoute: AskRoute;

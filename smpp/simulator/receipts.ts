@@ -2,8 +2,8 @@
 // deliveries.ts send them.
 import { limits } from '../../platform/limits.ts';
 import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
-import type { ReceiptState } from '../receipt.ts';
-import { buildReceiptText, receiptStateNumber } from '../receipt-text.ts';
+import { type ReceiptState, receiptStateNumber } from '../receipt.ts';
+import { buildReceiptText } from '../receipt-text.ts';
 import type { SimulatedSession } from './contract.ts';
 import type { IdStyle, ReceiptForm } from './options.ts';
 import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';

@@ -1,6 +1,6 @@
 // The doctor's report of the version of nats-server in a cluster.
 import { expect, test } from 'vitest';
-import { isOldForCluster, noteOnCluster } from '../../cli/doctor-nats.ts';
+import { isOldForCluster, noteOnCluster } from '../../cli/doctor.ts';
 
 test.each(['2.9.10', '2.10.25', '2.10.0', '1.99.99', 'of unknown version', ''])(
   '%s is old for a cluster',

@@ -17,7 +17,7 @@ describe('settings', () => {
     [{ HELIOGRAPH_HTTP_PORT: '-1' }, /found "-1"/],
     [{ HELIOGRAPH_ADMIN_PORT: '0x10' }, /HELIOGRAPH_ADMIN_PORT: found "0x10"/],
     [{ HELIOGRAPH_ROLES: 'ingress,cook' }, /HELIOGRAPH_ROLES: found "cook", expected roles of ingress, carriers/],
-    [{ HELIOGRAPH_ROLES: 'foo' }, /expected roles of ingress, carriers, analytics, control$/],
+    [{ HELIOGRAPH_ROLES: 'foo' }, /expected roles of ingress, carriers, webhooks, analytics, control$/],
     [{ HELIOGRAPH_LOG: 'bla' }, /HELIOGRAPH_LOG: found "bla", expected one of fatal, error/],
     [{ HELIOGRAPH_ROLES: 'smpp' }, /not_available/],
     [{ NATS_URL: 'http://x' }, /NATS_URL: expected a URL that starts with nats:\/\//],

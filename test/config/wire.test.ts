@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
 import { parseConfiguration } from '../../config/parse.ts';
-import { plainWire } from '../../config/wire.ts';
+import { plainWire } from '../support/plain-wire.ts';
 import { problemsIn } from './problems.ts';
 
 const fileWith = (carrierLines: string, bindLines = '') => `country:

@@ -117,7 +117,7 @@ describe('the text of an entry', () => {
     expect(JSON.parse(twice[0] ?? '')).toEqual({
       ...{ ...account, senders: ['a', 'b'], senderCategories: { b: ['promotional'], z: ['otp'] } },
       ...{ networks: [], rate: null, idempotencyKeysPerHour: null, requireTemplate: [], content: null },
-      ...{ resendUnknown: [], keepInboundText: false, helpText: null, weight: 1 },
+      ...{ resendUnknown: [], keepInboundText: false, otpShortCodes: false, helpText: null, weight: 1 },
     });
   });
 

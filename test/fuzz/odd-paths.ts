@@ -9,9 +9,14 @@ export function pathOf(operation: Operation): fc.Arbitrary<string> {
   if (operation.path.startsWith('/v1/carriers/')) return carrierPathOf(operation.path);
   if (!operation.path.includes('{id}')) return fc.constant(operation.path);
   const noun = /\/v1\/([a-z-]+)/.exec(operation.path)?.[1] ?? '';
-  const kind = { sms: 'sms', 'api-keys': 'key', senders: 'sender', templates: 'template', suppressions: 'suppression' }[
-    noun
-  ];
+  const kind = {
+    sms: 'sms',
+    'api-keys': 'key',
+    senders: 'sender',
+    templates: 'template',
+    suppressions: 'suppression',
+    webhooks: 'webhook',
+  }[noun];
   const id = fc.oneof(
     { weight: 6, arbitrary: given(kind ?? 'sms') },
     { weight: 1, arbitrary: fc.constantFrom('sms', 'key', 'template').chain(given) },

@@ -1,7 +1,7 @@
 // Which clock counts as right: the median of all machines' and the server's own.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { serverAheadMs } from '../../platform/clock-votes.ts';
+import { serverAheadMs } from '../../cluster/bus/cluster-clock.ts';
 
 const hour = 3_600_000;
 

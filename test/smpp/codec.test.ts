@@ -15,7 +15,7 @@ import {
 import { decodePdu, encodeBind, encodeBindResp, encodeQuery, encodeQueryResp } from '../../smpp/codec.ts';
 import { commandStatus, nameOfStatus } from '../../model/command-status.ts';
 import { commandId, type ShortMessage, tlvTag } from '../../smpp/pdu.ts';
-import { bindFields } from '../../smpp/session-contract.ts';
+import { bindFields } from './bind-fields.ts';
 
 const octet = fc.nat(255);
 const sequence = fc.integer({ min: 1, max: 0x7fffffff });

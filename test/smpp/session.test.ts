@@ -3,7 +3,7 @@ import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { commandStatus } from '../../model/command-status.ts';
-import { bindFields } from '../../smpp/session-contract.ts';
+import { bindFields } from './bind-fields.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { ManualClock } from '../support/manual-clock.ts';

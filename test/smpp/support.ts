@@ -3,13 +3,8 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { parseReceipt, type Receipt } from '../../smpp/receipt.ts';
 import { openSession, type Session } from '../../smpp/session.ts';
-import {
-  bindFields,
-  type BindType,
-  type CloseCause,
-  type SessionOptions,
-  type SubmitResponse,
-} from '../../smpp/session-contract.ts';
+import type { BindType, CloseCause, SessionOptions, SubmitResponse } from '../../smpp/session-contract.ts';
+import { bindFields } from './bind-fields.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import type { Simulator } from '../../smpp/simulator/simulator.ts';
 

@@ -15,7 +15,7 @@ import { encodeMessage } from '../../model/records/message-record.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { BindConfig, CarrierConfig } from '../../config/configuration.ts';
-import { plainWire } from '../../config/wire.ts';
+import { plainWire } from './plain-wire.ts';
 import { newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

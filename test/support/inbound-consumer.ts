@@ -1,6 +1,6 @@
 // An inbound consumer for a carrier harness: its own connection, a directory with the accounts the test names, and a
 // country with keywords. And what it published, read back from EVENTS.
-import { type OpenInboundConsumer, openInboundConsumer } from '../../actors/inbound/open-inbound-consumer.ts';
+import { type OpenInboundConsumer, openInboundConsumer } from '../../actors/inbound/inbound-consumer.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { connectBus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';

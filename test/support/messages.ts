@@ -1,7 +1,7 @@
 // Messages and arbitrary messages for tests: one whole, plausible message whose fields a test may change, and
 // fast-check arbitraries that reach the corners of every field.
 import fc from 'fast-check';
-import type { AccountId, ApiKeyId, MessageId } from '../../model/ids.ts';
+import type { AccountId, ApiKeyId, MessageId, WebhookEndpointId } from '../../model/ids.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { type Message, type MessageBody, categories } from '../../model/message.ts';
 import { noShift } from '../../model/text/national-languages.ts';
@@ -61,35 +61,43 @@ const anyBody: fc.Arbitrary<MessageBody> = fc.oneof(
   }),
 );
 
-export const anyMessage: fc.Arbitrary<Message> = fc.record({
-  messageId: timeMs.map<MessageId>((ms) => newMessageId(ms)),
-  hop: whole,
-  delays: whole,
-  accountId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<AccountId>,
-  keyId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<ApiKeyId>,
-  channel: fc.constant('sms' as const),
-  category: fc.constantFrom(...categories),
-  carrier: fc.stringMatching(/^[a-z0-9-]{1,20}$/),
-  plan: fc.array(fc.stringMatching(/^[a-z0-9-]{1,20}$/), { maxLength: 4 }),
-  sender: fc.string({ unit: 'grapheme', maxLength: 16 }),
-  senderTonNpi: tonNpi,
-  recipient: fc.stringMatching(/^\+[1-9][0-9]{6,14}$/),
-  recipientTonNpi: tonNpi,
-  body: anyBody,
-  encoding: fc.constantFrom('gsm7' as const, 'ucs2' as const),
-  shift: fc.record({ locking: fc.integer({ min: 0, max: 13 }), single: fc.integer({ min: 0, max: 13 }) }),
-  segments: fc.integer({ min: 1, max: 10 }),
-  registeredDelivery: fc.integer({ min: 0, max: 255 }),
-  acceptedAtMs: timeMs,
-  validUntilMs: timeMs,
-  scheduledAtMs: fc.option(timeMs, { nil: null }),
-  clientReference: textOrNull,
-  campaignId: textOrNull,
-  variantId: textOrNull,
-  templateId: textOrNull,
-  livemode: fc.boolean(),
-  priceMicros: fc.option(fc.maxSafeInteger(), { nil: null }),
-  priceVersion: fc.option(whole, { nil: null }),
-  trace: fc.array(fc.string({ maxLength: 20 }), { maxLength: 5 }),
-  resends: fc.constantFrom(0, 1),
+const anyCallback = fc.record({
+  endpointId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<WebhookEndpointId>,
+  url: fc.string({ maxLength: 60 }),
 });
+
+export const anyMessage: fc.Arbitrary<Message> = fc
+  .record({
+    messageId: timeMs.map<MessageId>((ms) => newMessageId(ms)),
+    hop: whole,
+    delays: whole,
+    accountId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<AccountId>,
+    keyId: fc.string({ maxLength: 40 }) as unknown as fc.Arbitrary<ApiKeyId>,
+    channel: fc.constant('sms' as const),
+    category: fc.constantFrom(...categories),
+    carrier: fc.stringMatching(/^[a-z0-9-]{1,20}$/),
+    plan: fc.array(fc.stringMatching(/^[a-z0-9-]{1,20}$/), { maxLength: 4 }),
+    sender: fc.string({ unit: 'grapheme', maxLength: 16 }),
+    senderTonNpi: tonNpi,
+    recipient: fc.stringMatching(/^\+[1-9][0-9]{6,14}$/),
+    recipientTonNpi: tonNpi,
+    body: anyBody,
+    encoding: fc.constantFrom('gsm7' as const, 'ucs2' as const),
+    shift: fc.record({ locking: fc.integer({ min: 0, max: 13 }), single: fc.integer({ min: 0, max: 13 }) }),
+    segments: fc.integer({ min: 1, max: 10 }),
+    registeredDelivery: fc.integer({ min: 0, max: 255 }),
+    acceptedAtMs: timeMs,
+    validUntilMs: timeMs,
+    scheduledAtMs: fc.option(timeMs, { nil: null }),
+    clientReference: textOrNull,
+    campaignId: textOrNull,
+    variantId: textOrNull,
+    templateId: textOrNull,
+    livemode: fc.boolean(),
+    priceMicros: fc.option(fc.maxSafeInteger(), { nil: null }),
+    priceVersion: fc.option(whole, { nil: null }),
+    trace: fc.array(fc.string({ maxLength: 20 }), { maxLength: 5 }),
+    resends: fc.constantFrom(0, 1),
+    callback: fc.option(anyCallback, { nil: null }),
+  })
+  .map(({ callback, ...message }) => (callback === null ? message : { ...message, callback }));

@@ -1,7 +1,7 @@
 // A private server for tests: a folder of its own, ended with the test process even when that is killed. `kill9` and
 // `restart` are for tests of what survives.
 import { rmSync } from 'node:fs';
-import type { EmbeddedServer } from '../../cluster/embedded/embedded-server.ts';
+import type { EmbeddedServer } from '../../cluster/embedded/server-process.ts';
 
 export type RestartableServer = {
   /** Includes user and password. */

@@ -22,7 +22,7 @@ export async function startRolesOf(
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,
     streamReplicas: 1,
-    streamStoreMbMax: 24_576,
+    streamStoreMbMax: 28_672,
     shares: defaultShares,
   };
   const child = fork(new URL(`../../cluster/roles/${role}.ts`, import.meta.url), {

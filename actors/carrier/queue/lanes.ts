@@ -63,10 +63,6 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
   accounts(category: Category): number {
     return this.#queues[category].accounts;
   }
-
-  get empty(): boolean {
-    return categories.every((category) => this.#queues[category].size === 0);
-  }
 }
 
 /**

@@ -114,6 +114,7 @@ function answerOf(settings: AccountSettings | null): HandlerResult {
       ),
       inbound: { keep_text: settings.keepInboundText, help_text: settings.helpText },
       rate_limit: rateShape(settings.rate),
+      otp_short_codes: settings.otpShortCodes,
       idempotency_keys_per_hour: settings.idempotencyKeysPerHour ?? limits.idempotency.keysPerHourDefault,
     },
   };

@@ -1,6 +1,6 @@
 // The audit log, for the operator of the installation: who changed or commanded what, newest first.
 import type { z } from '@hono/zod-openapi';
-import { type AuditRecord, listAuditRecords } from '../../../control/store/audit-log.ts';
+import { type AuditRecord, auditRecordJson, listAuditRecords } from '../../../control/store/audit-log.ts';
 import type { Page, PageRequest } from '../../../control/store/page.ts';
 import type { Store } from '../../../control/store/store.ts';
 import { answerPage } from '../cursor.ts';
@@ -20,7 +20,7 @@ export const auditEndpoints: readonly Endpoint[] = [
     query: auditQuery,
     answer: { status: 200, description: 'A page of records.', schema: listOf('AuditList', auditRecord) },
     handle: ({ parts: { store }, query }) =>
-      answerPage(query, (page) => readPage(store, page, query), recordJson, cursorForm),
+      answerPage(query, (page) => readPage(store, page, query), auditRecordJson, cursorForm),
   }),
 ];
 
@@ -35,17 +35,4 @@ async function readPage(
   const row = after === null ? null : Number(after.slice('row '.length));
   const { items, next } = await listAuditRecords(store, { limit, after: row, target, action });
   return { items, next: next === null ? null : `row ${next}` };
-}
-
-function recordJson({ atMs, actor, origin, action, target, accountId, detail }: AuditRecord): object {
-  return {
-    object: 'audit_record',
-    at: new Date(atMs).toISOString(),
-    actor,
-    from: origin,
-    action,
-    target,
-    account: accountId,
-    detail,
-  };
 }

@@ -34,7 +34,7 @@ export const ipAllowlist = listOfAtMost(
 ).openapi({ description: 'Networks (CIDR). Empty: from everywhere.', example: ['203.0.113.0/24'] });
 
 const { requestsPerSecondMax, burstMax } = limits.access;
-const whole = (min: number, max: number) => {
+export const whole = (min: number, max: number) => {
   const error = `expected a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, error).max(max, error);
 };
@@ -94,6 +94,7 @@ export const accountSettings = z.object({
   ...settings,
   rate_limit: rateLimit,
   idempotency_keys_per_hour: z.int(),
+  otp_short_codes: z.boolean().describe('Whether one-time passwords may have four or five digits.'),
 });
 
 export const changeAccountBody = z

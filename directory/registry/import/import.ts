@@ -3,18 +3,22 @@
 // reports what it did and refuses a file that looks like a mistake.
 import { createHash } from 'node:crypto';
 import { basename, join } from 'node:path';
+import type { KV } from '@nats-io/kv';
+import { hostname } from 'node:os';
 import { type Merged, mergeDelta, mergeSnapshot } from '../../../policy/registry/merge.ts';
 import { openTable, readEntries, writeTable } from '../../../policy/registry/number-table.ts';
-import { systemClock } from '../../../platform/clock.ts';
-import { SetupError } from '../../../platform/errors.ts';
+import { systemClock, type Clock } from '../../../platform/clock.ts';
+import { SetupError, ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Pointer, RegistryVersions, versionName } from '../versions.ts';
-import { lockImport } from './lock.ts';
 import { type Marks, carrierMarks, preferenceMarks } from './marks.ts';
 import { type RowsRead, readRows, type ImportOrder } from './read-rows.ts';
 import { openSource } from './source.ts';
 import { Staging } from './staging.ts';
+import type { RegistryName } from '../../../policy/registry/contract.ts';
+import { log } from '../../../platform/log.ts';
+import { create, readEntry, remove, replace } from '../../../cluster/bus/bucket.ts';
 
 export type ImportReport = {
   readonly version: string;
@@ -122,4 +126,64 @@ async function publish(versions: RegistryVersions, order: ImportOrder, table: Ui
     throw new SetupError('another import finished first: nothing of this one was put into effect; start it again');
   }
   return { version: versionName(pointer), changed: true };
+}
+
+type ImportLock = { release(): Promise<void> };
+
+type Owner = { readonly host: string; readonly pid: number };
+const { lockLapsesMs, lockRenewMs } = limits.registry;
+
+/** Throws SetupError while another import of this registry is running. */
+async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {
+  const key = `${name}.lock`;
+  const us = JSON.stringify({ host: hostname(), pid: process.pid } satisfies Owner);
+  let revision = await take(kv, key, us, name, clock);
+  let renewing = Promise.resolve();
+  const stop = clock.every(lockRenewMs, () => {
+    renewing = kv.update(key, us, revision).then(
+      (next) => {
+        revision = next;
+      },
+      (error: unknown) => log.warn({ registry: name, error: messageOf(error) }, 'the import lock was not renewed'),
+    );
+  });
+  return {
+    async release() {
+      stop();
+      await renewing;
+      await remove(kv, key, revision).catch((error: unknown) => {
+        ignoring(error, 'the lock lapses by itself');
+      });
+    },
+  };
+}
+
+async function take(kv: KV, key: string, us: string, name: RegistryName, clock: Clock): Promise<number> {
+  const taken = await create(kv, key, us);
+  if (taken !== 'conflict') return taken.revision;
+  const { entry, revision } = await readEntry(kv, key);
+  // Released just now.
+  if (entry === null) return take(kv, key, us, name, clock);
+  const owner = entry.json<Owner>();
+  if (!hasEnded(owner)) await clock.sleep(lockLapsesMs);
+  const takenOver = await replace(kv, key, us, revision);
+  if (takenOver === 'conflict') throw inUse(name, owner);
+  return takenOver.revision;
+}
+
+function inUse(name: RegistryName, { host, pid }: Owner): SetupError {
+  return new SetupError(
+    `the ${name} registry is being imported by process ${pid} on ${host}: wait for it, or end that process`,
+  );
+}
+
+/** Known for certain on this machine only. */
+function hasEnded({ host, pid }: Owner): boolean {
+  if (host !== hostname()) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }

@@ -1,7 +1,8 @@
 // The settings of a carrier through the whole actor: whatever form its PDUs take, each message is submitted once, reads
 // as it was written, is delivered, and counts the same segments against the contract.
 import { afterEach, describe, expect, test } from 'vitest';
-import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
+import type { WireConfig, WireTextConfig } from '../../../config/wire.ts';
+import { plainWire } from '../../support/plain-wire.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 
 let harness: CarrierHarness;

@@ -4,17 +4,17 @@ import { BulkPace } from '../../../api/http/bulk-pace.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const { first, min, max, growthPerS, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax, slowShareMax, slowMin } =
+const { first, min, max, growth, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax, slowShareMax, slowMin } =
   limits.bulkPace;
 
 function withPace() {
   const clock = new ManualClock();
   const pace = new BulkPace(clock);
-  /** Slices as bulk work takes them, for so long. */
+  /** Messages as bulk work accepts them, for so long. */
   const use = (ms: number) => {
     for (let at = 0; at < ms; at += 100) {
       clock.advance(100);
-      pace.pauseMs();
+      for (let left = Math.round(pace.messagesPerS / 10); left > 0; left -= 1) pace.tookMessage();
     }
   };
   return { clock, pace, use };
@@ -27,24 +27,23 @@ describe('the pace of bulk work', () => {
     const { pace } = withPace();
     expect(pace.messagesPerS).toBe(first);
     expect(pace.itemsPerSlice).toBe((first * sliceEveryMs) / 1_000);
-    expect(pace.pauseMs()).toBe(sliceEveryMs);
+    expect(pace.pauseMs).toBe(sliceEveryMs);
   });
 
   test('grows while it is used and no OTP is slow, up to no pause at all', () => {
     const { pace, use } = withPace();
-    use(1_000);
-    expect(pace.messagesPerS).toBeCloseTo(first * (1 + growthPerS));
+    for (let taken = 0; taken < first; taken += 1) pace.tookMessage();
+    expect(pace.messagesPerS).toBeCloseTo(first * (1 + growth));
     use(120_000);
     expect(pace.messagesPerS).toBe(max);
     expect(pace.itemsPerSlice).toBe(itemsMax);
-    expect(pace.pauseMs()).toBeLessThan(1);
+    expect(pace.pauseMs).toBeLessThan(1);
   });
 
-  test('does not grow while nobody uses it', () => {
+  test('does not grow while nothing is accepted', () => {
     const { clock, pace } = withPace();
     clock.advance(600_000);
-    pace.pauseMs();
-    expect(pace.messagesPerS).toBeCloseTo(first * (1 + growthPerS));
+    expect([pace.pauseMs, pace.messagesPerS]).toEqual([sliceEveryMs, first]);
   });
 
   test('is halved when too many OTP are slow, once in shrinkEveryMs, down to min', () => {

@@ -10,7 +10,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Configuration } from '../../../config/configuration.ts';
-import { plainWire } from '../../../config/wire.ts';
+import { plainWire } from '../../support/plain-wire.ts';
 import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
 import { type AccountId, newAccountId, newApiKeyId } from '../../../model/ids.ts';
@@ -22,6 +22,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { otpRulesDefault } from '../../../policy/otp/contract.ts';
 import { sendSettings } from '../../support/send-settings.ts';
 
 export const bodyKey = Buffer.alloc(32, 7);
@@ -267,6 +268,7 @@ const configuration = {
     { name: 'beta', classes: ['otp', 'transactional'], ...anySender },
     { name: 'sandbox', classes: ['otp', 'transactional', 'promotional'], ...anySender },
   ],
+  otp: otpRulesDefault,
   routes: [],
   routing: { fallback: [] },
   retention: { historyDays: 30 },
@@ -274,7 +276,7 @@ const configuration = {
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,
     streamReplicas: 1,
-    streamStoreMbMax: 24_576,
+    streamStoreMbMax: 28_672,
     drainMsMax: 90_000,
     shares: defaultShares,
     linkDays: 90,

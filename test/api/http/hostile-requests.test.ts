@@ -136,7 +136,12 @@ const rows: readonly Row[] = [
     () => octets(JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`f${at}`, 1])))),
   ],
   ['__proto__', '422 unknown_field', () => octets('{"__proto__":{"to":"x"}}')],
-  ['a field that does not exist yet', '422 not_available', () => message({ callback_url: 'http://169.254.169.254/' })],
+  ['a callback to a cloud’s metadata', '422 invalid_field', () => message({ callback_url: 'http://169.254.169.254/' })],
+  [
+    'a callback of 200 KB',
+    '422 invalid_field',
+    () => message({ callback_url: `https://a.example/${filled('a', 200_000)}` }),
+  ],
   // messages
   ['a recipient of 200 KB', '422 invalid_recipient', () => message({ to: `+${filled('1', 200_000)}` })],
   ['a sender of 200 KB', '422 invalid_field', () => message({ from: filled('A', 200_000) })],

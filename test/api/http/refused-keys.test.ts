@@ -1,6 +1,6 @@
 // What the log says of a request whose API key was refused.
 import { expect, test } from 'vitest';
-import { type RefusedKey, RefusedKeys, publicIdIn } from '../../../api/http/refused-keys.ts';
+import { type RefusedKey, RefusedKeys, publicIdIn } from '../../../api/http/access.ts';
 import { newApiKey } from '../../../model/api-key.ts';
 import { parseIp } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';

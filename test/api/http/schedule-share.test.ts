@@ -26,7 +26,7 @@ const ingressWithShare = () =>
       queueMessagesMax: 5_000_000,
       accountQueueMax: accountQueueMaxDefault,
       streamReplicas: 1,
-      streamStoreMbMax: 24_576,
+      streamStoreMbMax: 28_672,
       drainMsMax: 90_000,
       shares: { ...defaultShares, scheduled_messages: { total: 1_000, perAccount: share, reserve: 0 } },
     },

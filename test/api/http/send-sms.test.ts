@@ -109,13 +109,6 @@ describe('a bad body', () => {
     ['null as text', { ...goodBody, message: null }, 422, 'invalid_field', 'message'],
     ['an unknown field', { ...goodBody, colour: 1 }, 422, 'unknown_field', 'colour'],
     ['__proto__ as a field', `{"__proto__":1}`, 422, 'unknown_field', '__proto__'],
-    [
-      'a field that is not built yet',
-      { ...goodBody, callback_url: 'https://example.org' },
-      422,
-      'not_available',
-      'callback_url',
-    ],
     ['an unknown category', { ...goodBody, category: 'spam' }, 422, 'invalid_field', 'category'],
     ['an unknown encoding', { ...goodBody, encoding: 'latin1' }, 422, 'invalid_field', 'encoding'],
     ['a validity of zero', { ...goodBody, validity_seconds: 0 }, 422, 'invalid_field', 'validity_seconds'],

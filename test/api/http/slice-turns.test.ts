@@ -1,6 +1,6 @@
 // How bulk work takes turns and pauses beside single messages, on a manual clock.
 import { describe, expect, test } from 'vitest';
-import { type Slices, SliceTurns } from '../../../api/http/slice-turns.ts';
+import { type SliceKind, type Slices, SliceTurns } from '../../../api/http/slice-turns.ts';
 import { nextTurn } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -13,7 +13,7 @@ const itemsPerSlice = 5;
 
 function withTurns() {
   const clock = new ManualClock();
-  return { clock, turns: new SliceTurns(clock, { pauseMs: () => paceMs, itemsPerSlice }) };
+  return { clock, turns: new SliceTurns(clock, { pauseMs: paceMs, itemsPerSlice, tookMessage() {} }) };
 }
 
 /** A promise and whether it has settled. */
@@ -103,8 +103,8 @@ describe('the pause between two slices', () => {
 });
 
 describe('the messages of a slice', () => {
-  async function messagesOf(slices: Slices): Promise<number> {
-    await slices.next('prompt');
+  async function messagesOf(slices: Slices, kind: SliceKind = 'prompt'): Promise<number> {
+    await slices.next(kind);
     for (let taken = 0; ; taken += 1) {
       if (slices.isOver || taken > 1_000) return taken;
       slices.tookMessage();
@@ -112,10 +112,24 @@ describe('the messages of a slice', () => {
   }
 
   test('are firstItems in the first, and those of the pace in the next', async () => {
-    const { turns } = withTurns();
+    const { clock, turns } = withTurns();
     turns.singleArrived();
     const slices = turns.slices();
-    expect([await messagesOf(slices), await messagesOf(slices)]).toEqual([firstItems, itemsPerSlice]);
+    expect(await messagesOf(slices)).toBe(firstItems);
+    const next = messagesOf(slices, 'messages');
+    await someTurns();
+    clock.advance(paceMs);
+    expect(await next).toBe(itemsPerSlice);
+  });
+
+  test('are bounded by their time only when the slice is prompt: for OTP, and for a batch that is late', async () => {
+    const { clock, turns } = withTurns();
+    turns.singleArrived();
+    const slices = turns.slices();
+    await messagesOf(slices);
+    expect(await messagesOf(slices)).toBeGreaterThan(1_000);
+    clock.advance(sliceMs);
+    expect(slices.isOver).toBe(true);
   });
 
   test('are bounded by their time only without single messages', async () => {

@@ -36,10 +36,16 @@ const newLink = async (url: string) => {
   await until('the API knows the link', isKnown);
   return id;
 };
+const webhook = () => idOf('/v1/webhooks', { url: 'https://example.com/' });
+const attempts = 'it changes nothing; each request it makes is listed among the attempts of the endpoint';
 const template = { name: 'one', category: 'transactional', body: 'Hello', variables: [] };
 
 const table: Readonly<Record<string, string | Audited>> = {
   'post /v1/sms': messages,
+  'post /v1/otp': messages,
+  'post /v1/otp/{id}/verify': messages,
+  'post /v1/otp/{id}/resend': messages,
+  'post /v1/otp/{id}/cancel': messages,
   'post /v1/sms/batch': messages,
   'delete /v1/sms/{id}': messages,
   'patch /v1/account/settings': {
@@ -65,6 +71,26 @@ const table: Readonly<Record<string, string | Audited>> = {
     action: 'template.deleted',
     of: () => idOf('/v1/templates', { ...template, name: 'two' }),
   },
+  'post /v1/webhooks': {
+    action: 'webhook.created',
+    json: { url: 'https://example.com/' },
+    detail: { url: 'https://example.com/', livemode: true },
+  },
+  'patch /v1/webhooks/{id}': {
+    action: 'webhook.changed',
+    json: { description: 'new' },
+    of: webhook,
+    detail: { description: { from: '', to: 'new' } },
+  },
+  'post /v1/webhooks/{id}/rotate-secret': {
+    action: 'webhook.secret_rotated',
+    json: { overlap_seconds: 60 },
+    of: webhook,
+    detail: { overlap_seconds: 60 },
+  },
+  'delete /v1/webhooks/{id}': { action: 'webhook.deleted', of: webhook, detail: { url: 'https://example.com/' } },
+  'post /v1/webhooks/{id}/test': attempts,
+  'post /v1/webhooks/{id}/replay': attempts,
   'post /v1/suppressions': { action: 'suppression.added', json: { number: '+8801712340001' } },
   'post /v1/suppressions/import': { action: 'suppression.added', json: { numbers: ['+8801712340002'] } },
   'delete /v1/suppressions/{id}': {
@@ -73,6 +99,24 @@ const table: Readonly<Record<string, string | Audited>> = {
   },
   'post /v1/links/{id}/disable': { action: 'link.disabled', of: () => newLink('https://example.org/one') },
   'post /v1/links/{id}/enable': { action: 'link.enabled', of: () => newLink('https://example.org/two') },
+  'patch /v1/otp-guard': {
+    action: 'otp_guard.changed',
+    json: { destinations: ['+880'], safe_list: ['+8801712340009'] },
+    detail: { from: { destinations: null, safe_list: 0 }, to: { destinations: ['+880'], safe_list: 1 } },
+  },
+  'post /v1/otp-guard/blocks': {
+    action: 'otp_guard.blocked',
+    json: { prefix: '+880171234', minutes: 5, note: 'theirs' },
+    detail: { minutes: 5, note: 'theirs' },
+  },
+  'post /v1/otp-guard/blocks/{prefix}/release': {
+    action: 'otp_guard.released',
+    of: async () => {
+      await api.call('POST', '/v1/otp-guard/blocks', { json: { prefix: '+880171235', minutes: 5 } });
+      return '+880171235';
+    },
+    detail: { rule: 'operator' },
+  },
   ...orders('pause', 'paused'),
   ...orders('drain', 'drained'),
   ...orders('resume', 'resumed'),
@@ -91,7 +135,10 @@ describe('leaves a record that says which key, from where and what:', () => {
   test.each(audited)('%s', async (route, { action, json, of, detail = {} }) => {
     const [method = '', template = ''] = route.split(' ');
     const id = of === undefined ? '' : await of();
-    const path = template.replace('{id}', id).replace('{name}', 'alpha').replace('{bind}', '1');
+    const path = template
+      .replace(/\{id\}|\{prefix\}/, id)
+      .replace('{name}', 'alpha')
+      .replace('{bind}', '1');
     const records = async () => (await api.call('GET', `/v1/audit?action=${action}&limit=100`)).body.data as object[];
     const before = (await records()).length;
     const headers = { 'x-forwarded-for': '198.51.100.9' };

@@ -10,6 +10,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { bodyOctets } from '../../../model/records/message-record.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import type { MessageBody } from '../../../model/message.ts';
+import { limits } from '../../../platform/limits.ts';
 import { messageWith } from '../../support/messages.ts';
 
 const sample = {
@@ -24,6 +25,7 @@ const sample = {
   send_at: '2030-01-31T09:00:00+06:00',
   quiet_hours: 'hold',
   track_clicks: true,
+  callback_url: 'https://example.com/events',
   dry_run: 'explain',
 };
 const documented = Compile(sendSmsSchema as object);
@@ -53,6 +55,9 @@ describe('POST /v1/sms', () => {
       { ...sample, dry_run: true },
       { ...sample, category: 'spam' },
       { ...sample, encoding: 'utf8' },
+      { ...sample, callback_url: null },
+      { ...sample, callback_url: 'u'.repeat(limits.webhooks.urlCharsMax) },
+      { ...sample, callback_url: 'u'.repeat(limits.webhooks.urlCharsMax + 1) },
       { ...sample, client_reference: null },
       { ...sample, client_reference: 'r'.repeat(255) },
       { ...sample, client_reference: 'r'.repeat(256) },

@@ -32,7 +32,7 @@ test('what the streams may hold is what the sizes are said to need, and the defa
   }
   const needed = storeMbNeeded(streamMbDefault, defaultShares);
   expect(needed).toBeGreaterThanOrEqual(reserved);
-  expect(needed).toBeLessThanOrEqual(24_576);
+  expect(needed).toBeLessThanOrEqual(28_672);
 });
 
 test('a stream made with one size has another after the next start, and keeps its records', async () => {

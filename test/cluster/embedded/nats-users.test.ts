@@ -10,7 +10,7 @@ import { PermissionViolationError, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
-import { natsUrl } from '../../../cluster/embedded/nats.ts';
+import { natsUrl, type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
 import {
   type NatsRole,
@@ -19,7 +19,6 @@ import {
   natsRoles,
   permissionsOf,
 } from '../../../cluster/embedded/nats-permissions.ts';
-import { type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats-users.ts';
 import { until } from '../../support/until.ts';
 import { runCli } from '../../support/cli.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
@@ -79,19 +78,25 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   LINKS: { ingress: 'wr', control: 'wr' },
   CLICKS: { ingress: 'w', analytics: 'rx' },
   INBOUND: { actors: 'wrx', control: 'r' },
-  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx' },
+  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'r', delivery: 'r' },
+  WEBHOOKS: { delivery: 'wr' },
+  WEBHOOK_LOG: { delivery: 'wrx' },
   ORDERS: { actors: 'r', control: 'wrx' },
-  DEAD: { actors: 'w', control: 'w', analytics: 'w' },
-  KV_directory: { ingress: 'r', actors: 'r', control: 'wr' },
-  KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx' },
+  DEAD: { actors: 'w', control: 'w', analytics: 'w', delivery: 'w' },
+  KV_directory: { ingress: 'r', actors: 'r', control: 'wr', delivery: 'r' },
+  KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx', delivery: 'r' },
   KV_idempotency: { ingress: 'wr', control: 'wr' },
-  KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr' },
+  KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr', delivery: 'wr' },
   KV_scheduled: { ingress: 'wr' },
+  KV_otp: { ingress: 'wr' },
+  KV_otp_failures: { ingress: 'wr' },
+  KV_otp_guard: { ingress: 'wr', control: 'wrx' },
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
   KV_replay: { actors: 'wr', analytics: 'r' },
+  KV_webhooks: { delivery: 'wrx', analytics: 'r' },
   KV_leases: { actors: 'wrx' },
-  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr' },
+  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr', delivery: 'wr' },
   KV_registry: { ingress: 'r', actors: 'r' },
 };
 
@@ -161,6 +166,7 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'notify.clocks': { publish: roles, subscribe: roles },
   'notify.commands': { publish: ['control'], subscribe: ['actors'] },
   'notify.keys_used': { publish: ['ingress'], subscribe: ['control'] },
+  'notify.otp_guard': { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
   'ask.carriers': { publish: ['control'], subscribe: ['actors'] },
   'flight.carriers': { publish: [], subscribe: ['actors'] },
   'flight.carrier.alpha': { publish: [], subscribe: ['actors'] },
@@ -169,10 +175,23 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'q.sms.list': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.again': { publish: ['delivery'], subscribe: ['analytics'] },
+  'webhooks.deliveries': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.test': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.replay': { publish: ['control'], subscribe: ['delivery'] },
+  'webhooks.disable': { publish: ['delivery'], subscribe: ['control'] },
+  'q.report.run': { publish: ['control'], subscribe: ['analytics'] },
+  'q.report.part.one': { publish: ['control'], subscribe: ['analytics'] },
+  'q.recorder.report.run': { publish: ['analytics'], subscribe: ['analytics'] },
   'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
-      const publish: NatsUser[] = role === 'ingress' ? ['actors', 'analytics', 'control'] : ['actors', 'analytics'];
+      const answered: Partial<Record<NatsUser, NatsUser>> = {
+        ingress: 'control',
+        delivery: 'control',
+        control: 'delivery',
+      };
+      const publish = ['actors', 'analytics', answered[role] ?? 'actors'] as const;
       return [`_INBOX.${role}.abc.1`, { publish, subscribe: [role] }] as const;
     }),
   ),

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
-import type { EmbeddedServer } from '../../../cluster/embedded/embedded-server.ts';
+import type { EmbeddedServer } from '../../../cluster/embedded/server-process.ts';
 import { startNatsServer } from '../../../cluster/embedded/nats.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';

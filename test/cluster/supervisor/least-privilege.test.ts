@@ -92,6 +92,7 @@ test('each role gets the secrets it uses and no other', () => {
     actors: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     control: ['DATABASE_OWNER_URL', 'DATABASE_URL', 'HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     analytics: ['CLICKHOUSE_URL', 'NATS_URL'],
+    delivery: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     simulator: [],
   });
 });

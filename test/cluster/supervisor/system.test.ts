@@ -30,13 +30,22 @@ describe('a start', () => {
     expect((await fetch(`${system.adminUrl}/nowhere`)).status).toBe(404);
     expect((await fetch(`${system.adminUrl}/metrics`, { method: 'POST' })).status).toBe(405);
 
-    const roles = ['supervisor', 'ingress', 'actors', 'control', 'analytics'];
+    const roles = ['supervisor', 'ingress', 'actors', 'control', 'analytics', 'delivery'];
     // A role that does not answer in time is left out of one answer, not of the next.
     const metrics = await until('the metrics of every role', async () => {
       const text = await (await fetch(`${system.adminUrl}/metrics`)).text();
       return roles.every((role) => text.includes(`process_resident_memory_bytes{role="${role}"}`)) && text;
     });
-    for (const child of ['nats-server', 'postgres', 'simulator', 'analytics', 'control', 'actors', 'ingress']) {
+    for (const child of [
+      'nats-server',
+      'postgres',
+      'simulator',
+      'analytics',
+      'control',
+      'actors',
+      'delivery',
+      'ingress',
+    ]) {
       expect(metrics).toContain(`heliograph_child_up{child="${child}"} 1`);
     }
     for (const role of roles) {
@@ -50,8 +59,9 @@ describe('a start', () => {
     await nothingIsLeftOf(system.dataDir, 3_000);
     expect(readConnections(system.dataDir)).toBeNull();
     const drains = system.journal().filter((line) => line.startsWith('drain '));
-    expect(drains).toEqual(['drain ingress', 'drain actors', 'drain control', 'drain analytics', 'drain simulator']);
-    expect(system.journal().filter((line) => line.startsWith('drained '))).toHaveLength(5);
+    const order = ['ingress', 'actors', 'delivery', 'control', 'analytics', 'simulator'];
+    expect(drains).toEqual(order.map((role) => `drain ${role}`));
+    expect(system.journal().filter((line) => line.startsWith('drained '))).toHaveLength(order.length);
   });
 
   it('runs only the configured roles, and only the servers those need', async () => {

@@ -8,7 +8,7 @@ import { redactPdu } from '../../../smpp/flight/redact.ts';
 import { commandId, type ShortMessage, type ShortMessagePdu, tlvTag } from '../../../smpp/pdu.ts';
 import { parseReceipt } from '../../../smpp/receipt.ts';
 import { buildReceiptText } from '../../../smpp/receipt-text.ts';
-import { bindFields } from '../../../smpp/session-contract.ts';
+import { bindFields } from '../bind-fields.ts';
 import { encoded, message } from '../messages.ts';
 
 /** Masks a copy inside a larger buffer, as in the ring; the octets around it must not change. */

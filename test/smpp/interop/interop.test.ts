@@ -2,11 +2,12 @@
 // must be what was meant, in every form that a carrier can be configured for.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { segmentsOf, submitPdu } from '../../../actors/carrier/submit/submit-pdu.ts';
-import { plainWire, type WireConfig, type WireTextConfig } from '../../../config/wire.ts';
+import type { WireConfig, WireTextConfig } from '../../../config/wire.ts';
+import { plainWire } from '../../support/plain-wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
-import { bindFields } from '../../../smpp/session-contract.ts';
+import { bindFields } from '../bind-fields.ts';
 import type { QueryAnswer } from '../../../smpp/query-window.ts';
 import { messageWith } from '../../support/messages.ts';
 import { boundWitness, closed, closeWitnesses, type Witness, witness } from '../support.ts';

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
-import { bindFields } from '../../../smpp/session-contract.ts';
+import { bindFields } from '../bind-fields.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import type { SimulatorOptions } from '../../../smpp/simulator/options.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';

@@ -8,7 +8,7 @@ import { decodePdu, encodeBind, encodeQuery } from '../../../smpp/codec.ts';
 import { commandStatus } from '../../../model/command-status.ts';
 import { Framer } from '../../../smpp/framing.ts';
 import { commandId, type Pdu } from '../../../smpp/pdu.ts';
-import { bindFields } from '../../../smpp/session-contract.ts';
+import { bindFields } from '../bind-fields.ts';
 import { parseLatency } from '../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../smpp/simulator/simulator.ts';
 import { message } from '../messages.ts';

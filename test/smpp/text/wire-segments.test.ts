@@ -2,7 +2,7 @@
 // segments, for every carrier setting.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plainWire } from '../../../config/wire.ts';
+import { plainWire } from '../../support/plain-wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import type { TextRules } from '../../../model/wire-rules.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';

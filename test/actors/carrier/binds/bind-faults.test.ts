@@ -8,7 +8,7 @@ import { isTerminal } from '../../../../model/status.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
-import { bindFields } from '../../../../smpp/session-contract.ts';
+import { bindFields } from '../../../smpp/bind-fields.ts';
 import { openSession } from '../../../../smpp/session.ts';
 import { parseLatency } from '../../../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
@@ -169,7 +169,7 @@ test('a ghost of our own session is still bound: one try, a wait past the inacti
   const sent = await harness.send(200);
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 200 } });
   await until('it was refused', () => harness.simulator.stats().binds.refused >= 1);
-  expect(actor.status.reasons[0]).toContain('ESME_RALYBND');
+  expect(actor.report.binds.map(({ reason }) => reason).join()).toContain('ESME_RALYBND');
   await ghost.close('the carrier has noticed', 0);
   await until('both binds', () => actor.status.bindsBound === 2);
   // Each refusal was one connection, and each was followed by the long wait.

@@ -23,7 +23,7 @@ const anyItem = fc.tuple(
 /** Everything in order, peeked at twice before each. */
 function drain(lanes: Lanes<Item>): Item[] {
   const out: Item[] = [];
-  while (!lanes.empty) {
+  while (lanes.peek() !== undefined) {
     expect(lanes.peek()).toBe(lanes.peek());
     const peeked = lanes.peek();
     expect(lanes.next()).toBe(peeked);

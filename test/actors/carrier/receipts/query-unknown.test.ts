@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { KnownReceipt } from '../../../../actors/carrier/receipts/receipts.ts';
 import { QueryUnknown } from '../../../../actors/carrier/receipts/query-unknown.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
-import { plainWire } from '../../../../config/wire.ts';
+import { plainWire } from '../../../support/plain-wire.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';

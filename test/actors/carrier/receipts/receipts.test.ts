@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
 import { openSession, type Session } from '../../../../smpp/session.ts';
-import { bindFields } from '../../../../smpp/session-contract.ts';
+import { bindFields } from '../../../smpp/bind-fields.ts';
 import { waitingIn } from '../../../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf, statesOf } from '../../../support/invariant.ts';

@@ -7,7 +7,7 @@ import { buildMessage } from '../../../../acceptance/accept.ts';
 import type { Principal } from '../../../../acceptance/principal.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { decodeMessage, encodeMessage } from '../../../../model/records/message-record.ts';
-import { plainWire } from '../../../../config/wire.ts';
+import { plainWire } from '../../../support/plain-wire.ts';
 import { newMessageId } from '../../../../model/ids.ts';
 import { isShiftOf, type NationalLanguage, noShift } from '../../../../model/text/national-languages.ts';
 import { countSegments } from '../../../../model/text/segment-count.ts';

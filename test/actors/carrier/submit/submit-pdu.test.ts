@@ -7,7 +7,8 @@ import {
   submitHeader,
   submitPdu,
 } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import { plainWire, type WireConfig } from '../../../../config/wire.ts';
+import type { WireConfig } from '../../../../config/wire.ts';
+import { plainWire } from '../../../support/plain-wire.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 const noAddr = { sourceTon: null, sourceNpi: null, destTon: null, destNpi: null };

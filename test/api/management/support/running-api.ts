@@ -1,5 +1,6 @@
 // A running management API on real PostgreSQL and NATS, with two accounts, and calls to it over real HTTP.
 import { expect } from 'vitest';
+import { TestEvents } from '../../../../actors/webhook/listen/test-events.ts';
 import { endpoints } from '../../../../api/management/app.ts';
 import { type ManagementApi, startManagementApi } from '../../../../api/management/server.ts';
 import { problemCatalogue } from '../../../../api/problem-catalogue.ts';
@@ -8,8 +9,8 @@ import { RateLimits, newRateMemory } from '../../../../api/http/rate-limits.ts';
 import { IdempotentRequests } from '../../../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../../../acceptance/idempotency/store.ts';
 import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
-import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openLinks } from '../../../../directory/links.ts';
+import { type BodyCipher, bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import type { CarrierConfig } from '../../../../config/configuration.ts';
@@ -32,6 +33,8 @@ export type CallOptions = {
 };
 
 export type RunningApi = DirectoryHarness & {
+  /** Of the running API. */
+  readonly cipher: BodyCipher;
   readonly api: ManagementApi;
   readonly accountId: AccountId;
   /** Keys with every scope: two of the account, one of another. */
@@ -62,15 +65,17 @@ export async function runApi(
   const keys = new Publisher(bus);
   await openBucket(bus, 'idempotency');
   const bodyKey = Buffer.alloc(32, 7);
+  const cipher = bodyCipher(bodyKey);
   const idempotentWrite = createIdempotentWrite({
     requests: new IdempotentRequests(idempotencyStore(bus, keys)),
-    cipher: bodyCipher(bodyKey),
+    cipher,
     keyPlaces: keyPlaces(await placingSecret(bus)),
     bodyPrints: bodyPrinter([bodyKey]),
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
   const links = openLinks(bus);
+  const testEvents = new TestEvents(bus, cipher);
   const api = await startManagementApi({
     store,
     directory,
@@ -80,6 +85,8 @@ export async function runApi(
     carriers: () => carriers,
     shares,
     keyDaysDefault,
+    cipher,
+    testEvents,
     port: 0,
   });
 
@@ -93,6 +100,7 @@ export async function runApi(
 
   return {
     ...harness,
+    cipher,
     api,
     accountId,
     live,
@@ -118,6 +126,7 @@ export async function runApi(
       return reply;
     },
     async stop() {
+      testEvents.stop();
       await api.close(1_000);
       await audit.close();
       await links.close();

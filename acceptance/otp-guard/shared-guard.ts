@@ -1,0 +1,184 @@
+// The guard of one ingress thread, and what it shares with those of all others. Each counts everything by itself: its own
+// codes at once, the others' as they tell them (core NATS, some 50 ms later). What one finds to be blocked is stored in the
+// bucket `otp_guard`, which all watch; the first that stores it reports it. While NATS is away no code can be sent either.
+import type { KV } from '@nats-io/kv';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { putBlock, releaseBlock } from '../../cluster/bus/otp-guard-bucket.ts';
+import { type GuardObservation, GuardTalk } from '../../cluster/bus/otp-guard-talk.ts';
+import { WatchedBucket } from '../../directory/watched-bucket.ts';
+import { unreachable } from '../../platform/assert.ts';
+import type { Cancel, Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { type Random, secretBytes, systemRandom } from '../../platform/random.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type {
+  GuardEvent,
+  GuardNumber,
+  GuardRequest,
+  GuardSend,
+  GuardVerdict,
+  OtpGuardRules,
+} from '../../policy/otp-guard/contract.ts';
+import { OtpGuard } from '../../policy/otp-guard/guard.ts';
+import { GuardEntries } from './guard-entries.ts';
+
+/** Who asks for a code; the account's lists come from the bucket and the configuration. */
+export type GuardQuestion = Omit<GuardRequest, 'destinations' | 'safeList'>;
+type NumberBlocked = Extract<GuardEvent, { readonly kind: 'blocked' }>;
+
+type SharedGuardParts = {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly rules: OtpGuardRules;
+  readonly random?: Random;
+};
+
+const nameBytes = 8;
+
+export class SharedGuard {
+  readonly #parts: SharedGuardParts;
+  readonly #bucket: KV;
+  readonly #entries: WatchedBucket<GuardEntries>;
+  readonly #guard: OtpGuard;
+  readonly #talk: GuardTalk;
+  readonly #stops: readonly Cancel[];
+  #rules: OtpGuardRules;
+
+  /** Resolves when the blocks in effect are in memory. */
+  static async open(parts: SharedGuardParts): Promise<SharedGuard> {
+    const bucket = await openBucket(parts.bus, 'otp_guard');
+    const newEntries = () => new GuardEntries(parts.clock);
+    const entries = new WatchedBucket(parts.bus, 'otp_guard', newEntries, () => {}, parts.clock);
+    await entries.start();
+    return new SharedGuard(parts, bucket, entries);
+  }
+
+  private constructor(parts: SharedGuardParts, bucket: KV, entries: WatchedBucket<GuardEntries>) {
+    const { bus, clock, rules } = parts;
+    this.#parts = parts;
+    this.#bucket = bucket;
+    this.#entries = entries;
+    this.#rules = rules;
+    this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
+    this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
+    const advance = () => this.#act(this.#guard.advance(clock.monotonicMs()));
+    this.#stops = [
+      this.#talk.listen((observation) => this.#take(observation)),
+      clock.every(limits.otpGuard.advanceEveryMs, advance),
+    ];
+  }
+
+  configure(rules: OtpGuardRules): void {
+    this.#rules = rules;
+    this.#guard.configure(rules.modes);
+  }
+
+  decide(question: GuardQuestion): GuardVerdict {
+    const { clock, random = systemRandom } = this.#parts;
+    const { destinations, safeList } = this.#rules;
+    const own = this.#entries.state.listsOf(question.accountId);
+    const lists = {
+      destinations: own?.destinations ?? destinations,
+      safeList: [...safeList, ...(own?.safeList ?? [])],
+    };
+    const verdict = this.#guard.decide({ ...question, ...lists }, clock.monotonicMs(), random.unit());
+    if (verdict.refusal !== null) {
+      const { rule, action } = verdict.refusal;
+      metrics.otpGuardRefusals.inc({ rule, action });
+    }
+    for (const { rule } of verdict.shadow) metrics.otpGuardRefusals.inc({ rule, action: 'shadow' });
+    return verdict;
+  }
+
+  /** A code that is about to be sent: counted here at once, so that requests at the same moment count too. */
+  begin(send: GuardSend): void {
+    this.#act(this.#guard.sent(send, this.#parts.clock.monotonicMs()));
+  }
+
+  /** It was accepted: the others count it as well. */
+  accepted(send: GuardSend): void {
+    this.#guard.carriedBy(send);
+    this.#talk.tell({ kind: 'sent', ...send });
+  }
+
+  /** It was not. */
+  withdraw(number: GuardNumber): void {
+    this.#guard.withdraw(number);
+  }
+
+  verified({ accountId, to }: GuardNumber): void {
+    this.#take({ kind: 'verified', accountId, to });
+    this.#talk.tell({ kind: 'verified', accountId, to });
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#talk.flush();
+    await this.#entries.close();
+  }
+
+  #take(observation: GuardObservation): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    switch (observation.kind) {
+      case 'sent':
+        return this.#act(this.#guard.sent(observation, nowMs));
+      case 'verified':
+        return this.#act(this.#guard.verified(observation, nowMs));
+      case 'received':
+        return this.#guard.received(observation);
+      default:
+        return unreachable(observation);
+    }
+  }
+
+  #act(events: readonly GuardEvent[]): void {
+    for (const event of events) {
+      switch (event.kind) {
+        case 'blocked':
+          void this.#stored(event);
+          break;
+        case 'released':
+          void this.#released(event);
+          break;
+        case 'suspended':
+          log.error(
+            { alarm: 'otp_guard_suspended', ...event },
+            'receipts of a carrier fall together with verifications: an outage, and no reason to block numbers',
+          );
+          break;
+        case 'resumed':
+          log.warn(event, 'receipts of the carrier are back: numbers are judged again');
+          break;
+        default:
+          unreachable(event);
+      }
+    }
+  }
+
+  /** In effect in this thread already; a block that cannot be stored is in effect where it was found. */
+  async #stored(event: NumberBlocked): Promise<void> {
+    const { kind: _, durationMs, ...block } = event;
+    const fromMs = this.#parts.clock.nowMs();
+    const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
+    try {
+      if (!(await putBlock(this.#bucket, stored))) return;
+    } catch (error) {
+      log.warn({ prefix: event.prefix, error: messageOf(error) }, 'a block could not be stored for the other threads');
+    }
+    const { accountId, prefix, rule, statistic, threshold, times, shadow } = event;
+    metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : 'on' });
+    log.warn({ accountId, prefix, rule, statistic, threshold, times, shadow }, 'numbers get no more codes for a time');
+  }
+
+  async #released({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }): Promise<void> {
+    try {
+      const ended = await releaseBlock(this.#bucket, { accountId, prefix }, 'probe', this.#parts.clock.nowMs());
+      if (ended !== null) log.info({ accountId, prefix }, 'a probe was entered: numbers get codes again');
+    } catch (error) {
+      log.warn({ prefix, error: messageOf(error) }, 'the release of a block could not be stored');
+    }
+  }
+}

@@ -1,0 +1,229 @@
+// Starts a one-time password and sends it again. Its record is stored before its message is published: a code that
+// arrives can be verified. What was certainly not published is taken back; where that is not known under an idempotency
+// key, the record stays, so that the next try sends the same code under the same message id.
+import { type AccountId, type OtpId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
+import type { Otp, OtpSend } from '../../model/otp.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { otpBinding } from '../../model/records/otp-record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Admit } from '../../policy/admission/admit.ts';
+import type { Admitted, SmsRequest } from '../../policy/contract.ts';
+import type { OtpLimits } from '../../policy/otp/contract.ts';
+import { cancelOtp, resendOtp, startOtp, withdrawSend } from '../../policy/otp/rules.ts';
+import { type AcceptParts, acceptMessage, buildMessage } from '../accept.ts';
+import { type AskKnown, firstTryUnclear, isKnown, maybeForgotten } from '../idempotency/accepted-before.ts';
+import type { Claim } from '../idempotency/requests.ts';
+import type { Principal } from '../principal.ts';
+import type { AcceptanceRefusal } from '../refusal.ts';
+import { type OtpFailed, noOtp, notAccepted, otpRefused, otpUnavailable } from './refusal.ts';
+import type { OtpOwner, OtpStore } from './store.ts';
+
+export type OtpParts = AcceptParts &
+  AskKnown & {
+    readonly otps: OtpStore;
+    readonly admit: Admit;
+    /** The limits in effect. */
+    readonly otpLimits: () => OtpLimits;
+    readonly cipher: BodyCipher;
+    readonly clock: Clock;
+  };
+
+/** A request that the gates have let pass. */
+export type OtpDraft = {
+  /** Its text has the code. */
+  readonly request: SmsRequest;
+  readonly admitted: Admitted;
+  readonly code: string;
+  readonly purpose: string;
+  readonly ttlMs: number;
+};
+
+/** What is sealed in the record: the code to compare with, and the text to send again. */
+export type OtpSecret = { readonly code: string; readonly text: string };
+
+/** `code`: null when it has ended meanwhile. */
+export type OtpStarted = { readonly ok: true; readonly otp: Otp; readonly to: string; readonly code: string | null };
+/** `isPublished`: of the message, as in WorkResult of idempotency/requests.ts. */
+export type OtpSendResult = OtpStarted | (OtpFailed & { readonly isPublished: 'no' | 'unknown' });
+
+/** The message id, and what an earlier try under the same idempotency key may have done. */
+export type OtpClaim = Pick<Claim, 'messageId' | 'mayBePublished' | 'createdAtMs'> & { readonly isKeyed: boolean };
+
+export const ownerOf = ({ account, livemode }: Principal): OtpOwner => ({ accountId: account.accountId, livemode });
+
+export async function startAndSend(
+  parts: OtpParts,
+  principal: Principal,
+  draft: OtpDraft,
+  claim: OtpClaim,
+): Promise<OtpSendResult> {
+  const { otps, clock, otpLimits } = parts;
+  const owner = ownerOf(principal);
+  const { to } = draft.request;
+  const place = otps.placeOf(owner, to);
+  const nowMs = clock.nowMs();
+  const otp = newOtp(parts, owner.accountId, draft, { id: otpIdOf(claim.messageId, place), claim, nowMs });
+  const started = await otps.change(owner, place, (held) => startOtp(held, otp, to, otpLimits(), clock.nowMs()));
+  if (!started.ok) return { ...otpUnavailable, isPublished: 'no' };
+  const { answer } = started;
+  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
+  const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
+  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
+  // It has ended since the first try: its message must not go out any more.
+  if (secret === null) return found;
+  const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
+  const failed = await publish(parts, principal, { ...draft, otp: answer.otp, text: secret.text, send, claim });
+  return failed ?? found;
+}
+
+export async function resendAndSend(
+  parts: OtpParts,
+  principal: Principal,
+  id: OtpId,
+  claim: OtpClaim,
+): Promise<OtpSendResult> {
+  const { otps, clock, otpLimits, cipher } = parts;
+  const owner = ownerOf(principal);
+  const place = placeOfOtp(id);
+  const held = await otps.read(owner, place);
+  if (held === null) return { ...otpUnavailable, isPublished: 'no' };
+  const known = held.otps.find((each) => each.id === id);
+  if (known === undefined || held.to === null) return { ...noOtp, isPublished: 'no' };
+  const { to } = held;
+  const secret = openOtp(cipher, known, owner.accountId, to);
+  // Asked again, because the number may have opted out since; an OTP that has ended is refused by its rules below.
+  const request = requestOf({ to, from: known.sender, message: secret?.text ?? '', reference: known.clientReference });
+  const admitted = secret === null ? null : parts.admit(principal, request);
+  if (admitted !== null && !admitted.ok) return { ok: false, why: 'gate', refusal: admitted, isPublished: 'no' };
+  const send = { messageId: claim.messageId, atMs: clock.nowMs() };
+  const resent = await otps.change(owner, place, (now) => resendOtp(now, id, send, otpLimits(), clock.nowMs()));
+  if (!resent.ok) return { ...otpUnavailable, isPublished: 'no' };
+  const { answer } = resent;
+  if (answer.kind === 'none') return { ...noOtp, isPublished: 'no' };
+  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
+  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
+  if (secret === null || admitted === null) return found;
+  const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim };
+  return (await publish(parts, principal, draft)) ?? found;
+}
+
+/** Ends a pending OTP; canceling it again changes nothing. */
+export async function cancelPending(parts: OtpParts, principal: Principal, id: OtpId): Promise<OtpStarted | OtpFailed> {
+  const { otps, clock, otpLimits } = parts;
+  let to: string | null = null;
+  const canceled = await otps.change(ownerOf(principal), placeOfOtp(id), (held) => {
+    to = held.to;
+    return cancelOtp(held, id, otpLimits(), clock.nowMs());
+  });
+  if (!canceled.ok) return otpUnavailable;
+  const { answer } = canceled;
+  if (answer.kind === 'none' || to === null) return noOtp;
+  if (answer.kind === 'refused') return otpRefused(answer.refusal);
+  return { ok: true, otp: answer.otp, to, code: null };
+}
+
+/** Null when it has ended: then there is nothing to compare or send. Throws when its body key is gone. */
+export function openOtp(cipher: BodyCipher, otp: Otp, accountId: AccountId, to: string): OtpSecret | null {
+  if (otp.sealed === null) return null;
+  return JSON.parse(cipher.open(otp.sealed, otpBinding(otp.id, accountId, to)).toString('utf8')) as OtpSecret;
+}
+
+/** The message of a code, for the gates. */
+export function requestOf(of: {
+  readonly to: string;
+  readonly from: string;
+  readonly message: string;
+  readonly reference: string | null;
+}): SmsRequest {
+  return {
+    to: of.to,
+    from: of.from,
+    message: of.message,
+    template: null,
+    category: 'otp',
+    encoding: 'auto',
+    transliterate: false,
+    clientReference: of.reference,
+    validitySeconds: null,
+    sendAtMs: null,
+    quietHours: 'reject',
+  };
+}
+
+type Made = { readonly id: OtpId; readonly claim: OtpClaim; readonly nowMs: number };
+
+function newOtp(
+  { cipher }: OtpParts,
+  accountId: AccountId,
+  { request, admitted, code, purpose, ttlMs }: OtpDraft,
+  { id, claim, nowMs }: Made,
+): Otp {
+  const secret: OtpSecret = { code, text: admitted.text };
+  return {
+    id,
+    purpose,
+    status: 'pending',
+    reason: null,
+    sealed: cipher.seal(Buffer.from(JSON.stringify(secret)), otpBinding(id, accountId, request.to)),
+    attempts: 0,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + ttlMs,
+    endedAtMs: null,
+    sender: request.from,
+    clientReference: request.clientReference,
+    sends: [{ messageId: claim.messageId, atMs: nowMs }],
+    verifiedBy: null,
+  };
+}
+
+type Publish = Pick<OtpDraft, 'request' | 'admitted'> & {
+  readonly otp: Otp;
+  readonly text: string;
+  readonly send: OtpSend;
+  readonly claim: OtpClaim;
+};
+
+/** Null when the message is durable. */
+async function publish(
+  parts: OtpParts,
+  principal: Principal,
+  { request, admitted, otp, text, send, claim }: Publish,
+): Promise<(OtpFailed & { readonly isPublished: 'no' | 'unknown' }) | null> {
+  const { clock, otps } = parts;
+  const { accountId } = principal.account;
+  const nowMs = clock.nowMs();
+  if (claim.mayBePublished) {
+    const known = await isKnown(parts, accountId, claim.messageId, nowMs - claim.createdAtMs);
+    if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
+    if (known === 'yes') return null;
+  }
+  const validitySeconds = validityOf(otp, nowMs);
+  const message = buildMessage(
+    principal,
+    { ...request, validitySeconds },
+    { ...admitted, text },
+    {
+      messageId: claim.messageId,
+      acceptedAtMs: nowMs,
+    },
+  );
+  const again = maybeForgotten(claim, nowMs);
+  const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
+    acceptMessage(parts, message, 'otp', resolve, again),
+  );
+  if (refused === null) return null;
+  const isPublished = refused.code === 'overloaded' ? 'unknown' : 'no';
+  if (isPublished === 'no' || !claim.isKeyed) {
+    // A failure leaves it until it expires: it counts as one of the number's pending codes.
+    await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) => withdrawSend(held, otp.id, send));
+  }
+  return { ...notAccepted(refused), isPublished };
+}
+
+/** No longer than the code counts. */
+function validityOf({ expiresAtMs }: Otp, nowMs: number): number {
+  const { validitySecondsMin, validityOtpMs } = limits.message;
+  const leftS = Math.floor(Math.min(validityOtpMs, expiresAtMs - nowMs) / 1_000);
+  return Math.max(validitySecondsMin, leftS);
+}

@@ -1,0 +1,96 @@
+// Verifies a code. The guess is stored as counted, then compared, then its result is stored: three writes at most, of
+// which the first two decide. A process that ends in between has used up a guess and given no answer. PostgreSQL and the
+// event store are never asked.
+import { type AccountId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
+import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
+import { isSameCode } from '../../policy/otp/code.ts';
+import { countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
+import type { Principal } from '../principal.ts';
+import { type OtpFailed, noOtp, otpRefused, otpUnavailable } from './refusal.ts';
+import { type OtpParts, openOtp, ownerOf } from './send.ts';
+import type { OtpOwner } from './store.ts';
+
+export type VerifyParts = Pick<OtpParts, 'otps' | 'clock' | 'otpLimits' | 'cipher'>;
+
+export type Verified = {
+  readonly ok: true;
+  readonly valid: boolean;
+  readonly status: OtpStatus;
+  readonly attemptsRemaining: number;
+  /** A code was compared and was another one. */
+  readonly isWrong: boolean;
+};
+
+/** `code`: normalised digits. `by`: see countGuess. */
+export async function verifyCode(
+  parts: VerifyParts,
+  principal: Principal,
+  id: OtpId,
+  { code, by }: { readonly code: string; readonly by: string },
+): Promise<Verified | OtpFailed> {
+  const { otps, clock, otpLimits } = parts;
+  const owner = ownerOf(principal);
+  const place = placeOfOtp(id);
+  let to = '';
+  const counted = await otps.change(owner, place, (held) => {
+    to = held.to ?? '';
+    return countGuess(held, id, by, otpLimits(), clock.nowMs());
+  });
+  if (!counted.ok) return otpUnavailable;
+  const { answer } = counted;
+  switch (answer.kind) {
+    case 'none':
+      return noOtp;
+    case 'refused':
+      return otpRefused(answer.refusal);
+    case 'ended':
+      return verdict(answer.otp, false, answer.status);
+    case 'answered_before':
+      return verdict(answer.otp, true, 'verified');
+    case 'counted': {
+      const guess = { owner, place, id, by, countedAtMs: answer.countedAtMs };
+      const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
+      return secret !== null && isSameCode(secret.code, code) ? right(parts, guess) : wrong(parts, guess);
+    }
+  }
+}
+
+type Guess = {
+  readonly owner: OtpOwner & { readonly accountId: AccountId };
+  readonly place: OtpPlace;
+  readonly id: OtpId;
+  readonly by: string;
+  readonly countedAtMs: number;
+};
+
+async function right(
+  { otps, clock, otpLimits }: VerifyParts,
+  { owner, place, id, by, countedAtMs }: Guess,
+): Promise<Verified | OtpFailed> {
+  const changed = await otps.change(owner, place, (held) =>
+    verifyOtp(held, id, by, countedAtMs, otpLimits(), clock.nowMs()),
+  );
+  if (!changed.ok) return otpUnavailable;
+  const { answer } = changed;
+  return answer === null ? noOtp : verdict(answer.otp, answer.valid, answer.otp.status);
+}
+
+async function wrong(
+  { otps, clock, otpLimits }: VerifyParts,
+  { owner, place, id }: Guess,
+): Promise<Verified | OtpFailed> {
+  let failuresMs: readonly number[] = [];
+  const changed = await otps.change(owner, place, (held) => {
+    failuresMs = held.failuresMs;
+    return failGuess(held, id, otpLimits(), clock.nowMs());
+  });
+  if (!changed.ok) return otpUnavailable;
+  await otps.keepFailures(owner, place, failuresMs);
+  const { otp } = changed.answer;
+  if (otp === null) return noOtp;
+  return { ...verdict(otp, false, statusOf(otp, clock.nowMs())), isWrong: true };
+}
+
+function verdict(otp: Otp, valid: boolean, status: OtpStatus): Verified {
+  return { ok: true, valid, status, attemptsRemaining: attemptsRemaining(otp), isWrong: false };
+}

@@ -1,0 +1,77 @@
+// What others ask of the delivery process over NATS, and what it asks of the control role. Types and subjects only.
+// Requests and answers are JSON; the process that delivers at the moment answers, one that stands by does not.
+import type { WebhookDisabledReason } from '../../model/webhook-endpoint.ts';
+import type { AccountId, EventId, WebhookEndpointId } from '../../model/ids.ts';
+import type { SendError } from './send/send-error.ts';
+
+/** Asked by the management API, answered by the delivery process. */
+export const webhookSubjects = {
+  /** DeliveriesRequest → DeliveriesAnswer */
+  deliveries: 'webhooks.deliveries',
+  /** TestRequest → TestAnswer: sends a test event at once, and answers how it went. */
+  test: 'webhooks.test',
+  /** ReplayRequest → ReplayAnswer */
+  replay: 'webhooks.replay',
+} as const;
+
+/** Asked by the delivery process, answered by the control role: DisableRequest → DisableAnswer. */
+export const disableSubject = 'webhooks.disable';
+
+export type EndpointOf = { readonly accountId: AccountId; readonly endpointId: WebhookEndpointId };
+
+/** One request to the endpoint. */
+export type DeliveryAttempt = {
+  /** Of this try. */
+  readonly id: string;
+  /** The webhook-id; of a batch, of its first event. */
+  readonly eventId: string;
+  readonly type: string;
+  readonly atMs: number;
+  readonly url: string;
+  /** 1: the first try of this event. */
+  readonly attempt: number;
+  readonly events: number;
+  /** Null: a 2xx. */
+  readonly error: SendError | null;
+  readonly detail: string;
+  readonly status: number | null;
+  /** The first characters of the response's body. */
+  readonly response: string;
+  readonly latencyMs: number;
+};
+
+/** How an endpoint is at the moment. */
+export type EndpointHealth = {
+  /** Milliseconds since the epoch; null: it does not fail. */
+  readonly failingSinceMs: number | null;
+  readonly nextTryAtMs: number | null;
+  readonly tries: number;
+  /** Events that wait for it, beside those that are being sent. */
+  readonly parked: number;
+};
+
+export type DeliveriesRequest = EndpointOf & {
+  /** Older than this attempt; null: the newest. */
+  readonly before: string | null;
+  readonly limit: number;
+};
+export type DeliveriesAnswer = {
+  readonly health: EndpointHealth;
+  /** The newest first. */
+  readonly attempts: readonly DeliveryAttempt[];
+  readonly hasMore: boolean;
+};
+
+export type TestRequest = EndpointOf;
+export type TestAnswer = { readonly attempt: DeliveryAttempt };
+
+/** One event, or all of a time. They are sent again under the webhook-id they had. */
+export type ReplayRequest = EndpointOf &
+  ({ readonly eventId: EventId } | { readonly sinceMs: number; readonly untilMs: number });
+export type ReplayAnswer =
+  | { readonly ok: true; readonly events: number }
+  | { readonly ok: false; readonly why: 'not_found' | 'busy' | 'unavailable' };
+
+export type DisableRequest = EndpointOf & { readonly reason: Exclude<WebhookDisabledReason, 'client'> };
+/** `ok` also when it was disabled already. */
+export type DisableAnswer = { readonly ok: boolean };

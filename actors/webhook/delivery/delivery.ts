@@ -1,0 +1,324 @@
+// Delivers what the fan-out wrote: a consumer for each shard of WEBHOOKS gives records to the workers of their
+// endpoints, which take turns. So many requests are in flight in all, and so many of one account. It belongs to one
+// process at a time (owner.ts).
+import type { JsMsg } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
+import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
+import { dropConsumer } from '../../../cluster/bus/ensure.ts';
+import type { Publisher } from '../../../cluster/bus/publisher.ts';
+import { streamNames, webhookConsumer } from '../../../cluster/bus/streams.ts';
+import type { Directory } from '../../../directory/contract.ts';
+import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
+import { type WebhookRecord, decodeWebhook } from '../../../model/records/webhook-record.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { MinHeap } from '../../../platform/min-heap.ts';
+import { type Random, systemRandom } from '../../../platform/random.ts';
+import type { SharedBound } from '../../../platform/shared-bound.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { SendResult } from '../send/http-sender.ts';
+import type { WebhookRequests } from '../send/webhook-requests.ts';
+import { EndpointStates } from './endpoint-states.ts';
+import { EndpointWorker } from './endpoint-worker.ts';
+import type { Item } from './item.ts';
+import type { EndpointKey, ParkedLog } from './parked-log.ts';
+import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
+
+export type DeliveryParts = {
+  readonly bus: Bus;
+  readonly bucket: KV;
+  readonly directory: Directory;
+  readonly requests: WebhookRequests;
+  readonly parked: ParkedLog;
+  /** For records that cannot be read. */
+  readonly publisher: Publisher;
+  readonly sends: SharedBound;
+  readonly clock: Clock;
+  readonly random?: Random;
+  /** The account of an endpoint is to be told that it fails. */
+  readonly warn: (worker: EndpointWorker, failing: Failing) => void;
+  /** The endpoint is to be disabled, for this reason. Called again until it is. */
+  readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
+};
+
+type Retry = { readonly key: EndpointKey; readonly seq: number; readonly dueAtMs: number };
+
+const bounds = limits.delivery;
+const lookEveryMs = 1_000;
+const retrySoonMs = 60_000;
+
+export class Delivery {
+  readonly #parts: DeliveryParts;
+  readonly #random: Random;
+  readonly #states: EndpointStates;
+  readonly #workers = new Map<WebhookEndpointId, EndpointWorker>();
+  #failing = new Map<WebhookEndpointId, Failing>();
+  /** Those with something to send, in turn. */
+  #ready: EndpointWorker[] = [];
+  /** Those that wait for a request of their account to end. */
+  readonly #waitingFor = new Map<AccountId, EndpointWorker[]>();
+  readonly #retries = new MinHeap<Retry>((one, other) => one.dueAtMs < other.dueAtMs);
+  /** Sequences of WEBHOOKS in memory: a redelivered one is there already. */
+  readonly #held = new Set<number>();
+  #consumptions: Consumption[] = [];
+  #stopLooking: Cancel = () => {};
+  #isPumping = false;
+  #isStopped = false;
+  #inFlight = 0;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+    this.#random = parts.random ?? systemRandom;
+    this.#states = new EndpointStates(parts.bucket);
+  }
+
+  /** Resolves when it delivers. */
+  async start(): Promise<void> {
+    const { bus, parked, clock } = this.#parts;
+    this.#failing = new Map(await this.#states.readAll());
+    const { lines, retries } = await parked.start();
+    parked.watch((key) => this.#workerOf(key)?.readLine());
+    for (const key of retries) {
+      for (const { seq, record } of await parked.retriesOf(key)) this.#addRetry({ key, seq, dueAtMs: record.dueAtMs });
+    }
+    for (let shard = 0; shard < bounds.shards; shard += 1) {
+      const consumer = webhookConsumer(shard);
+      // A new one begins with the oldest record that was not acked: in order, and at once after a crash.
+      await dropConsumer(bus.manager, streamNames.webhooks, consumer.durable_name ?? '');
+      const consumption = await consumeStream(bus, {
+        stream: streamNames.webhooks,
+        consumer,
+        prefetch: bounds.prefetch,
+        handle: (msg) => this.#take(msg),
+        onPoison: (msg, reason) => this.#moveToDead(msg, reason),
+        lowPriority: true,
+        clock,
+      });
+      this.#consumptions.push(consumption);
+    }
+    for (const key of lines) this.#workerOf(key)?.readLine();
+    for (const endpointId of this.#failing.keys()) {
+      const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
+      if (endpoint !== undefined) this.#workerOf({ accountId: endpoint.accountId, endpointId });
+    }
+    this.#stopLooking = clock.every(lookEveryMs, () => this.#look());
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** How an endpoint fails; null when it works. */
+  failingOf(endpointId: WebhookEndpointId): Failing | null {
+    return this.#workers.get(endpointId)?.failing ?? this.#failing.get(endpointId) ?? null;
+  }
+
+  /** Takes nothing more and ends its requests; what was not delivered is delivered by the next one. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopLooking();
+    await Promise.all(this.#consumptions.map((each) => each.stop()));
+    for (const worker of this.#workers.values()) worker.stop();
+  }
+
+  #take(msg: JsMsg): void {
+    if (this.#held.has(msg.seq)) return;
+    const record = this.#read(msg);
+    if (record === null) return;
+    const endpoint = this.#parts.directory.webhookEndpoint(record.endpointId);
+    // It was deleted: nobody wants its events.
+    if (endpoint === undefined) return msg.ack();
+    const worker = this.#workerOf({ accountId: endpoint.accountId, endpointId: endpoint.id });
+    this.#held.add(msg.seq);
+    worker?.take(record, () => {
+      this.#held.delete(msg.seq);
+      msg.ack();
+    });
+  }
+
+  #read(msg: JsMsg): WebhookRecord | null {
+    try {
+      return decodeWebhook(msg.data);
+    } catch (error) {
+      this.#moveToDead(msg, messageOf(error));
+      return null;
+    }
+  }
+
+  #moveToDead(msg: JsMsg, reason: string): void {
+    moveToDead(this.#parts.publisher, msg, streamNames.webhooks, reason);
+  }
+
+  /** Null when the endpoint was deleted. */
+  #workerOf(key: EndpointKey): EndpointWorker | null {
+    const known = this.#workers.get(key.endpointId);
+    if (known !== undefined) return known;
+    const endpoint = this.#parts.directory.webhookEndpoint(key.endpointId);
+    if (endpoint === undefined) return null;
+    const { parked, clock } = this.#parts;
+    const worker = new EndpointWorker(key, endpoint, this.#failing.get(key.endpointId) ?? null, {
+      log: parked,
+      clock,
+      random: this.#random,
+      ready: (each) => this.#becameReady(each),
+      changed: (each, failing) => this.#changed(each, failing),
+      retryLater: (of, seq, dueAtMs) => this.#addRetry({ key: of, seq, dueAtMs }),
+    });
+    this.#workers.set(key.endpointId, worker);
+    return worker;
+  }
+
+  #becameReady(worker: EndpointWorker): void {
+    if (!worker.isReady) {
+      worker.isReady = true;
+      this.#ready.push(worker);
+    }
+    this.#pump();
+  }
+
+  /** One request for each worker in turn. */
+  #pump(): void {
+    // Called from within: the loop that runs goes on to it.
+    if (this.#isPumping || this.#isStopped) return;
+    this.#isPumping = true;
+    for (let turn = this.#ready; turn.length > 0; turn = this.#ready) {
+      this.#ready = [];
+      for (const [at, worker] of turn.entries()) {
+        if (this.#turnOf(worker)) continue;
+        // All requests are in flight: the others keep their places.
+        this.#ready = [...turn.slice(at), ...this.#ready];
+        this.#isPumping = false;
+        return;
+      }
+    }
+    this.#isPumping = false;
+  }
+
+  /** False when no more requests may be in flight at all. */
+  #turnOf(worker: EndpointWorker): boolean {
+    const { accountId } = worker.key;
+    const taken = worker.hasNext() ? this.#parts.sends.look(accountId) : 'taken';
+    if (taken === 'full') return false;
+    worker.isReady = false;
+    if (taken === 'account_full') {
+      worker.isReady = true;
+      this.#waitFor(accountId, worker);
+      return true;
+    }
+    const item = worker.next();
+    if (item === null) return true;
+    this.#parts.sends.take(accountId);
+    this.#send(worker, item);
+    if (worker.hasNext() && !worker.isReady) {
+      worker.isReady = true;
+      this.#ready.push(worker);
+    }
+    return true;
+  }
+
+  #waitFor(accountId: AccountId, worker: EndpointWorker): void {
+    const waiting = this.#waitingFor.get(accountId);
+    if (waiting === undefined) this.#waitingFor.set(accountId, [worker]);
+    else waiting.push(worker);
+  }
+
+  #send(worker: EndpointWorker, item: Item): void {
+    this.#inFlight += 1;
+    worker.sent(item);
+    const cancel = this.#parts.requests.send(worker.endpoint, item.record, item.record.tries + item.tries, (result) =>
+      this.#answered(worker, item, result),
+    );
+    if (!item.isOver) item.cancel = cancel;
+  }
+
+  #answered(worker: EndpointWorker, item: Item, result: SendResult): void {
+    const { sends } = this.#parts;
+    const { accountId } = worker.key;
+    this.#inFlight -= 1;
+    sends.giveBack(accountId);
+    const waiting = this.#waitingFor.get(accountId);
+    if (waiting !== undefined) {
+      this.#waitingFor.delete(accountId);
+      this.#ready.push(...waiting);
+    }
+    if (!this.#isStopped) worker.answered(item, result);
+    this.#pump();
+  }
+
+  #changed(worker: EndpointWorker, failing: Failing | null): void {
+    const { endpointId } = worker.key;
+    if (failing === null) {
+      this.#failing.delete(endpointId);
+      this.#states.remove(endpointId);
+      log.info({ endpointId }, 'a webhook endpoint works again');
+    } else {
+      this.#failing.set(endpointId, failing);
+      this.#states.write(endpointId, failing);
+      if (failing.tries === 1) log.info({ endpointId, error: failing.error }, 'a webhook endpoint fails');
+    }
+    metrics.webhookFailing.set(this.#failing.size);
+  }
+
+  #addRetry(retry: Retry): void {
+    this.#retries.add(retry);
+  }
+
+  #look(): void {
+    const { clock, directory } = this.#parts;
+    const nowMs = clock.nowMs();
+    const monotonicMs = clock.monotonicMs();
+    for (const [endpointId, worker] of this.#workers) {
+      const endpoint = directory.webhookEndpoint(endpointId);
+      if (endpoint === undefined) {
+        this.#forget(worker);
+        continue;
+      }
+      if (endpoint !== worker.endpoint) worker.follow(endpoint);
+      worker.look(nowMs, monotonicMs);
+      this.#judge(worker, nowMs);
+      if (worker.isIdle && !worker.isReady) this.#workers.delete(endpointId);
+    }
+    this.#sendRetries(nowMs);
+  }
+
+  #judge(worker: EndpointWorker, nowMs: number): void {
+    const { failing } = worker;
+    if (failing === null || !worker.isEnabled) return;
+    const reason = disabledBy(failing, nowMs);
+    if (reason !== null) this.#parts.disable(worker, reason);
+    if (isWarningDue(failing, nowMs)) {
+      this.#parts.warn(worker, failing);
+      worker.warned();
+    }
+  }
+
+  /** It was deleted, and its events are nobody's: the stream drops them with their age. */
+  #forget(worker: EndpointWorker): void {
+    const { endpointId } = worker.key;
+    worker.stop();
+    this.#workers.delete(endpointId);
+    if (this.#failing.delete(endpointId)) this.#states.remove(endpointId);
+  }
+
+  #sendRetries(nowMs: number): void {
+    for (let first = this.#retries.first; first !== undefined && first.dueAtMs <= nowMs; first = this.#retries.first) {
+      this.#retries.removeFirst();
+      void this.#sendRetry(first, nowMs);
+    }
+  }
+
+  async #sendRetry({ key, seq, dueAtMs }: Retry, nowMs: number): Promise<void> {
+    try {
+      const record = await this.#parts.parked.retryAt(key, seq);
+      const worker = record === null ? null : this.#workerOf(key);
+      if (record === null || worker === null || worker.retry(seq, record)) return;
+    } catch (error) {
+      log.debug({ error: messageOf(error) }, 'an event that is due again is looked up later');
+    }
+    this.#addRetry({ key, seq, dueAtMs: Math.max(dueAtMs, nowMs) + retrySoonMs });
+  }
+}

@@ -1,0 +1,242 @@
+// Reads EVENTS and writes one record into WEBHOOKS for each event and each endpoint that it matches. While no account
+// has an endpoint it reads nothing. A record is published under the event's id and the endpoint's, so what is read
+// again after a crash is stored once within the stream's memory; later than that it is told again with the same
+// webhook-id. Other parts tell their events through `tell`.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
+import { type StreamPosition, changeSince } from '../../../cluster/bus/stream-position.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { type WebhookPlace, readWebhookPlace, writeWebhookPlace } from '../../../cluster/bus/webhook-place.ts';
+import type { Directory } from '../../../directory/contract.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import type { AccountId, EventId } from '../../../model/ids.ts';
+import { eventsOf } from '../../../model/records/event-record.ts';
+import type { WebhookContent, WebhookRecord } from '../../../model/records/webhook-record.ts';
+import { type WebhookEndpoint, subscribesTo, webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { WebhookQueue } from '../webhook-queue.ts';
+import { Told } from './told.ts';
+
+type FanOutParts = {
+  readonly bus: Bus;
+  readonly bucket: KV;
+  readonly directory: Directory;
+  readonly queue: WebhookQueue;
+  readonly clock: Clock;
+};
+
+/** A record of EVENTS of which some publishes are not durable yet. */
+type Taken = { readonly seq: number; readonly storedAtNs: bigint; left: number };
+
+const bounds = limits.delivery;
+const eventsPerRecord = 1_024;
+const lookEveryMs = 1_000;
+
+export class FanOut {
+  readonly #parts: FanOutParts;
+  readonly #told: Told;
+  /** In stream order; the first is the oldest. */
+  readonly #taken: Taken[] = [];
+  #place: WebhookPlace = { position: { made: '', seq: 0, storedAtNs: null }, sequenceBase: 0, idle: true };
+  #savedSeq = -1;
+  #reader: StreamReader | null = null;
+  /** Up to here events were told before this process: read again for what they say of messages on their way. */
+  #warmUpTo = 0;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts;
+    this.#told = new Told(parts.clock, parts.clock.nowMs());
+  }
+
+  /** Resolves when it knows where to go on. */
+  async start(): Promise<void> {
+    const found = await readWebhookPlace(this.#parts.bucket);
+    if (found !== null) this.#place = found;
+    const { position } = this.#place;
+    // Endpoints may have been made while nobody read: what came before each of them is left out by its time.
+    if (position.made !== '' && (await changeSince(this.#parts.bus, streamNames.events, position)) !== null) {
+      this.#changed();
+    }
+    this.#running = this.#keep();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the fan-out stops'));
+    this.#reader?.stop();
+    await this.#running;
+    await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
+  }
+
+  /** Tells the endpoints of an account something that is no delivery event, such as that one of them fails. */
+  tell(accountId: AccountId, livemode: boolean, eventId: EventId, content: WebhookContent & { type: string }): void {
+    const endpoints = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
+    for (const endpoint of endpoints) {
+      if (!subscribesTo(endpoint, content.type)) continue;
+      const sequence = this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {});
+    }
+  }
+
+  async #keep(): Promise<void> {
+    const { clock } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        if (this.#hasEndpoints() && this.#reader === null) this.#open();
+        else if (!this.#hasEndpoints()) await this.#rest();
+        await this.#save();
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'the place of the webhooks could not be stored, trying again');
+      }
+      await clock.sleep(lookEveryMs, signal).catch((error: unknown) => ignoring(error, 'the fan-out stops'));
+    }
+  }
+
+  #hasEndpoints(): boolean {
+    return this.#parts.directory.state().webhooks > 0;
+  }
+
+  /**
+   * Nobody to tell: remembers the end of the stream as it was a look ago, so that an endpoint that appears now gets the
+   * events of messages that were sent right after it was made.
+   */
+  async #rest(): Promise<void> {
+    this.#reader?.stop();
+    this.#reader = null;
+    this.#taken.length = 0;
+    const before = this.#nextRest;
+    this.#nextRest = await this.#end();
+    this.#place = { ...this.#place, position: before ?? this.#nextRest, idle: true };
+  }
+  #nextRest: StreamPosition | null = null;
+
+  async #end(): Promise<StreamPosition> {
+    const { created, state } = await this.#parts.bus.manager.streams.info(streamNames.events);
+    return { made: String(created), seq: state.last_seq, storedAtNs: null };
+  }
+
+  #open(): void {
+    const { bus, clock } = this.#parts;
+    const { position } = this.#place;
+    this.#place = { ...this.#place, idle: false };
+    this.#warmUpTo = position.seq;
+    const seq = Math.max(0, position.seq - bounds.warmUpRecords);
+    const from = seq === position.seq ? position : { made: position.made, seq, storedAtNs: null };
+    const reader = readStream(bus, {
+      stream: streamNames.events,
+      from,
+      take: (record) => this.#take(record),
+      onChanged: () => this.#changed(),
+      prefetch: bounds.prefetch,
+      clock,
+    });
+    this.#reader = reader;
+    reader.done.catch((error: unknown) => {
+      if (this.#stopping.signal.aborted || this.#reader !== reader) return ignoring(error, 'the fan-out was stopped');
+      log.error({ error: messageOf(error) }, 'the fan-out to webhooks ended, reopening it');
+      this.#reader = null;
+    });
+  }
+
+  /** EVENTS is another stream: read from its beginning, with sequences above all of before. */
+  #changed(): void {
+    metrics.eventsChanged.inc({ reader: 'webhooks' });
+    log.error({ alarm: 'events_changed' }, 'reads EVENTS again for webhooks');
+    this.#warmUpTo = 0;
+    this.#taken.length = 0;
+    const sequenceBase = this.#place.sequenceBase + (this.#place.position.seq + 1) * eventsPerRecord;
+    this.#place = { ...this.#place, sequenceBase, position: { made: '', seq: 0, storedAtNs: null } };
+  }
+
+  #take(record: JsMsg): Promise<void> | undefined {
+    if (record.seq <= this.#warmUpTo) {
+      this.#warmUp(record);
+      return undefined;
+    }
+    const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
+    this.#taken.push(taken);
+    for (const { event, at } of this.#wantedOf(record)) {
+      if (this.#told.isTold(event)) this.#tellEvent(event, taken, this.#sequenceOf(record.seq, at));
+    }
+    this.#done(taken);
+    return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
+  }
+
+  #warmUp(record: JsMsg): void {
+    for (const { event } of this.#wantedOf(record)) {
+      this.#told.isTold(event);
+      if (this.#isFirstWarm) this.#told.seenSince(event.atMs);
+      this.#isFirstWarm = false;
+    }
+  }
+  #isFirstWarm = true;
+
+  #wantedOf({ data, seq }: JsMsg): ReturnType<typeof eventsOf> {
+    try {
+      return eventsOf(data, this.#isWanted);
+    } catch (error) {
+      // The recorder moves it to DEAD, from where it is published again.
+      log.warn({ seq, error: messageOf(error) }, 'a record of EVENTS cannot be read and is not told to webhooks');
+      return [];
+    }
+  }
+
+  readonly #isWanted = (accountId: string, livemode: boolean): boolean =>
+    (this.#parts.directory.account(accountId as AccountId)?.webhooks.of(livemode).length ?? 0) > 0;
+
+  #sequenceOf(seq: number, at: number): number {
+    return this.#place.sequenceBase + seq * eventsPerRecord + at;
+  }
+
+  #tellEvent(event: DeliveryEvent, taken: Taken, sequence: number): void {
+    const type = webhookTypeOfKind[event.kind];
+    if (type === undefined) return;
+    const accountId = event.accountId as AccountId;
+    const { eventId, callback } = event;
+    for (const endpoint of this.#parts.directory.account(accountId)?.webhooks.of(event.livemode) ?? []) {
+      if (event.atMs < endpoint.createdAtMs - bounds.clockDifferenceMs) continue;
+      const isCallback = callback?.endpointId === endpoint.id;
+      if (!isCallback && !subscribesTo(endpoint, type)) continue;
+      const url = isCallback ? callback.url : null;
+      taken.left += 1;
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url, sequence, content: { event } }), () =>
+        this.#done(taken),
+      );
+    }
+  }
+
+  #done(taken: Taken): void {
+    taken.left -= 1;
+    for (let first = this.#taken[0]; first !== undefined && first.left === 0; first = this.#taken[0]) {
+      this.#taken.shift();
+      const { made } = this.#reader?.position ?? this.#place.position;
+      this.#place = { ...this.#place, position: { made, seq: first.seq, storedAtNs: first.storedAtNs } };
+    }
+  }
+
+  async #save(): Promise<void> {
+    const place = this.#place;
+    if (place.position.made === '' || place.position.seq === this.#savedSeq) return;
+    await writeWebhookPlace(this.#parts.bucket, place);
+    this.#savedSeq = place.position.seq;
+  }
+}
+
+function recordOf(of: {
+  readonly eventId: EventId;
+  readonly endpoint: WebhookEndpoint;
+  readonly url: string | null;
+  readonly sequence: number;
+  readonly content: WebhookContent;
+}): WebhookRecord {
+  const { eventId, endpoint, url, sequence, content } = of;
+  return { eventId, endpointId: endpoint.id, url, sequence, content, tries: 0, dueAtMs: 0 };
+}

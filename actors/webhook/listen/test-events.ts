@@ -1,0 +1,207 @@
+// Events of test messages for developers at their own machine, which no webhook reaches (`heliograph listen`): each
+// request names the last event it got and waits for the next one. EVENTS is read only while somebody listens. Nothing is
+// stored: a listener that was away for long begins at the present.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import type { AccountId, EventId } from '../../../model/ids.ts';
+import type { BodyCipher } from '../../../model/records/body-cipher.ts';
+import { eventsOf } from '../../../model/records/event-record.ts';
+import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { eventBody } from '../event-body.ts';
+import { Told } from '../fan-out/told.ts';
+
+/** `body`: the JSON that a webhook request would have. */
+export type TestEvent = { readonly id: EventId; readonly body: string };
+
+export type TestEventPage = {
+  readonly events: readonly TestEvent[];
+  /** Where the next request goes on. */
+  readonly cursor: string;
+  /** Events between the cursor of the request and these are not known here any more. */
+  readonly missed: boolean;
+};
+
+/** A place between two events: the record of EVENTS, and the event in it. */
+type Place = { readonly seq: number; readonly at: number };
+type Entry = Place & { readonly event: DeliveryEvent };
+
+type Feed = {
+  /** What comes after it is in `entries`. */
+  from: Place;
+  readonly entries: Entry[];
+  readonly waiting: Set<() => void>;
+  heardMs: number;
+};
+
+const bounds = limits.webhooks.listen;
+/** Behind every event of its record. */
+const endOfRecord = 1_023;
+
+export class TestEvents {
+  readonly #bus: Bus;
+  readonly #cipher: BodyCipher;
+  readonly #clock: Clock;
+  readonly #feeds = new Map<AccountId, Feed>();
+  #reader: StreamReader | null = null;
+  /** When EVENTS was created: another value is another stream. */
+  #madeMs = 0;
+  #opening: Promise<void> | null = null;
+  #told: Told;
+  #stopSweep: Cancel = () => {};
+  #stopped = false;
+
+  constructor(bus: Bus, cipher: BodyCipher, clock: Clock = systemClock) {
+    this.#bus = bus;
+    this.#cipher = cipher;
+    this.#clock = clock;
+    this.#told = new Told(clock, clock.nowMs());
+  }
+
+  /**
+   * The events of the account behind `cursor`; without one, none: it begins now. Waits at most `waitMs` for the first.
+   * Null while so many accounts listen that there is no room for one more.
+   */
+  async poll(accountId: AccountId, cursor: string | null, waitMs: number): Promise<TestEventPage | null> {
+    const after = cursor === null ? null : placeOf(cursor);
+    if (!this.#feeds.has(accountId) && this.#feeds.size >= bounds.accountsMax) return null;
+    await (this.#opening ??= this.#open(accountId, after));
+    const feed = this.#feedOf(accountId);
+    feed.heardMs = this.#clock.monotonicMs();
+    // A place in a stream that was lost says nothing about this one.
+    if (after === null || after.madeMs !== this.#madeMs)
+      return { events: [], cursor: this.#cursorOf(this.#end), missed: after !== null };
+    const missed = isBehind(feed.from, after);
+    let found = feed.entries.filter((entry) => isBehind(entry, after));
+    if (found.length === 0 && waitMs > 0 && !missed) {
+      await this.#next(feed, waitMs);
+      found = feed.entries.filter((entry) => isBehind(entry, after));
+    }
+    feed.heardMs = this.#clock.monotonicMs();
+    const page = found.slice(0, bounds.pageMax);
+    const last = page.length < found.length ? (page.at(-1) ?? after) : this.#end;
+    return {
+      events: page.map(({ event }) => ({ id: event.eventId, body: eventBody({ content: { event } }, this.#cipher) })),
+      // Never back: the reader may still be on its way to the cursor.
+      cursor: this.#cursorOf(isBehind(last, after) ? last : after),
+      missed,
+    };
+  }
+
+  /** Ends the reading, and everybody's wait. */
+  stop(): void {
+    this.#stopped = true;
+    this.#close();
+  }
+
+  get #end(): Place {
+    return { seq: this.#reader?.position.seq ?? 0, at: endOfRecord };
+  }
+
+  #cursorOf({ seq, at }: Place): string {
+    return `${seq}-${at}-${this.#madeMs}`;
+  }
+
+  /** What came since the reading began was not kept for an account that begins to listen later. */
+  #feedOf(accountId: AccountId, from = this.#end): Feed {
+    let feed = this.#feeds.get(accountId);
+    if (feed === undefined) {
+      feed = { from, entries: [], waiting: new Set(), heardMs: this.#clock.monotonicMs() };
+      this.#feeds.set(accountId, feed);
+    }
+    return feed;
+  }
+
+  /** Goes on at the cursor of a listener who was here before this process, unless that is too far back. */
+  async #open(accountId: AccountId, after: Cursor | null): Promise<void> {
+    try {
+      const { created, state } = await this.#bus.manager.streams.info(streamNames.events);
+      this.#madeMs = Date.parse(String(created));
+      const isHere = after !== null && after.madeMs === this.#madeMs && after.seq <= state.last_seq;
+      const isNear = isHere && after.seq >= state.last_seq - bounds.backMax;
+      // The record of the cursor is read again: only its last events may be wanted.
+      const seq = isNear ? Math.max(0, after.seq - 1) : state.last_seq;
+      this.#feedOf(accountId, { seq, at: endOfRecord });
+      this.#told = new Told(this.#clock, this.#clock.nowMs());
+      const reader = readStream(this.#bus, {
+        stream: streamNames.events,
+        from: { made: String(created), seq, storedAtNs: null },
+        take: (record) => this.#take(record),
+        onChanged: () => this.#close(),
+        prefetch: bounds.prefetch,
+        clock: this.#clock,
+      });
+      this.#reader = reader;
+      reader.done.catch((error: unknown) => {
+        if (this.#reader !== reader) return ignoring(error, 'nobody listens any more');
+        log.warn({ error: messageOf(error) }, 'events of test messages cannot be read: listeners begin at the present');
+        this.#close();
+      });
+      this.#stopSweep = this.#clock.every(bounds.sweepEveryMs, () => this.#sweep());
+      if (isNear) await reader.caughtUp;
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+  }
+
+  #take({ data, seq }: JsMsg): undefined {
+    for (const { event, at } of eventsOf(data, isTest)) {
+      const feed = this.#feeds.get(event.accountId as AccountId);
+      // Every account's, so that one which begins to listen knows which segments a message already had.
+      if (!this.#told.isTold(event) || feed === undefined) continue;
+      feed.entries.push({ seq, at, event });
+      if (feed.entries.length > bounds.eventsMax) feed.from = feed.entries.shift() ?? feed.from;
+      for (const wake of feed.waiting) wake();
+    }
+    return undefined;
+  }
+
+  /** Resolves at the account's next event, or after `waitMs`. */
+  async #next(feed: Feed, waitMs: number): Promise<void> {
+    if (this.#stopped) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        cancel();
+        feed.waiting.delete(wake);
+        resolve();
+      };
+      const cancel = this.#clock.after(waitMs, wake);
+      feed.waiting.add(wake);
+    });
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [accountId, { waiting, heardMs }] of this.#feeds)
+      if (waiting.size === 0 && nowMs - heardMs > bounds.idleMs) this.#feeds.delete(accountId);
+    if (this.#feeds.size === 0) this.#close();
+  }
+
+  #close(): void {
+    const reader = this.#reader;
+    this.#reader = this.#opening = null;
+    for (const { waiting } of this.#feeds.values()) for (const wake of waiting) wake();
+    this.#feeds.clear();
+    this.#stopSweep();
+    reader?.stop();
+  }
+}
+
+const isTest = (_accountId: string, livemode: boolean) => !livemode;
+
+/** Whether `one` comes after `other`. */
+const isBehind = (one: Place, other: Place) => one.seq > other.seq || (one.seq === other.seq && one.at > other.at);
+
+type Cursor = Place & { readonly madeMs: number };
+
+export const testEventCursor = /^\d{1,15}-\d{1,4}-\d{1,15}$/;
+function placeOf(cursor: string): Cursor {
+  const [seq = 0, at = 0, madeMs = 0] = cursor.split('-').map(Number);
+  return { seq, at, madeMs };
+}

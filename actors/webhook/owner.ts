@@ -1,0 +1,83 @@
+// Which process delivers webhooks: one at a time, because queues, orders and failing endpoints are kept in memory. It
+// renews its entry in the bucket `webhooks`; another takes over when the entry has not changed for a while, measured on
+// its own monotonic clock. Two that overlap for a moment repeat requests under the same webhook-id and lose nothing.
+import type { KV } from '@nats-io/kv';
+import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { secretBytes } from '../../platform/random.ts';
+
+const key = 'owner';
+const { renewEveryMs, takenOverAfterMs, answerMs } = limits.delivery;
+
+export class WebhookOwner {
+  readonly #bucket: KV;
+  readonly #clock: Clock;
+  readonly #me = secretBytes(9).toString('base64url');
+  #revision = 0;
+  #renewedAtMs = 0;
+
+  constructor(bucket: KV, clock: Clock) {
+    this.#bucket = bucket;
+    this.#clock = clock;
+  }
+
+  /** Resolves when this process is the owner; rejects when `stopping`. `alone`: no other process can be. */
+  async acquire(alone: boolean, stopping: AbortSignal): Promise<void> {
+    let seen = { revision: -1, atMs: 0 };
+    for (;;) {
+      stopping.throwIfAborted();
+      try {
+        const { entry, revision } = await this.#call(readEntry(this.#bucket, key));
+        if (revision !== seen.revision) seen = { revision, atMs: this.#clock.monotonicMs() };
+        const isFree = entry === null || alone || this.#clock.monotonicMs() - seen.atMs >= takenOverAfterMs;
+        if (isFree && (await this.#write(revision))) return;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'the owner of the webhooks cannot be read now');
+      }
+      await this.#clock.sleep(renewEveryMs, stopping);
+    }
+  }
+
+  /** Resolves when another process has taken over, or may have; rejects when `stopping`. */
+  async lost(stopping: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(renewEveryMs, stopping);
+      try {
+        if (!(await this.#write(this.#revision)) && !(await this.#isStillMine())) return;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'the owner of the webhooks cannot be renewed now');
+      }
+      if (this.#clock.monotonicMs() - this.#renewedAtMs >= takenOverAfterMs) return;
+    }
+  }
+
+  /** Lets another process begin at once. */
+  async release(): Promise<void> {
+    await this.#call(remove(this.#bucket, key, this.#revision));
+  }
+
+  async #write(revision: number): Promise<boolean> {
+    const atMs = this.#clock.monotonicMs();
+    const written = await this.#call(replace(this.#bucket, key, this.#me, revision));
+    if (written === 'conflict') return false;
+    this.#revision = written.revision;
+    this.#renewedAtMs = atMs;
+    return true;
+  }
+
+  /** After a write whose answer was lost. */
+  async #isStillMine(): Promise<boolean> {
+    const { entry, revision } = await this.#call(readEntry(this.#bucket, key));
+    if (entry?.string() !== this.#me) return false;
+    this.#revision = revision;
+    return true;
+  }
+
+  #call<T>(work: Promise<T>): Promise<T> {
+    return withDeadline('the owner of the webhooks', answerMs, work, this.#clock);
+  }
+}

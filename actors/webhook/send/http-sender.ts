@@ -1,0 +1,211 @@
+// Sends one HTTP request to a webhook and says how it ended; never throws. undici, because it takes the connection from
+// us (connect.ts), follows no redirect, knows no proxy variable, and costs half of node:http per request. Everything a
+// hostile receiver can do ends at a bound: the headers' size, the octets of the body that are read, three deadlines.
+import { type Dispatcher, Pool } from 'undici';
+import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import type { TargetRules } from '../../../model/webhook-target.ts';
+import { type Resolve, connectTo, nameServers } from './connect.ts';
+import { ConnectFailed, type SendError, errorOfStatus } from './send-error.ts';
+
+export type SendRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+export type SendResult = {
+  /** Null: a 2xx. */
+  readonly error: SendError | null;
+  /** For people: what the socket or the parser said; '' without anything to say. */
+  readonly detail: string;
+  readonly status: number | null;
+  /** The first characters of the response: its content type and body. */
+  readonly response: string;
+  /** What a 429 or 503 asks for; null: nothing. */
+  readonly retryAfterMs: number | null;
+  readonly latencyMs: number;
+};
+
+type SenderOptions = {
+  readonly rules: () => TargetRules;
+  readonly resolve?: Resolve;
+  readonly clock?: Clock;
+};
+
+const { delivery: bounds } = limits;
+
+export class HttpSender {
+  readonly #options: Required<SenderOptions>;
+  /** Connections by origin, the least recently used first. */
+  readonly #pools = new Map<string, Pool>();
+
+  constructor({ rules, resolve = nameServers(), clock = systemClock }: SenderOptions) {
+    this.#options = { rules, resolve, clock };
+  }
+
+  get origins(): number {
+    return this.#pools.size;
+  }
+
+  /** POSTs a JSON body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
+  send(request: SendRequest, done: (result: SendResult) => void): Cancel {
+    const url = new URL(request.url);
+    const exchange = new SendExchange(this.#options.clock, done);
+    this.#poolOf(url).dispatch(
+      {
+        path: `${url.pathname}${url.search}`,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': userAgent, ...request.headers },
+        body: request.body,
+      },
+      exchange,
+    );
+    return () => exchange.end('aborted', 'ended by the sender');
+  }
+
+  /** Ends every request and connection. */
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  #poolOf(url: URL): Pool {
+    const known = this.#pools.get(url.origin);
+    if (known !== undefined) {
+      this.#pools.delete(url.origin);
+      this.#pools.set(url.origin, known);
+      return known;
+    }
+    if (this.#pools.size >= bounds.originsMax) this.#forgetOldest();
+    const pool = this.#open(new URL(url.origin));
+    this.#pools.set(url.origin, pool);
+    return pool;
+  }
+
+  #open(origin: URL): Pool {
+    return new Pool(origin, {
+      connect: (_options, connected) => {
+        connectTo(origin, this.#options).then(
+          (socket) => connected(null, socket),
+          (error: unknown) => connected(error as Error, null),
+        );
+      },
+      connections: bounds.connectionsMax,
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: bounds.responseHeadBytesMax,
+      headersTimeout: bounds.firstByteMs,
+      bodyTimeout: bounds.totalMs,
+      // Most servers close an idle connection after five seconds, and some do not say so.
+      keepAliveTimeout: bounds.idleConnectionMs,
+      keepAliveMaxTimeout: bounds.connectionMs,
+      clientTtl: bounds.connectionMs,
+    });
+  }
+
+  #forgetOldest(): void {
+    for (const [origin, pool] of this.#pools) {
+      this.#pools.delete(origin);
+      // Its requests end first.
+      pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
+      return;
+    }
+  }
+}
+
+const userAgent = 'Heliograph-Webhooks/1';
+
+/** One request from its dispatch to its result. */
+class SendExchange implements Dispatcher.DispatchHandler {
+  readonly #done: (result: SendResult) => void;
+  readonly #clock: Clock;
+  readonly #startedAtMs: number;
+  readonly #cancelDeadline: Cancel;
+  #controller: Dispatcher.DispatchController | null = null;
+  #status: number | null = null;
+  #retryAfterMs: number | null = null;
+  #body = '';
+  #octets = 0;
+  #isOver = false;
+
+  constructor(clock: Clock, done: (result: SendResult) => void) {
+    this.#clock = clock;
+    this.#done = done;
+    this.#startedAtMs = clock.monotonicMs();
+    this.#cancelDeadline = clock.after(bounds.totalMs, () =>
+      this.end('timeout', `the response had not ended after ${bounds.totalMs} ms`),
+    );
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(over);
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return; // 1xx; endless ones end at the deadline
+    this.#status = status;
+    const { 'retry-after': retryAfter } = headers;
+    if (typeof retryAfter === 'string') this.#retryAfterMs = retryAfterMs(retryAfter, this.#clock.nowMs());
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#octets += chunk.length;
+    const left = bounds.responseKeptChars - this.#body.length;
+    if (left > 0) this.#body += chunk.toString('utf8', 0, left);
+    // The status has decided already: what is left of a long body is not read.
+    if (this.#octets > bounds.responseBodyBytesMax) this.#finish(null, '');
+  }
+
+  onResponseEnd(): void {
+    this.#finish(null, '');
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (error instanceof ConnectFailed) return this.#finish(error.error, error.message);
+    const { code } = error as { code?: string };
+    // The body broke off, but the receiver had said how it went.
+    if (this.#status !== null) return this.#finish(null, '');
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') {
+      return this.#finish('timeout', `no response in ${bounds.firstByteMs} ms`);
+    }
+    this.#finish('protocol_error', messageOf(error));
+  }
+
+  /** Ends the request from this side. A status that has arrived counts. */
+  end(error: SendError, detail: string): void {
+    this.#finish(error, detail);
+  }
+
+  #finish(error: SendError | null, detail: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelDeadline();
+    const status = this.#status;
+    this.#done({
+      error: status === null ? (error ?? 'protocol_error') : errorOfStatus(status),
+      detail: status === null ? detail : '',
+      status,
+      response: this.#body,
+      retryAfterMs: this.#retryAfterMs,
+      latencyMs: this.#clock.monotonicMs() - this.#startedAtMs,
+    });
+    // Closes the connection of a response that has not ended; of one that has, nothing.
+    this.#controller?.abort(over);
+  }
+}
+
+const over = new Error('the request is over');
+
+/** Seconds or a date (RFC 9110, 10.2.3); null when it is neither. */
+export function retryAfterMs(text: string, nowMs: number): number | null {
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  return Number.isFinite(ms) ? Math.min(bounds.retryAfterMsMax, Math.max(0, ms)) : null;
+}

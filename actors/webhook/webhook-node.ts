@@ -1,0 +1,154 @@
+// The parts of the delivery process: fan-out, line and delivery, as long as this process is their owner; then again from
+// what is stored. How they hang together is all that is here.
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import type { Directory } from '../../directory/contract.ts';
+import { eventIdOf } from '../../model/ids.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Shares } from '../../platform/limits-shares.ts';
+import { log } from '../../platform/log.ts';
+import { SharedBound } from '../../platform/shared-bound.ts';
+import { type DisableRequest, disableSubject } from './contract.ts';
+import { Attempts } from './attempts.ts';
+import { Delivery } from './delivery/delivery.ts';
+import type { EndpointWorker } from './delivery/endpoint-worker.ts';
+import { ParkedLog } from './delivery/parked-log.ts';
+import type { Failing } from './delivery/schedule.ts';
+import { FanOut } from './fan-out/fan-out.ts';
+import { WebhookOwner } from './owner.ts';
+import { Replays } from './replay.ts';
+import type { HttpSender } from './send/http-sender.ts';
+import { WebhookRequests } from './send/webhook-requests.ts';
+import { serveRequests } from './serve-requests.ts';
+import { WebhookQueue } from './webhook-queue.ts';
+
+type WebhookNodeParts = {
+  readonly bus: Bus;
+  readonly directory: Directory;
+  readonly sender: HttpSender;
+  readonly cipher: BodyCipher;
+  readonly shares: Pick<Shares, 'webhook_requests' | 'webhook_parked'>;
+  readonly replicas: number;
+  /** No other process can deliver. */
+  readonly alone: boolean;
+  readonly clock: Clock;
+};
+
+export type WebhookNode = {
+  /** For people. */
+  readonly state: string;
+  stop(): Promise<void>;
+};
+
+const again = Number.POSITIVE_INFINITY;
+const restartMs = 1_000;
+
+/** Returns at once; goes on until it is stopped. */
+export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
+  const stopping = new AbortController();
+  let state = 'stands by';
+
+  async function run(): Promise<void> {
+    const bucket = await openBucket(parts.bus, 'webhooks', parts.replicas);
+    while (!stopping.signal.aborted) {
+      try {
+        const owner = new WebhookOwner(bucket, parts.clock);
+        await owner.acquire(parts.alone, stopping.signal);
+        const active = await startActive(parts, bucket);
+        state = 'delivers';
+        await owner.lost(stopping.signal).catch((error: unknown) => ignoring(error, 'the process stops'));
+        state = 'stands by';
+        await active.stop();
+        if (stopping.signal.aborted) await owner.release();
+        else log.warn('another process delivers webhooks now');
+      } catch (error) {
+        if (stopping.signal.aborted) return ignoring(error, 'stopped while it began');
+        log.error({ error: messageOf(error) }, 'the delivery of webhooks could not begin, trying again');
+        await parts.clock.sleep(restartMs, stopping.signal).catch((end: unknown) => ignoring(end, 'stopped'));
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    get state() {
+      return state;
+    },
+    async stop() {
+      stopping.abort(new Error('the delivery of webhooks stops'));
+      await running;
+    },
+  };
+}
+
+type Bucket = Awaited<ReturnType<typeof openBucket>>;
+
+async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ stop(): Promise<void> }> {
+  const { bus, directory, clock, shares } = parts;
+  const { fanOutPublishesMax, parkPublishesMax, gatherMs } = limits.delivery;
+  const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
+  const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
+  const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
+  const queue = new WebhookQueue(publisher, parked, clock);
+  const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
+  const replays = new Replays({ bus, directory, queue, clock });
+  const attempts = new Attempts();
+  const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, attempts, clock });
+  const sends = new SharedBound('webhook_requests', shares.webhook_requests);
+  const delivery = new Delivery({
+    ...{ bus, bucket, directory, requests, parked, publisher: parking, sends, clock },
+    warn: (worker, failing) => warnOf(fanOut, worker, failing),
+    disable: (worker, reason) => void askToDisable(bus, worker, reason),
+  });
+  await delivery.start();
+  await fanOut.start();
+  const stopServing = serveRequests({ bus, directory, delivery, parked, attempts, requests, replays, clock });
+  return {
+    async stop() {
+      stopServing();
+      replays.stop();
+      await Promise.all([fanOut.stop(), delivery.stop()]);
+      publisher.close();
+      parking.close();
+    },
+  };
+}
+
+/** Tells the account's endpoints that one of them fails: the others, and that one when it works again. */
+function warnOf(fanOut: FanOut, { endpoint }: EndpointWorker, failing: Failing): void {
+  const { id, accountId, livemode, url } = endpoint;
+  const { warnings, sinceMs, tries, nextTryAtMs, error } = failing;
+  log.warn({ endpointId: id, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
+  const detail = `${sinceMs}.${warnings}`;
+  const what = { messageId: id, kind: 'webhook.failing', attempt: 0, carrier: '', segment: 0, detail };
+  fanOut.tell(accountId, livemode, eventIdOf(what), {
+    type: 'webhook.failing',
+    atMs: sinceMs + (limits.delivery.warnAfterMs[warnings] ?? 0),
+    data: {
+      object: 'webhook',
+      id,
+      url,
+      livemode,
+      failing_since: new Date(sinceMs).toISOString(),
+      tries,
+      error,
+      next_try_at: new Date(nextTryAtMs).toISOString(),
+    },
+  });
+}
+
+/** The control role disables it in PostgreSQL, from where every process hears of it. Asked again until that is so. */
+async function askToDisable(bus: Bus, { endpoint }: EndpointWorker, reason: DisableRequest['reason']): Promise<void> {
+  const { accountId, id: endpointId } = endpoint;
+  const request: DisableRequest = { accountId, endpointId, reason };
+  try {
+    await bus.connection.request(disableSubject, JSON.stringify(request), { timeout: limits.delivery.answerMs });
+    log.warn({ endpointId, accountId, reason }, 'a webhook endpoint was disabled');
+  } catch (error) {
+    ignoring(error, 'the control role disables the endpoint later');
+  }
+}

@@ -1,0 +1,76 @@
+// Writes a record for one event and one endpoint into WEBHOOKS. An account that has its share of the queue has what is
+// more put into the line of the endpoint at once, so that it fills nothing that others need.
+import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
+import { webhookSubject } from '../../cluster/bus/subjects.ts';
+import type { AccountId } from '../../model/ids.ts';
+import { type WebhookRecord, encodeWebhook, webhookRecordId } from '../../model/records/webhook-record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { metrics } from '../../platform/telemetry.ts';
+import type { ParkedLog } from './delivery/parked-log.ts';
+
+const repeatMs = 500;
+
+export class WebhookQueue {
+  readonly #publisher: Publisher;
+  readonly #parked: ParkedLog;
+  readonly #clock: Clock;
+  #room: (() => void)[] = [];
+
+  /** `publisher` with an endless deadline: an event must not be lost while this process lives. */
+  constructor(publisher: Publisher, parked: ParkedLog, clock: Clock) {
+    this.#publisher = publisher;
+    this.#parked = parked;
+    this.#clock = clock;
+  }
+
+  get hasRoom(): boolean {
+    return this.#publisher.inFlight < limits.delivery.fanOutInFlightMax;
+  }
+
+  /** Resolves when half of what may be in flight is durable, or when `stopping`. */
+  room(stopping: AbortSignal): Promise<void> {
+    if (this.hasRoom || stopping.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#room.push(resolve);
+      stopping.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  /**
+   * `done` when it is durable. The stream keeps one of each event and endpoint for a while; `again` makes another of it.
+   * When the process stops, `done` is not called: whoever reads the event next puts it again.
+   */
+  put(accountId: AccountId, record: WebhookRecord, done: () => void, again = ''): void {
+    const subject = webhookSubject(record.endpointId, accountId);
+    const octets = encodeWebhook(record);
+    const id = webhookRecordId(record) + again;
+    const settled = (result: PublishResult): void => {
+      this.#giveRoom();
+      if (result.ok) {
+        metrics.webhookEvents.inc();
+        return done();
+      }
+      switch (result.failure) {
+        case 'full':
+        case 'subject_full':
+          return this.#parked.park(accountId, record, done);
+        case 'too_large':
+          metrics.webhookDropped.inc({ reason: 'too_large' });
+          return done();
+        case 'closed':
+          return;
+        default:
+          this.#clock.after(repeatMs, () => this.#publisher.publish(subject, octets, id, settled));
+      }
+    };
+    this.#publisher.publish(subject, octets, id, settled);
+  }
+
+  #giveRoom(): void {
+    if (this.#room.length === 0 || this.#publisher.inFlight > limits.delivery.fanOutInFlightMax / 2) return;
+    const waiting = this.#room;
+    this.#room = [];
+    for (const go of waiting) go();
+  }
+}

@@ -1,0 +1,70 @@
+// A report as data: what it counts, by what it may be grouped and filtered, and its columns as SQL over the counts. From one
+// entry of `reports` (catalogue.ts) come the route, its description in the OpenAPI document, the command and the table of
+// docs/reports.md.
+
+/** What a client may group by. hour and day are those of the report's time zone. */
+export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender'] as const;
+export type Dimension = (typeof dimensions)[number];
+
+/** What a client may filter by: one value of each. */
+export const filters = ['carrier', 'category', 'sender'] as const;
+export type Filter = (typeof filters)[number];
+
+export const reportFormats = ['json', 'csv', 'parquet'] as const;
+export type ReportFormat = (typeof reportFormats)[number];
+
+/** count: a whole number · share: 0 to 1 · rate: a second · ms: milliseconds. */
+export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
+
+export type ReportColumn = {
+  readonly name: string;
+  readonly unit: ColumnUnit;
+  readonly help: string;
+  /**
+   * Of a measure: an aggregate over the rows of the table. Of a column in `always`: an expression over one row, in `derived`
+   * over the columns of the answer. `seconds` is the length of the group's time.
+   */
+  readonly sql: string;
+};
+
+export type Report = {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /**
+   * A table with the columns account_id, livemode and slot (the half hour of acceptance), and one of the same name with
+   * `_6h` behind it that adds up six hours.
+   */
+  readonly table: string;
+  /** A condition on rows; '' for all. */
+  readonly where: string;
+  readonly groupBy: readonly Dimension[];
+  readonly filters: readonly Filter[];
+  /** Every row is grouped by these, too. */
+  readonly always: readonly ReportColumn[];
+  /** Computed from the columns before them, once for each row of the answer. */
+  readonly derived?: readonly ReportColumn[];
+  readonly measures: readonly ReportColumn[];
+  /** Columns of the table that the SQL above reads. */
+  readonly reads: readonly string[];
+  /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
+  readonly counted?: string;
+};
+
+/** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */
+export type ReportQuery = {
+  readonly report: string;
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** Inclusive. */
+  readonly fromMs: number;
+  /** Exclusive. */
+  readonly toMs: number;
+  readonly timeZone: string;
+  readonly groupBy: readonly Dimension[];
+  readonly filters: Readonly<Partial<Record<Filter, string>>>;
+  readonly format: ReportFormat;
+};
+
+/** What most reports share: messages by their present status. */
+export const overMessages = { table: 'message_counts', groupBy: dimensions, filters } as const;

@@ -1,0 +1,90 @@
+// The SELECT of a report. Values of the client are bound or, like times and zone names, checked here.
+import { timeZone } from '../../policy/country/time-zone.ts';
+import { assert } from '../../platform/assert.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Dimension, Report, ReportQuery } from './report.ts';
+import { type Slots, slotsOf } from './slots.ts';
+
+export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean>> };
+
+/**
+ * Rows in the order of their groups. `seconds` is what the group's hour or day has of the time asked for. The engine refuses
+ * more rows than `limits.reports.rowsMax`.
+ */
+export function statementOf(report: Report, query: ReportQuery): Statement {
+  const { groupBy, timeZone: name } = query;
+  assert(zoneName.test(name), 'the name of a time zone');
+  const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
+  const slots = slotsOf(query.fromMs, query.toMs, timeZone(name), by);
+  const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, name) })), ...report.always];
+  const columns = [
+    ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
+    ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
+    ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
+    ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
+  ];
+  const grouped = [
+    ...keys.map((key) => `${key.sql} AS k_${key.name}`),
+    `${secondsSql(query, by)} AS seconds`,
+    ...report.measures.map((each) => `${each.sql} AS m_${each.name}`),
+  ];
+  const order = keys.map((key) => `k_${key.name}`).join(', ');
+  const sql = `SELECT ${columns.join(', ')} FROM (
+  SELECT ${grouped.join(', ')}
+  FROM (${rowsSql(report, query, slots)})
+  ${order === '' ? '' : `GROUP BY ${order} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
+)
+SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
+  max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
+  output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
+  return { sql, params: { accountId: query.accountId, livemode: query.livemode, ...query.filters } };
+}
+
+/** As in the list of IANA: no quote ever gets into a statement. */
+const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
+
+function rowsSql(report: Report, query: ReportQuery, slots: Slots): string {
+  const dimensions = query.groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
+  const read = [...new Set([...dimensions, ...report.reads])];
+  const conditions = [
+    'account_id = {accountId:String}',
+    'livemode = {livemode:Bool}',
+    ...Object.keys(query.filters).map((name) => `${name} = {${name}:String}`),
+    ...(report.where === '' ? [] : [`(${report.where})`]),
+  ].join(' AND ');
+  const of = (table: string, starts: readonly number[]) =>
+    `SELECT ${read.join(', ')} FROM ${table} WHERE ${conditions} AND ${slotSql(starts)}`;
+  return `${of(report.table, slots.halfHours)} UNION ALL ${of(`${report.table}_6h`, slots.blocks)}`;
+}
+
+/** As one range where it can be; whole numbers only. */
+function slotSql(starts: readonly number[]): string {
+  const [first] = starts;
+  const last = starts.at(-1);
+  if (first === undefined || last === undefined) return '0';
+  const step = (starts[1] ?? first) - first;
+  if (last - first === step * (starts.length - 1)) return `slot >= ${first} AND slot <= ${last}`;
+  return `slot IN (${starts.join(', ')})`;
+}
+
+/** What rows are grouped by. Hours and days are moments: after a change of the clock an hour may come twice. */
+function keySql(dimension: Dimension, zone: string): string {
+  if (dimension === 'hour') return `toStartOfHour(slot, '${zone}')`;
+  return dimension === 'day' ? `toDate(slot, '${zone}')` : dimension;
+}
+
+/** `2026-01-31T09:00:00+05:30` for an hour, `2026-01-31` for a day. */
+function shownSql(dimension: Dimension, zone: string): string {
+  if (dimension === 'day') return 'toString(k_day)';
+  if (dimension !== 'hour') return `k_${dimension}`;
+  const offset = `formatDateTime(k_hour, '%z', '${zone}')`;
+  return `concat(formatDateTime(k_hour, '%FT%T', '${zone}'), substring(${offset}, 1, 3), ':', substring(${offset}, 4, 2))`;
+}
+
+function secondsSql({ fromMs, toMs, timeZone: zone }: ReportQuery, by: 'hour' | 'day' | null): string {
+  const [from, to] = [fromMs / 1_000, toMs / 1_000];
+  if (by === null) return String(to - from);
+  const begin = by === 'hour' ? 'toUnixTimestamp(k_hour)' : `toUnixTimestamp(toDateTime(k_day, '${zone}'))`;
+  const end = by === 'hour' ? `${begin} + 3600` : `toUnixTimestamp(toDateTime(addDays(k_day, 1), '${zone}'))`;
+  return `least(${to}, ${end}) - greatest(${from}, ${begin})`;
+}

@@ -1,0 +1,71 @@
+// How the routes of one-time passwords ask the guard against fraud, and what they tell it. Under test keys nobody is asked:
+// no message leaves the machine. A code of the client's own may be verified elsewhere, so it is not counted.
+import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
+import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
+import type { Principal } from '../../../acceptance/principal.ts';
+import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
+import { type Problem, problem } from '../../problem.ts';
+import type { ResendOtpBody, StartOtpBody } from './otp-request.ts';
+
+/** A start that the guard has let pass: told how it ended, because until then it only counts in this thread. */
+export type GuardedStart = { accepted(carrier: string): void; withdraw(): void };
+
+export type GuardedResult =
+  | { readonly ok: true; readonly start: GuardedStart | null }
+  | { readonly ok: false; readonly problem: Problem; readonly audited: AuditedRefusal };
+
+/** Asks for a start, and counts it in the same turn, so that requests at the same moment count too. */
+export function guardStart(guard: SharedGuard, { livemode, account }: Principal, asked: StartOtpBody): GuardedResult {
+  if (!livemode) return { ok: true, start: null };
+  const { to, client_ip: ip = null, device_id: device = null, challenge_passed: challengePassed = false } = asked;
+  const question = { accountId: account.accountId, to, ip, device };
+  const { refusal, isProbe } = guard.decide({ ...question, challengePassed });
+  if (refusal !== null) return { ok: false, problem: problemOfFinding(refusal), audited: auditOf(refusal) };
+  if (asked.code !== undefined) return { ok: true, start: null };
+  const send = { ...question, carrier: '', isProbe };
+  guard.begin(send);
+  return {
+    ok: true,
+    start: {
+      accepted: (carrier) => guard.accepted({ ...send, carrier }),
+      withdraw: () => guard.withdraw(send),
+    },
+  };
+}
+
+/** The same code once more is no new number: only blocks refuse it. */
+export function guardResend(
+  guard: SharedGuard,
+  { livemode, account }: Principal,
+  to: string,
+  asked: ResendOtpBody,
+): Problem | null {
+  if (!livemode) return null;
+  const { client_ip: ip = null, device_id: device = null } = asked;
+  const { refusal } = guard.decide({ accountId: account.accountId, to, ip, device, challengePassed: true });
+  return refusal === null ? null : problemOfFinding(refusal);
+}
+
+function problemOfFinding({ rule, action, scope, retryAfterMs }: GuardFinding): Problem {
+  const retryAfterS = retryAfterMs === 0 ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  const detail = `${reasons[rule]}: ${scope}`;
+  return action === 'block'
+    ? problem(429, 'otp_blocked', detail, [], retryAfterS)
+    : problem(429, 'otp_challenge', detail, [], retryAfterS);
+}
+
+const reasons: Readonly<Record<GuardFinding['rule'], string>> = {
+  destination: 'the account sends no codes to numbers that begin so',
+  conversion: 'almost no code to these numbers is entered',
+  partial_conversion: 'too few codes to these numbers are entered',
+  velocity: 'more of these numbers wait for a code to be entered than usual',
+  sequence: 'codes were asked for numbers that follow each other',
+  clients: 'codes to many numbers were asked for from here and not entered',
+  operator: 'these numbers are blocked by hand',
+};
+
+/** The figures are for the event; a client learns the rule only. */
+function auditOf({ rule, action, statistic, threshold }: GuardFinding): AuditedRefusal {
+  const code = action === 'block' ? 'otp_blocked' : 'otp_challenge';
+  return { code, field: 'to', figures: `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}` };
+}

@@ -1,0 +1,112 @@
+// The limits of one-time passwords that are counted in memory (all but sends and wrong guesses of a number, which its
+// record has), in the form count/period: over the prefix of the number, the user's address and device as the caller
+// passes them, and the account. A full count comes back evenly over its period. Names are of one account: what another
+// account's users do counts for it alone. The threads of an ingress process count together, several nodes do not.
+import { refusal } from '../../../acceptance/refusal.ts';
+import type { AccountId } from '../../../model/ids.ts';
+import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
+import type { Shares } from '../../../platform/limits-shares.ts';
+import { type Pace, paceOf } from '../../../platform/gcra.ts';
+import { perObject } from '../../../platform/per-object.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+import type { OtpCounted, OtpDimension, OtpLimit, OtpLimits } from '../../../policy/otp/contract.ts';
+import { type Problem, problem, problemOf } from '../../problem.ts';
+import { RateTable } from '../rate-limits.ts';
+
+/** Whom a request is about. `to` is null where the number is not known yet. */
+export type OtpUser = {
+  readonly accountId: AccountId;
+  readonly to: string | null;
+  readonly clientIp: string | null;
+  readonly deviceId: string | null;
+};
+
+/** Digits of a number that its prefix leaves out: 10,000 numbers share one. */
+const prefixCutDigits = 4;
+const hourUs = 3_600_000_000;
+const paceOfLimit = perObject(({ count, perMs }: OtpLimit) => paceOf(count, perMs * 1_000, count));
+
+export class OtpRates {
+  readonly #table: RateTable;
+  readonly #shares: Shares;
+  readonly #clock: Clock;
+  readonly #ofEach: Pace;
+  readonly #ofAll: Pace;
+
+  constructor(memory: SharedArrayBuffer, shares: Shares, clock: Clock = systemClock) {
+    const { perAccount, total } = shares.otp_started;
+    this.#table = new RateTable(memory);
+    this.#shares = shares;
+    this.#clock = clock;
+    this.#ofEach = paceOf(perAccount, hourUs, perAccount);
+    this.#ofAll = paceOf(total, hourUs, total);
+  }
+
+  /** Counts one in every dimension; null when all of them have room. What was counted before a refusal stays counted. */
+  take(counted: Exclude<OtpCounted, 'guesses'>, limits: OtpLimits, user: OtpUser): Problem | null {
+    for (const [dimension, name] of namesOf(user)) {
+      if (counted === 'sends' && dimension === 'number') continue;
+      const limit = limits[counted][dimension];
+      const verdict = this.#table.take(`${counted} ${name}`, paceOfLimit(limit), this.#nowUs());
+      if (verdict !== null && !verdict.ok) return tooMany(counted, dimension, limit, verdict.retryUs);
+    }
+    return null;
+  }
+
+  /** Whether a wrong guess would still be counted; counts none. */
+  refuseGuess(limits: OtpLimits, user: OtpUser): Problem | null {
+    for (const [dimension, name] of namesOf(user)) {
+      if (dimension === 'number') continue;
+      const limit = limits.guesses[dimension];
+      const verdict = this.#table.look(`guesses ${name}`, paceOfLimit(limit), this.#nowUs());
+      if (!verdict.ok) return tooMany('guesses', dimension, limit, verdict.retryUs);
+    }
+    return null;
+  }
+
+  /** Counts a guess that was wrong. */
+  countWrong(limits: OtpLimits, user: OtpUser): void {
+    for (const [dimension, name] of namesOf(user)) {
+      if (dimension === 'number') continue;
+      this.#table.spend(`guesses ${name}`, paceOfLimit(limits.guesses[dimension]), this.#nowUs(), 1);
+    }
+  }
+
+  /** The account's share of records (limits.shares.otp_started). Taken last: a start that is refused before has none. */
+  takeRecord(accountId: AccountId): Problem | null {
+    const own = this.#table.take(`started ${accountId}`, this.#ofEach, this.#nowUs());
+    if (own !== null && !own.ok) {
+      metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'account_full' });
+      const detail = `more than ${this.#shares.otp_started.perAccount} one-time passwords an hour of this account`;
+      return problem(429, 'otp_rate_limited', detail, [], wholeSeconds(own.retryUs));
+    }
+    const all = this.#table.take('started', this.#ofAll, this.#nowUs());
+    if (all === null || all.ok) return null;
+    metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'full' });
+    return problemOf(refusal('overloaded', 'too many one-time passwords an hour', wholeSeconds(all.retryUs)));
+  }
+
+  #nowUs(): number {
+    return epochUs(this.#clock.monotonicMs());
+  }
+}
+
+/** The dimensions that a request has, with the name its count has. */
+function* namesOf({ accountId, to, clientIp, deviceId }: OtpUser): Generator<readonly [OtpDimension, string]> {
+  if (to !== null) {
+    yield ['number', `${accountId} number ${to}`];
+    yield ['prefix', `${accountId} prefix ${to.slice(0, -prefixCutDigits)}`];
+  }
+  if (clientIp !== null) yield ['client_ip', `${accountId} ip ${clientIp}`];
+  if (deviceId !== null) yield ['device_id', `${accountId} device ${deviceId}`];
+  yield ['account', accountId];
+}
+
+function tooMany(counted: OtpCounted, dimension: OtpDimension, { count, perMs }: OtpLimit, retryUs: number): Problem {
+  const what = counted === 'guesses' ? 'wrong guesses' : counted;
+  const whose = dimension === 'account' ? 'this account' : `this ${dimension}`;
+  const detail = `more than ${count} ${what} in ${perMs / 1_000} s for ${whose}`;
+  return problem(429, 'otp_rate_limited', detail, [], wholeSeconds(retryUs));
+}
+
+const wholeSeconds = (us: number) => Math.max(1, Math.ceil(us / 1_000_000));

@@ -1,0 +1,68 @@
+// GET /v1/otp/{id}: the state of a one-time password from NATS, and what became of its messages from the event store.
+// While that is away the state is still answered, and what it would add is null.
+import type { HttpRequest } from 'uWebSockets.js';
+import { type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
+import type { SentHop } from '../../../analytics/contract.ts';
+import { type AccountId, isOtpId, placeOfOtp } from '../../../model/ids.ts';
+import type { OtpSend } from '../../../model/otp.ts';
+import { problem } from '../../problem.ts';
+import { type AccessParts, admitReader } from '../access.ts';
+import type { Exchange, Guard } from '../exchange.ts';
+import type { StatusQueryClient } from '../status-query-client.ts';
+import { isoTime, otpNotFound, otpShape } from './otp-answer.ts';
+
+export type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {
+  readonly access: AccessParts;
+  readonly queries: StatusQueryClient;
+  readonly guard: Guard;
+};
+
+export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest): void {
+  const id = req.getParameter(0) ?? '';
+  const admitted = admitReader(parts.access, exchange, req, 'sms:read');
+  if (!admitted.ok) return exchange.refuse(admitted.problem);
+  const owner = ownerOf(admitted.principal);
+  parts.guard(exchange, async () => {
+    if (!isOtpId(id)) return exchange.refuse(otpNotFound);
+    const number = await parts.otps.read(owner, placeOfOtp(id));
+    if (number === null) return exchange.refuse(storeAway);
+    const otp = number.otps.find((each) => each.id === id);
+    if (otp === undefined || number.to === null) return exchange.refuse(otpNotFound);
+    const sends = await Promise.all(otp.sends.map((send) => hopsOf(parts.queries, owner.accountId, send)));
+    const body = {
+      ...otpShape(otp, number.to, parts.clock.nowMs()),
+      reason: otp.reason,
+      purpose: otp.purpose,
+      created_at: isoTime(otp.createdAtMs),
+      sends: sends.flat(),
+    };
+    exchange.json(200, JSON.stringify(body));
+  });
+}
+
+const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', [], 1);
+
+/** One entry for each carrier that the message was given to. */
+async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messageId }: OtpSend): Promise<object[]> {
+  const reply = await queries.get({ accountId, messageId, wait: false, withHops: true }, 'otp');
+  const hops: readonly SentHop[] = (reply.result === 'found' ? reply.hops : undefined) ?? [notYetKnown];
+  return hops.map((hop) => ({
+    sms_id: messageId,
+    channel: 'sms',
+    carrier: hop.carrier,
+    hop: hop.hop,
+    status: hop.status,
+    timing_ms: {
+      accepted_to_submitted: hop.acceptedToSubmittedMs,
+      submitted_to_delivered: hop.submittedToDeliveredMs,
+    },
+  }));
+}
+
+const notYetKnown: SentHop = {
+  carrier: null,
+  hop: 0,
+  status: null,
+  acceptedToSubmittedMs: null,
+  submittedToDeliveredMs: null,
+};

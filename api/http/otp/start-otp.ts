@@ -1,0 +1,180 @@
+// POST /v1/otp as a list of steps: the same as for a message, and before its gates a code and a text are made and the
+// limits of one-time passwords are asked. A repeat under an idempotency key is answered before all of that, with the
+// same ids and, under a test key, the same code.
+import type { HttpRequest } from 'uWebSockets.js';
+import type { Claim, WorkResult } from '../../../acceptance/idempotency/requests.ts';
+import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
+import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
+import { newMessageId, otpIdOf } from '../../../model/ids.ts';
+import type { Admitted } from '../../../policy/contract.ts';
+import { type Problem, problemOf, problemOfRefusal } from '../../problem.ts';
+import type { Exchange } from '../exchange.ts';
+import { countAccepted } from '../exchange-metrics.ts';
+import { type Step, type StepResult, found } from '../steps.ts';
+import { answerOutcome, authenticate, readHeaders, receiveBody } from '../write-request.ts';
+import { type GuardedStart, guardStart } from './fraud-guard.ts';
+import { problemOfOtp, startedBody } from './otp-answer.ts';
+import { type OtpRouteParts, OtpRequest, answerRepeat, checkCapacity, requireScope, takeSlot } from './otp-parts.ts';
+import { type StartOtpBody, parseOtpBody, startOtpBody } from './otp-request.ts';
+import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
+
+export function startOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
+  new StartOtp(parts, exchange, req).proceed();
+}
+
+class StartOtp extends OtpRequest {
+  readonly steps = steps;
+  asked: StartOtpBody | null = null;
+  message: OtpMessage | null = null;
+  admitted: Admitted | null = null;
+  /** Under a live key. */
+  guarded: GuardedStart | null = null;
+  /** Set when it is accepted. */
+  carrier: string | null = null;
+}
+
+const steps: readonly Step<StartOtp>[] = [
+  checkCapacity,
+  authenticate,
+  readHeaders,
+  receiveBody,
+  takeSlot,
+  requireScope('sms:send'),
+  parseBody,
+  answerStarted,
+  makeMessage,
+  passGates,
+  passLimits,
+  checkMessageCapacity,
+  passGuard,
+  accept,
+];
+
+function parseBody(starting: StartOtp): StepResult {
+  const parsed = parseOtpBody(startOtpBody, starting.body);
+  if (!parsed.ok) return parsed.problem;
+  starting.asked = parsed.value;
+  return null;
+}
+
+function answerStarted(starting: StartOtp): StepResult | Promise<StepResult> {
+  if (starting.idempotencyKey === '') return null;
+  const { parts, principal } = starting;
+  const { to, client_reference: clientReference = null } = found(starting.asked);
+  return answerRepeat(starting, {
+    operation: 'POST /v1/otp',
+    status: 201,
+    answerOf(kept, _createdAtMs, smsId) {
+      const sealed = kept.subarray(timeOctets);
+      const hash = found(starting.keyed).place.hash;
+      const place = parts.otps.placeOf({ accountId: principal.account.accountId, livemode: principal.livemode }, to);
+      return startedBody({
+        id: otpIdOf(smsId, place),
+        to,
+        expiresAtMs: kept.readUIntBE(0, timeOctets),
+        smsId,
+        clientReference,
+        testCode: sealed.length === 0 ? null : parts.cipher.open(sealed, hash).toString('latin1'),
+      });
+    },
+  });
+}
+
+function makeMessage(starting: StartOtp): StepResult {
+  const made = messageOfOtp(starting.principal, found(starting.asked), starting.parts.otpRules());
+  if (!made.ok) return made.problem;
+  starting.message = made.message;
+  return null;
+}
+
+function passGates(starting: StartOtp): StepResult {
+  const { parts, principal } = starting;
+  const { request } = found(starting.message);
+  const admitted = parts.admit(principal, request);
+  if (!admitted.ok) {
+    parts.audit.record(principal, request, admitted);
+    return problemOfRefusal(admitted);
+  }
+  starting.admitted = admitted;
+  return refuseLength(found(starting.asked), admitted);
+}
+
+function passLimits({ parts, principal, asked }: StartOtp): StepResult {
+  const { to, client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
+  const { accountId } = principal.account;
+  const user = { accountId, to, clientIp, deviceId };
+  return parts.rates.take('sends', parts.otpRules().limits, user) ?? parts.rates.takeRecord(accountId);
+}
+
+function checkMessageCapacity({ parts }: StartOtp): StepResult {
+  const full = parts.capacity.refuseMessage({ category: 'otp', scheduledAtMs: null });
+  return full === null ? null : problemOf(full);
+}
+
+/** The last step before it is sent: what it lets pass counts at once. */
+function passGuard(starting: StartOtp): StepResult {
+  const { parts, principal, asked, message } = starting;
+  const guarded = guardStart(parts.fraud, principal, found(asked));
+  if (guarded.ok) {
+    starting.guarded = guarded.start;
+    return null;
+  }
+  parts.audit.record(principal, found(message).request, guarded.audited);
+  return guarded.problem;
+}
+
+async function accept(starting: StartOtp): Promise<StepResult> {
+  try {
+    return await send(starting);
+  } finally {
+    const { guarded, carrier } = starting;
+    if (carrier === null) guarded?.withdraw();
+    else guarded?.accepted(carrier);
+  }
+}
+
+async function send(starting: StartOtp): Promise<StepResult> {
+  const { parts, exchange, keyed, automaticId } = starting;
+  if (keyed !== null) {
+    const work = (claim: Claim) => acceptClaimed(starting, { ...claim, isKeyed: true });
+    return answerOutcome(exchange, await parts.idempotent.run(keyed, work, starting.entry), 201);
+  }
+  const createdAtMs = parts.clock.nowMs();
+  const messageId = automaticId ?? newMessageId(createdAtMs);
+  const claim = { messageId, createdAtMs, mayBePublished: false, isKeyed: automaticId !== null };
+  const done = await acceptClaimed(starting, claim);
+  if (!('body' in done)) return problemOf(done.refusal);
+  exchange.json(201, done.body);
+  return 'answered';
+}
+
+type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;
+
+async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done> {
+  const { parts, principal, keyed, exchange } = starting;
+  const { request, code } = found(starting.message);
+  const admitted = found(starting.admitted);
+  const { purpose, ttl_seconds: ttlSeconds } = found(starting.asked);
+  const draft = { request, admitted, code, purpose, ttlMs: ttlSeconds * 1_000 };
+  const started = await startAndSend(parts, principal, draft, claim);
+  if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
+  const { carrier } = admitted.route.planFor(claim.messageId);
+  starting.carrier = carrier;
+  countAccepted('otp', carrier, exchange.elapsedMs);
+  const { otp, to } = started;
+  const testCode = principal.livemode ? null : started.code;
+  const facts = { id: otp.id, to, expiresAtMs: otp.expiresAtMs, smsId: claim.messageId, testCode };
+  return {
+    body: startedBody({ ...facts, clientReference: otp.clientReference }),
+    kept: keptOfStart(otp.expiresAtMs, testCode, (text) => parts.cipher.seal(text, keyed?.place.hash ?? '')),
+  };
+}
+
+const timeOctets = 6;
+
+/** Six octets of the time at which it expires; under a test key the sealed code. */
+function keptOfStart(expiresAtMs: number, testCode: string | null, seal: (text: Buffer) => Buffer): Buffer {
+  const time = Buffer.alloc(timeOctets);
+  time.writeUIntBE(Math.floor(expiresAtMs), 0, timeOctets);
+  return testCode === null ? time : Buffer.concat([time, seal(Buffer.from(testCode, 'latin1'))]);
+}

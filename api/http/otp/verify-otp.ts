@@ -1,0 +1,106 @@
+// POST /v1/otp/{id}/verify as a list of steps. It asks NATS and nothing else, so it goes on while PostgreSQL and the event
+// store are away. The right code is valid once; only a repeat under the same Idempotency-Key gets that answer again.
+import type { HttpRequest } from 'uWebSockets.js';
+import { type Verified, verifyCode } from '../../../acceptance/otp/verify.ts';
+import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
+import { ownerOf } from '../../../acceptance/otp/send.ts';
+import { placeOfOtp } from '../../../model/ids.ts';
+import { secretBytes } from '../../../platform/random.ts';
+import { normalizedCode } from '../../../policy/otp/code.ts';
+import type { Exchange } from '../exchange.ts';
+import { type Step, type StepResult, found } from '../steps.ts';
+import { answerOutcome, authenticate, readHeaders, receiveBody } from '../write-request.ts';
+import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
+import { type OtpRouteParts, OtpRequest, answerRepeat, checkClock, requireScope, takeSlot } from './otp-parts.ts';
+import type { OtpUser } from './otp-rates.ts';
+import { type VerifyOtpBody, parseOtpBody, verifyOtpBody } from './otp-request.ts';
+
+export function verifyOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
+  new VerifyOtp(parts, exchange, req).proceed();
+}
+
+class VerifyOtp extends OtpRequest {
+  readonly steps = steps;
+  asked: VerifyOtpBody | null = null;
+  user: OtpUser | null = null;
+}
+
+const steps: readonly Step<VerifyOtp>[] = [
+  checkClock,
+  authenticate,
+  readHeaders,
+  receiveBody,
+  takeSlot,
+  requireScope('sms:send'),
+  parseBody,
+  answerVerified,
+  passLimits,
+  verify,
+];
+
+function parseBody(verifying: VerifyOtp): StepResult {
+  const parsed = parseOtpBody(verifyOtpBody, verifying.body);
+  if (!parsed.ok) return parsed.problem;
+  verifying.asked = parsed.value;
+  return null;
+}
+
+function answerVerified(verifying: VerifyOtp): StepResult | Promise<StepResult> {
+  const { idempotencyKey, otpId } = verifying;
+  if (otpId === null) return otpNotFound;
+  if (idempotencyKey === '') return null;
+  return answerRepeat(verifying, {
+    operation: `POST /v1/otp/${otpId}/verify`,
+    status: 200,
+    answerOf: (kept) => verifiedBody(otpId, verdictOf(kept)),
+  });
+}
+
+async function passLimits(verifying: VerifyOtp): Promise<StepResult> {
+  const { parts, principal, asked } = verifying;
+  const owner = ownerOf(principal);
+  const number = await parts.otps.glance(owner, placeOfOtp(found(verifying.otpId)));
+  const { client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
+  const user = { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
+  verifying.user = user;
+  const { limits } = parts.otpRules();
+  return parts.rates.take('verifications', limits, user) ?? parts.rates.refuseGuess(limits, user);
+}
+
+async function verify(verifying: VerifyOtp): Promise<StepResult> {
+  const { parts, exchange, keyed, entry } = verifying;
+  const id = found(verifying.otpId);
+  if (keyed === null) {
+    const verdict = await compare(verifying);
+    if (!verdict.ok) return problemOfOtp(verdict);
+    exchange.json(200, verifiedBody(id, verdict));
+    return 'answered';
+  }
+  const outcome = await parts.idempotent.run(
+    keyed,
+    async () => {
+      const verdict = await compare(verifying);
+      if (verdict.ok) return { body: verifiedBody(id, verdict), kept: keptOfVerdict(verdict) };
+      // The guess names its key, so a repeat may be made at once, whatever was stored.
+      return { refusal: problemOfOtp(verdict), isPublished: 'no' };
+    },
+    entry,
+  );
+  return answerOutcome(exchange, outcome, 200);
+}
+
+async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
+  const { parts, principal, asked, keyed, automaticId } = verifying;
+  const own = keyed === null ? automaticId : Buffer.from(keyed.place.hash, 'latin1').toString('base64url');
+  const by = own ?? secretBytes(byOctets).toString('base64url');
+  const code = found(normalizedCode(found(asked).code));
+  const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
+  const to = found(verifying.user).to;
+  if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
+    parts.fraud.verified({ accountId: principal.account.accountId, to });
+  }
+  if (verdict.ok && verdict.isWrong) parts.rates.countWrong(parts.otpRules().limits, found(verifying.user));
+  return verdict;
+}
+
+const byOctets = 12;

@@ -1,0 +1,93 @@
+// Makes the message of a start: its code, its sender and its text, from the request, the account and the texts of the
+// installation. Refused here is what the schema cannot know.
+import type { Principal } from '../../../acceptance/principal.ts';
+import type { Account } from '../../../directory/contract.ts';
+import { requestOf } from '../../../acceptance/otp/send.ts';
+import { newOtpCode, otpLength } from '../../../policy/otp/code.ts';
+import type { OtpRules } from '../../../policy/otp/contract.ts';
+import type { Admitted, SmsRequest } from '../../../policy/contract.ts';
+import { otpLanguage, otpText } from '../../../policy/otp/text.ts';
+import { type OrProblem, type Problem, wrongField } from '../../problem.ts';
+import { missingScope } from '../access.ts';
+import type { StartOtpBody } from './otp-request.ts';
+
+export type OtpMessage = { readonly request: SmsRequest; readonly code: string };
+
+export function messageOfOtp(
+  principal: Principal,
+  body: StartOtpBody,
+  rules: OtpRules,
+): OrProblem<{ readonly message: OtpMessage }> {
+  const wrong = refuseTogether(body) ?? refuseCode(principal, body);
+  if (wrong !== null) return { ok: false, problem: wrong };
+  const from = body.from ?? usualSender(principal);
+  if (from === null) return { ok: false, problem: noSender };
+  const code = body.code ?? newOtpCode(body.length ?? otpLength.usual);
+  const reference = body.client_reference ?? null;
+  const { to, template_id: templateId } = body;
+  if (templateId !== undefined) {
+    const variables = variablesOf(principal.account, templateId, body, code);
+    const request = { ...requestOf({ to, from, message: '', reference }), template: { id: templateId, variables } };
+    return { ok: true, message: { request, code } };
+  }
+  const language = otpLanguage(rules.texts, body.language ?? rules.language);
+  if (language === null) {
+    const known = Object.keys(rules.texts).join(', ');
+    return { ok: false, problem: wrongField('language', `there is no text in this language; there are ${known}`) };
+  }
+  const { brand = null, domain = null, app_hash: appHash = null } = body;
+  const message = otpText(rules.texts, { language, brand, domain, appHash }, code);
+  return { ok: true, message: { request: requestOf({ to, from, message, reference }), code } };
+}
+
+/** A code in two segments may arrive as half a text. Approved templates are as long as they were approved. */
+export function refuseLength({ template_id: templateId, brand, domain }: StartOtpBody, { segments }: Admitted) {
+  if (segments === 1 || templateId !== undefined) return null;
+  const field = brand !== undefined ? 'brand' : domain !== undefined ? 'domain' : 'language';
+  return wrongField(field, `the text with its code takes ${segments} segments: it must fit one`, 'message_too_long');
+}
+
+function refuseTogether(body: StartOtpBody): Problem | null {
+  if (body.domain !== undefined && body.app_hash !== undefined)
+    return wrongField('app_hash', 'must not be together with domain: both want the last line of the message');
+  if (body.code !== undefined && body.length !== undefined)
+    return wrongField('length', 'must be left out beside code: the code has its length');
+  if (body.template_id === undefined) return null;
+  const extra = (['language', 'domain', 'app_hash'] as const).find((field) => body[field] !== undefined);
+  return extra === undefined
+    ? null
+    : wrongField(extra, 'must be left out beside template_id: the template is the text');
+}
+
+function refuseCode(principal: Principal, { code, length }: StartOtpBody): Problem | null {
+  if (code !== undefined) {
+    const noScope = missingScope(principal, 'otp:custom_code');
+    if (noScope !== null) return noScope;
+  }
+  const digits = code?.length ?? length ?? otpLength.usual;
+  if (digits >= otpLength.withoutFlagMin || principal.account.otpShortCodes === true) return null;
+  const detail = `must have at least ${otpLength.withoutFlagMin} digits: the operator allows an account shorter ones`;
+  return wrongField(code === undefined ? 'length' : 'code', detail);
+}
+
+/** The one sender that the account may use for OTP; a test key, which reaches nobody, has one in any case. */
+function usualSender({ account, livemode }: Principal): string | null {
+  const own = [...account.senders].filter((name) => account.senderCategories.get(name)?.includes('otp') ?? true);
+  if (own.length === 1 && own[0] !== undefined) return own[0];
+  return livemode ? null : testSender;
+}
+
+const testSender = 'HELIOGRAPH';
+const noSender = wrongField('from', 'is required: the account has not exactly one sender for OTP', 'missing_field');
+
+/** `code`, and `brand` where it was given; a template with other variables is refused by its gate. */
+function variablesOf(
+  { templates }: Account,
+  templateId: string,
+  { brand }: StartOtpBody,
+  code: string,
+): Record<string, unknown> {
+  const declared = templates.find(templateId)?.variables ?? [];
+  const isDeclared = (name: string) => declared.some((each) => each.name === name);
+  return { code, ...(brand !== undefined || isDeclared('brand') ? { brand } : {}) };
+}

@@ -1,0 +1,129 @@
+// The query parameters of a report, and what they mean as a ReportQuery. The schema serves the route, the OpenAPI document
+// and the command line; what concerns two parameters at once is checked here too, with the name of the wrong one.
+import { z } from '@hono/zod-openapi';
+import { type Dimension, type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
+import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
+import { momentOf, momentShape, noSuchMoment } from '../../model/moment.ts';
+import { limits } from '../../platform/limits.ts';
+import { type TimeZone, timeZone } from '../../policy/country/time-zone.ts';
+import { type OrProblem, type Problem, wrongField } from '../problem.ts';
+
+const dayMs = 86_400_000;
+const text = (max: number) => z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(max);
+
+const about = {
+  carrier: 'Only messages of this carrier.',
+  category: 'Only messages of this category.',
+  sender: 'Only messages of this sender.',
+} as const;
+
+/** The parameters of this report. */
+export function reportParameters(report: Report) {
+  const from = text(64).optional();
+  return z.strictObject({
+    from: from.describe(
+      'From when on, inclusive: a time with its offset on a whole half hour, or a day in `time_zone`. Default: the beginning of the day six days before `to`.',
+    ),
+    to: from.describe('Until when, exclusive, in the same forms. Default: the end of the present half hour.'),
+    time_zone: text(64)
+      .optional()
+      .describe('An IANA name such as `Asia/Kolkata`, whole or half hours from UTC. Default: UTC.'),
+    group_by: text(64)
+      .optional()
+      .describe(`Up to two of ${report.groupBy.join(', ')}, separated by a comma; not hour and day together.`),
+    format: z
+      .enum(reportFormats, { error: `must be one of ${reportFormats.join(', ')}` })
+      .optional()
+      .describe('Default: json.'),
+    ...Object.fromEntries(report.filters.map((name) => [name, text(100).optional().describe(about[name])])),
+  });
+}
+
+export type ReportParameters = {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly time_zone?: string | undefined;
+  readonly group_by?: string | undefined;
+  readonly format?: ReportQuery['format'] | undefined;
+} & { readonly [filter in Report['filters'][number]]?: string | undefined };
+
+/** What is asked for, without whose it is; or which parameter is wrong. */
+export function reportQueryOf(
+  report: Report,
+  given: ReportParameters,
+  nowMs: number,
+): OrProblem<{ readonly query: Omit<ReportQuery, 'accountId' | 'livemode'> }> {
+  const groupBy = dimensionsOf(report, given.group_by);
+  if (!Array.isArray(groupBy)) return { ok: false, problem: groupBy as Problem };
+  const zone = zoneOf(given.time_zone ?? 'UTC');
+  if (zone === null) return wrong('time_zone', 'must be the name of a time zone, such as Asia/Kolkata');
+  const toMs = given.to === undefined ? Math.ceil((nowMs + 1) / halfHourMs) * halfHourMs : timeOf(given.to, zone.zone);
+  if (typeof toMs === 'string') return wrong('to', toMs);
+  const fromMs = given.from === undefined ? startOfDay(toMs - 6 * dayMs, zone.zone) : timeOf(given.from, zone.zone);
+  if (typeof fromMs === 'string') return wrong('from', fromMs);
+  const { daysMax, hourlyDaysMax } = limits.reports;
+  if (fromMs >= toMs) return wrong('from', 'must be before `to`');
+  if (toMs > nowMs + 2 * dayMs) return wrong('to', 'must not be in the future');
+  if (toMs - fromMs > daysMax * dayMs) return wrong('from', `a report is over at most ${daysMax} days`);
+  if (groupBy.includes('hour') && toMs - fromMs > hourlyDaysMax * dayMs) {
+    return wrong('from', `a report by hour is over at most ${hourlyDaysMax} days: group by day`);
+  }
+  if (!isOfHalfHours(zone.zone, fromMs, toMs)) {
+    return wrong('time_zone', 'its days begin at a quarter of an hour of UTC; counts are kept by half hours');
+  }
+  const filters = Object.fromEntries(
+    report.filters.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
+  );
+  const { format = 'json' } = given;
+  return { ok: true, query: { report: report.name, fromMs, toMs, timeZone: zone.name, groupBy, filters, format } };
+}
+
+const wrong = (field: string, detail: string) => ({ ok: false, problem: wrongField(field, detail) }) as const;
+
+function dimensionsOf(report: Report, given: string | undefined): readonly Dimension[] | Problem {
+  const names = given === undefined ? [] : given.split(',').map((name) => name.trim());
+  const strange = names.find((name) => !report.groupBy.some((each) => each === name));
+  if (strange !== undefined) {
+    const known = report.groupBy.join(', ');
+    return wrongField('group_by', `"${strange}" is not one of ${known}`);
+  }
+  if (names.length > 2 || new Set(names).size < names.length)
+    return wrongField('group_by', 'must be up to two, different ones');
+  if (names.includes('hour') && names.includes('day')) return wrongField('group_by', 'must be hour or day, not both');
+  return names as Dimension[];
+}
+
+/** The name as Intl writes it, which ClickHouse knows; null when there is no such zone. */
+function zoneOf(given: string): { readonly name: string; readonly zone: TimeZone } | null {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(given)) return null;
+  try {
+    const name = new Intl.DateTimeFormat('en-US', { timeZone: given }).resolvedOptions().timeZone;
+    return { name, zone: timeZone(name) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return null;
+  }
+}
+
+const earliestMs = Date.UTC(2020, 0, 1);
+
+/** Milliseconds since the epoch, or what is wrong. */
+function timeOf(given: string, zone: TimeZone): number | string {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given);
+  const moment = momentOf(isDay ? `${given}T00:00:00Z` : given);
+  if (moment === null) return isDay ? noSuchMoment : `must be ${momentShape}, or a day such as 2026-01-31`;
+  const atMs = isDay ? startOfLocal(moment, zone) : moment;
+  if (atMs < earliestMs) return 'must not be before 2020';
+  if (atMs % halfHourMs !== 0) return 'must be on a whole half hour: counts are kept by half hours';
+  return atMs;
+}
+
+const startOfDay = (atMs: number, zone: TimeZone): number =>
+  startOfLocal(Math.floor((atMs + zone.offsetAt(atMs)) / dayMs) * dayMs, zone);
+
+/** The first moment of the day whose midnight a wall clock at UTC calls `wallMs`. */
+function startOfLocal(wallMs: number, zone: TimeZone): number {
+  const offsets = [wallMs - dayMs, wallMs + dayMs].map((each) => zone.offsetAt(each));
+  const candidates = offsets.map((offset) => wallMs - offset).toSorted((a, b) => a - b);
+  return candidates.find((each) => each + zone.offsetAt(each) >= wallMs) ?? (candidates[0] as number);
+}

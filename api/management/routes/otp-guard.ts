@@ -1,0 +1,166 @@
+// The account's view of the guard against fraud with one-time passwords: its lists, the blocks of its numbers, and the
+// means to block and release by hand. Everything is in the bucket of the guard and in effect within a second; the database
+// gets the audit records only.
+import {
+  type GuardLists,
+  type StoredBlock,
+  blocksOf,
+  changeLists,
+  putBlock,
+  readLists,
+  releaseBlock,
+} from '../../../cluster/bus/otp-guard-bucket.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { noteForAudit } from '../../../control/audit-notes.ts';
+import { messageOf } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { log } from '../../../platform/log.ts';
+import { problem } from '../../problem.ts';
+import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
+import { listOf } from '../schemas/common.ts';
+import { changeOtpGuard, numberBlock, orderBlock, otpGuard, prefixParams } from '../schemas/otp-guard.ts';
+
+const tag = 'OTP guard';
+
+export const otpGuardEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: 'get',
+    path: '/v1/otp-guard',
+    tag,
+    summary: 'Where codes may be sent to, and which numbers are safe',
+    scope: 'account:read',
+    answer: { status: 200, description: 'The lists.', schema: otpGuard },
+    handle: ({ parts: { bus }, account: { accountId } }) =>
+      onTheBus(async () => ({ body: listsShape(await readLists(await openBucket(bus, 'otp_guard'), accountId)) })),
+  }),
+  endpoint({
+    method: 'patch',
+    path: '/v1/otp-guard',
+    liveOnly: true,
+    tag,
+    summary: 'Change where codes may be sent to, and which numbers are safe',
+    description: 'Omitted fields stay as they are; a list replaces the old one.',
+    scope: 'account:manage',
+    body: changeOtpGuard,
+    answer: { status: 200, description: 'The new lists.', schema: otpGuard },
+    handle: ({ parts: { bus }, by, account: { accountId }, body }) =>
+      onTheBus(async () => {
+        const { destinations, safe_list: safeList } = body;
+        const changed = { ...(destinations !== undefined && { destinations }), ...(safeList && { safeList }) };
+        const { before, after } = await changeLists(await openBucket(bus, 'otp_guard'), accountId, changed);
+        const detail = { from: sizesOf(before), to: sizesOf(after) };
+        await noteForAudit(bus, { action: 'otp_guard.changed', target: accountId, detail, by });
+        return { body: listsShape(after) };
+      }),
+  }),
+  endpoint({
+    method: 'get',
+    path: '/v1/otp-guard/blocks',
+    tag,
+    summary: 'Blocked numbers, newest first',
+    description: 'All of them on one page, also those that have ended within a day: they make the next one longer.',
+    scope: 'account:read',
+    answer: { status: 200, description: 'The blocks.', schema: listOf('OtpBlockList', numberBlock) },
+    handle: ({ parts: { bus, store }, account: { accountId } }) =>
+      onTheBus(async () => {
+        const nowMs = store.clock.nowMs();
+        const blocks = await blocksOf(bus, accountId);
+        return { body: { data: blocks.map((block) => blockShape(block, nowMs)), next_cursor: null } };
+      }),
+  }),
+  endpoint({
+    method: 'post',
+    path: '/v1/otp-guard/blocks',
+    liveOnly: true,
+    tag,
+    summary: 'Block numbers by hand',
+    description: 'Codes to numbers that begin so are refused until then. A longer block that is in effect stays.',
+    scope: 'account:manage',
+    body: orderBlock,
+    answer: { status: 201, description: 'The block.', schema: numberBlock },
+    handle: ({ parts: { bus, store }, by, account: { accountId }, body }) =>
+      onTheBus(async () => {
+        const { prefix, minutes, note = '' } = body;
+        const fromMs = store.clock.nowMs();
+        const block: StoredBlock = {
+          ...{ accountId, prefix, rule: 'operator', statistic: 0, threshold: 0, times: 0, shadow: false },
+          ...{ fromMs, untilMs: fromMs + minutes * 60_000, released: null, note },
+        };
+        const isStored = await putBlock(await openBucket(bus, 'otp_guard'), block);
+        const inEffect = isStored
+          ? block
+          : ((await blocksOf(bus, accountId)).find((each) => each.prefix === prefix) ?? block);
+        const target = `${accountId} ${shortened(prefix)}`;
+        await noteForAudit(bus, { action: 'otp_guard.blocked', target, detail: { minutes, note }, by });
+        return { body: blockShape(inEffect, fromMs) };
+      }),
+  }),
+  endpoint({
+    method: 'post',
+    path: '/v1/otp-guard/blocks/{prefix}/release',
+    liveOnly: true,
+    tag,
+    summary: 'Release blocked numbers',
+    description: 'The numbers get codes again. The next block of them is still longer than this one was.',
+    scope: 'account:manage',
+    params: prefixParams,
+    answer: { status: 200, description: 'The block that ended.', schema: numberBlock },
+    problems: ['not_found'],
+    handle: ({ parts: { bus, store }, by, account: { accountId }, params: { prefix } }) =>
+      onTheBus(async () => {
+        const nowMs = store.clock.nowMs();
+        const isPrefix = /^\+[1-9][0-9]{0,14}$/.test(prefix);
+        const bucket = await openBucket(bus, 'otp_guard');
+        const ended = isPrefix ? await releaseBlock(bucket, { accountId, prefix }, 'operator', nowMs) : null;
+        if (ended === null) return { problem: problem(404, 'not_found', 'no block of this prefix is in effect') };
+        const { rule } = ended;
+        await noteForAudit(bus, {
+          action: 'otp_guard.released',
+          target: `${accountId} ${shortened(prefix)}`,
+          detail: { rule },
+          by,
+        });
+        return { body: blockShape(ended, nowMs) };
+      }),
+  }),
+];
+
+async function onTheBus(work: () => Promise<HandlerResult>): Promise<HandlerResult> {
+  try {
+    return await work();
+  } catch (error) {
+    log.warn({ error: messageOf(error) }, 'a request about the guard of one-time passwords got no answer from the bus');
+    const detail = 'the bus did not answer; a change may or may not have been stored: read it, or repeat it';
+    return { problem: problem(503, 'control_plane_unavailable', detail, [], 2) };
+  }
+}
+
+const listsShape = ({ destinations, safeList }: GuardLists) => ({
+  object: 'otp_guard',
+  destinations,
+  safe_list: safeList,
+});
+
+/** Whole numbers are not for the audit log, and lists only begin there. */
+const sizesOf = ({ destinations, safeList }: GuardLists) => ({
+  destinations: destinations?.slice(0, limits.auditLog.listedMax) ?? null,
+  safe_list: safeList.length,
+});
+
+/** A block of 10,000 numbers as it is; of a narrower one the rest is hidden. */
+function shortened(prefix: string): string {
+  return prefix.slice(0, shownChars).padEnd(prefix.length, '*');
+}
+const shownChars = 10;
+
+function blockShape(block: StoredBlock, nowMs: number): object {
+  const { prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released, note } = block;
+  return {
+    object: 'otp_block',
+    ...{ prefix, rule, statistic, threshold, times, shadow },
+    in_effect: nowMs < untilMs,
+    blocked_at: new Date(fromMs).toISOString(),
+    until: new Date(untilMs).toISOString(),
+    ...{ released, note },
+  };
+}

@@ -1,0 +1,162 @@
+// GET /v1/reports/…: one route for each entry of analytics/reports/. The event store is asked over NATS; its answer is
+// passed on in parts, so that this process holds one part of each report.
+import { z } from '@hono/zod-openapi';
+import type { ReportPart, RunReportReply } from '../../../analytics/contract.ts';
+import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
+import { reports } from '../../../analytics/reports/catalogue.ts';
+import type { ColumnUnit, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type Problem, problem } from '../../problem.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
+import { type ReportParameters, reportParameters, reportQueryOf } from '../report-query.ts';
+
+const contentTypes: Readonly<Record<ReportFormat, string>> = {
+  json: 'application/json',
+  csv: 'text/csv; charset=utf-8',
+  parquet: 'application/vnd.apache.parquet',
+};
+
+const schemas: Readonly<Record<ColumnUnit, z.ZodType>> = {
+  text: z.string(),
+  count: z.int(),
+  share: z.number().nullable(),
+  rate: z.number(),
+  ms: z.int().nullable(),
+};
+
+export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
+  endpoint({
+    tag: 'Reports',
+    method: 'get',
+    path: `/v1/reports/${report.name}`,
+    summary: report.title,
+    description:
+      `${report.description} Live and test messages are apart: a key sees those of its mode. With \`format=csv\` or ` +
+      '`parquet` the answer is a file with the same columns. At most ' +
+      `${limits.reports.rowsMax} rows.`,
+    scope: 'reports:read',
+    query: reportParameters(report),
+    answer: {
+      status: 200,
+      description: 'The report.',
+      schema: answerOf(report),
+      files: Object.values(contentTypes).filter((type) => type !== contentTypes.json),
+    },
+    problems: ['report_too_large', 'report_unavailable'],
+    async handle({ parts: { bus }, principal, account: { accountId }, query: given }) {
+      const read = reportQueryOf(report, given as ReportParameters, systemClock.nowMs());
+      if (!read.ok) return read;
+      const query: ReportQuery = { ...read.query, accountId, livemode: principal.livemode };
+      const answer = await runReport(bus, query);
+      if ('problem' in answer) return answer;
+      const { format } = query;
+      const stream = format === 'json' ? enveloped(query, answer.octets) : answer.octets;
+      return {
+        stream,
+        contentType: contentTypes[format],
+        fileName: format === 'json' ? null : `${report.name}.${format}`,
+      };
+    },
+  }),
+);
+
+type Answer = { readonly octets: AsyncIterable<Uint8Array> } | { readonly problem: Problem };
+
+/** The octets of the answer, or why there are none. */
+export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery): Promise<Answer> {
+  let reply: RunReportReply;
+  try {
+    const asked = await bus.connection.request(querySubjects.report, JSON.stringify(query), {
+      timeout: reportTimeoutMs,
+    });
+    reply = asked.json<RunReportReply>();
+  } catch (error) {
+    ignoring(error, 'the event store did not answer');
+    return { problem: away };
+  }
+  if (reply.result === 'found') return { octets: fetched(bus, reply) };
+  if (reply.result === 'too_large') return { problem: tooLarge };
+  if (reply.result === 'unavailable') return { problem: away };
+  if (reply.why === 'account_full')
+    return { problem: problem(429, 'account_busy', 'too many reports of this account at once', [], 1) };
+  return { problem: problem(503, 'overloaded', 'too many reports are running', [], 1) };
+}
+
+const away = problem(
+  503,
+  'report_unavailable',
+  'the event store does not answer in time; messages are still sent',
+  [],
+  2,
+);
+const tooLarge = problem(
+  422,
+  'report_too_large',
+  `more than ${limits.reports.rowsMax} rows: ask for less time, fewer groups, or filter`,
+);
+
+/** Throws when a part is missing: a client must not take half a report for a whole one. */
+async function* fetched(
+  { connection }: Pick<Bus, 'connection'>,
+  { subject, id, parts }: Extract<RunReportReply, { readonly result: 'found' }>,
+): AsyncGenerator<Uint8Array> {
+  for (let part = 0; part < parts; part += 1) {
+    const wanted: ReportPart = { id, part };
+    const { data } = await connection.request(subject, JSON.stringify(wanted), { timeout: limits.reports.partMs });
+    if (data.length === 0 && parts > 1) throw new Error(`part ${part} of a report is not held any more`);
+    yield data;
+  }
+}
+
+/** What was asked for, with defaults filled in, and the rows under `data`. */
+export async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const head = JSON.stringify({
+    object: 'report',
+    report: query.report,
+    from: new Date(query.fromMs).toISOString(),
+    to: new Date(query.toMs).toISOString(),
+    time_zone: query.timeZone,
+    group_by: query.groupBy,
+    livemode: query.livemode,
+  });
+  yield Buffer.from(`${head.slice(0, -1)},"data":`);
+  yield* octets;
+  yield Buffer.from('}');
+}
+
+function answerOf(report: Report) {
+  const shown = {
+    hour: 'the beginning of the hour, with its offset',
+    day: 'the day',
+    carrier: '',
+    category: '',
+    sender: '',
+  };
+  const row = z.strictObject({
+    ...Object.fromEntries(
+      report.groupBy.map((name) => [name, z.string().optional().describe(`${shown[name]} (when grouped by)`.trim())]),
+    ),
+    ...Object.fromEntries(
+      [...report.always, ...(report.derived ?? []), ...report.measures].map(({ name, unit, help }) => [
+        name,
+        schemas[unit].describe(help),
+      ]),
+    ),
+  });
+  const name = `${report.name.charAt(0).toUpperCase()}${report.name.slice(1)}Report`;
+  return z
+    .strictObject({
+      object: z.literal('report'),
+      report: z.literal(report.name),
+      from: z.iso.datetime(),
+      to: z.iso.datetime(),
+      time_zone: z.string(),
+      group_by: z.array(z.enum(report.groupBy as [string, ...string[]])),
+      livemode: z.boolean(),
+      data: z.array(row),
+    })
+    .openapi(name);
+}

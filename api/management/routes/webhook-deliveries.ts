@@ -1,0 +1,187 @@
+// What was sent to a webhook endpoint, a test event, and events again: asked of the delivery process over NATS, because
+// only it knows them. Whose endpoint it is, the database says first.
+import type { z } from '@hono/zod-openapi';
+import {
+  type DeliveriesAnswer,
+  type DeliveryAttempt,
+  type EndpointHealth,
+  type EndpointOf,
+  type ReplayAnswer,
+  type ReplayRequest,
+  type TestAnswer,
+  webhookSubjects,
+} from '../../../actors/webhook/contract.ts';
+import { findWebhook } from '../../../control/store/webhook-endpoints.ts';
+import type { EventId } from '../../../model/ids.ts';
+import { momentOf } from '../../../model/moment.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type Problem, problem, wrongField } from '../../problem.ts';
+import { answerPage } from '../cursor.ts';
+import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
+import { idParams } from '../schemas/common.ts';
+import { attemptsQuery, replayBody, replayed, webhookAttempt, webhookAttempts } from '../schemas/webhooks.ts';
+import { aboutWebhooks, askedBy, idOf, noSuchWebhook } from './webhooks.ts';
+
+export const webhookDeliveryEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...aboutWebhooks,
+    method: 'get',
+    path: '/v1/webhooks/{id}/deliveries',
+    summary: 'The last requests to a webhook endpoint, newest first',
+    description: 'Each try with its answer, and whether the endpoint fails at the moment.',
+    params: idParams,
+    query: attemptsQuery,
+    answer: { status: 200, description: 'A page of attempts.', schema: webhookAttempts },
+    problems: ['webhooks_unavailable'],
+    handle: (context) => ofOwn(context, (of) => attempts(context, of)),
+  }),
+  endpoint({
+    ...aboutWebhooks,
+    method: 'post',
+    path: '/v1/webhooks/{id}/test',
+    summary: 'Send a test event to a webhook endpoint now',
+    description:
+      'An event of the type `webhook.test`, signed like all others; it is tried once, and disabled endpoints get it too.',
+    params: idParams,
+    answer: { status: 200, description: 'How it went.', schema: webhookAttempt },
+    problems: ['webhooks_unavailable'],
+    handle: (context) =>
+      ofOwn(context, async (of) => {
+        const answer = await ask<TestAnswer>(context, webhookSubjects.test, of);
+        return answer === null ? unavailable : { body: attemptShape(answer.attempt) };
+      }),
+  }),
+  endpoint({
+    ...aboutWebhooks,
+    method: 'post',
+    path: '/v1/webhooks/{id}/replay',
+    summary: 'Send events to a webhook endpoint again',
+    description:
+      'Either one, by `event_id`, or all from `since` on. They have the `webhook-id` they had, so that a receiver that ' +
+      'remembers ids takes none twice.',
+    params: idParams,
+    body: replayBody,
+    answer: { status: 202, description: 'They are being sent.', schema: replayed },
+    problems: ['conflict', 'webhooks_unavailable'],
+    handle: (context) => ofOwn(context, (of) => replay(context, of)),
+  }),
+];
+
+type Context = HandlerContext<unknown, unknown, z.infer<typeof idParams>>;
+
+async function ofOwn(context: Context, work: (of: EndpointOf) => Promise<HandlerResult>): Promise<HandlerResult> {
+  const { accountId } = context.account;
+  const found = await findWebhook(context.parts.store, idOf(context), askedBy(context));
+  return found === null ? noSuchWebhook : work({ accountId, endpointId: found.id });
+}
+
+async function attempts(
+  context: HandlerContext<unknown, z.infer<typeof attemptsQuery>, unknown>,
+  of: EndpointOf,
+): Promise<HandlerResult> {
+  let health: EndpointHealth | null = null;
+  const read = async ({ limit, after }: { limit: number; after: string | null }) => {
+    const answer = await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, { ...of, before: after, limit });
+    health = answer?.health ?? null;
+    const items = answer?.attempts ?? [];
+    return { items, next: answer?.hasMore === true ? (items.at(-1)?.id ?? null) : null };
+  };
+  const page = await answerPage(context.query, read, attemptShape, attemptIdForm);
+  if ('problem' in page) return page;
+  return health === null ? unavailable : { body: { ...page.body, health: healthShape(health) } };
+}
+
+const attemptIdForm = /^[\w.-]{1,64}$/;
+
+async function replay(
+  context: HandlerContext<z.infer<typeof replayBody>, unknown, unknown>,
+  of: EndpointOf,
+): Promise<HandlerResult> {
+  const wanted = wantedOf(context.body, context.parts.store.clock.nowMs());
+  if ('problem' in wanted) return wanted;
+  const answer = await ask<ReplayAnswer>(context, webhookSubjects.replay, { ...of, ...wanted });
+  if (answer === null) return unavailable;
+  if (answer.ok) return { body: { object: 'webhook_replay', webhook: of.endpointId, events: answer.events } };
+  switch (answer.why) {
+    case 'not_found':
+      return { problem: problem(404, 'not_found', 'this endpoint had no such event in the time that events are kept') };
+    case 'busy':
+      return { problem: problem(409, 'conflict', 'an earlier replay to this endpoint still runs: wait for its end') };
+    default:
+      return unavailable;
+  }
+}
+
+type Wanted = ReplayRequest extends infer Request
+  ? Request extends EndpointOf
+    ? Omit<Request, keyof EndpointOf>
+    : never
+  : never;
+
+/** Either an event or a time. */
+function wantedOf(
+  { event_id: eventId, since, until }: z.infer<typeof replayBody>,
+  nowMs: number,
+): Wanted | { readonly problem: Problem } {
+  if ((eventId === undefined) === (since === undefined)) {
+    return { problem: wrongField('event_id', 'expected either event_id or since') };
+  }
+  if (eventId !== undefined) {
+    if (until !== undefined) return { problem: wrongField('until', 'must be left out beside event_id') };
+    return { eventId: eventId as EventId };
+  }
+  const sinceMs = momentOf(since ?? '') ?? nowMs;
+  const untilMs = until === undefined ? nowMs : (momentOf(until) ?? nowMs);
+  if (sinceMs >= nowMs) return { problem: wrongField('since', 'must be in the past') };
+  if (untilMs <= sinceMs) return { problem: wrongField('until', 'must be after since') };
+  return { sinceMs, untilMs };
+}
+
+/** Null when the delivery process does not answer. */
+async function ask<Answer>(
+  { parts: { bus } }: Pick<Context, 'parts'>,
+  subject: string,
+  request: object,
+): Promise<Answer | null> {
+  try {
+    const timeout = limits.webhooks.askMs;
+    return (await bus.connection.request(subject, JSON.stringify(request), { timeout })).json<Answer>();
+  } catch (error) {
+    ignoring(error, 'the delivery process did not answer: it may be starting');
+    return null;
+  }
+}
+
+const unavailable = {
+  problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', [], 2),
+};
+
+function attemptShape(of: DeliveryAttempt): object {
+  const { id, eventId, type, atMs, url, attempt, events, error, detail, status, response, latencyMs } = of;
+  return {
+    id,
+    object: 'webhook_attempt',
+    event_id: eventId,
+    type,
+    at: new Date(atMs).toISOString(),
+    url,
+    attempt,
+    events,
+    succeeded: error === null,
+    error,
+    detail,
+    status,
+    response,
+    latency_ms: latencyMs,
+  };
+}
+
+const timeOrNull = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+
+const healthShape = ({ failingSinceMs, nextTryAtMs, tries, parked }: EndpointHealth) => ({
+  failing_since: timeOrNull(failingSinceMs),
+  next_try_at: timeOrNull(nextTryAtMs),
+  tries,
+  waiting: parked,
+});

@@ -1,0 +1,74 @@
+// The one-time password routes for the documentation. api/http serves them and validates with the bodies named here.
+import { z } from '@hono/zod-openapi';
+import { eventKinds } from '../../../model/delivery-event.ts';
+import { otpStatuses } from '../../../model/otp.ts';
+import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-request.ts';
+import { timeSchema } from './common.ts';
+
+const id = z.string().openapi({ example: 'otp_01K3Z8Q4T6W9XAB2CD3EF4GH5J8N6V2QX0M3T7KDPA' });
+
+export const otpParams = z.object({ id });
+
+export const startOtp = startOtpBody.openapi('StartOtp');
+export const verifyOtp = verifyOtpBody.openapi('VerifyOtp');
+export const resendOtp = resendOtpBody.openapi('ResendOtp');
+
+const facts = {
+  id,
+  object: z.literal('otp'),
+  to: z.string(),
+  expires_at: timeSchema,
+  attempts_remaining: z.int().describe('Guesses that will still be compared.'),
+  sms_id: z.string().nullable().describe('Its last message: GET /v1/sms/{id}.'),
+  client_reference: z.string().nullable(),
+};
+
+export const startedOtp = z
+  .object({
+    ...facts,
+    status: z.literal('pending'),
+    test_code: z.string().optional().describe('The code; under a test key only.'),
+  })
+  .openapi('StartedOtp');
+
+const otpStatus = z.enum(otpStatuses).openapi('OtpStatus');
+
+export const changedOtp = z.object({ ...facts, status: otpStatus }).openapi('ChangedOtp');
+
+export const verifiedOtp = z
+  .object({
+    id,
+    status: otpStatus,
+    valid: z
+      .boolean()
+      .describe('True once: for the first right code. A repeat under its `Idempotency-Key` gets it again.'),
+    attempts_remaining: facts.attempts_remaining,
+  })
+  .openapi('VerifiedOtp');
+
+const milliseconds = z.number().nullable();
+
+export const otp = z
+  .object({
+    ...facts,
+    status: otpStatus,
+    reason: z.enum(['locked']).nullable().describe('Why it failed.'),
+    purpose: z.string(),
+    created_at: timeSchema,
+    sends: z
+      .array(
+        z.object({
+          sms_id: z.string(),
+          channel: z.literal('sms'),
+          carrier: z.string().nullable(),
+          hop: z.int().describe('0: the first carrier of the message; each further one is a hop.'),
+          status: z
+            .enum(eventKinds)
+            .nullable()
+            .describe('The last that happened at this carrier; null: not known now.'),
+          timing_ms: z.object({ accepted_to_submitted: milliseconds, submitted_to_delivered: milliseconds }),
+        }),
+      )
+      .describe('Each message with the code, at each carrier that it was given to.'),
+  })
+  .openapi('Otp');

@@ -1,0 +1,182 @@
+// Webhook endpoints as JSON. Whether a URL is allowed depends on heliograph.yaml: routes/webhooks.ts asks for that.
+import { z } from '@hono/zod-openapi';
+import { sendErrors } from '../../../actors/webhook/send/send-error.ts';
+import {
+  everyEventType,
+  webhookDisabledReasons,
+  webhookEventTypes,
+  webhookOrderings,
+} from '../../../model/webhook-endpoint.ts';
+import { momentOf, whyNoMoment } from '../../../model/moment.ts';
+import { limits } from '../../../platform/limits.ts';
+import { listOf, pageQuery, timeSchema } from './common.ts';
+import { text, whole } from './gates.ts';
+
+const { urlCharsMax, descriptionCharsMax, secretsMax } = limits.webhooks;
+const { overlapSecondsDefault, overlapSecondsMax } = limits.webhooks;
+
+const types = [everyEventType, ...webhookEventTypes] as const;
+const events = z
+  .array(z.enum(types, { error: `expected one of ${types.join(', ')}` }), { error: 'expected a list of event types' })
+  .max(webhookEventTypes.length, 'expected every type only once')
+  .refine((list) => new Set(list).size === list.length, 'expected every type only once')
+  .refine((list) => !list.includes(everyEventType) || list.length === 1, 'expected "*" alone, or types by name')
+  .openapi({
+    description:
+      'The types it gets; `["*"]`: every type, those of later versions too; `[]`: only events of messages whose ' +
+      '`callback_url` has its origin.',
+    example: ['sms.delivered', 'sms.undelivered'],
+  });
+const batch = z
+  .null({ error: 'expected null, one event in each request: batches are not available in this version' })
+  .describe('Several events in one request are not available in this version. null: one event each.');
+const ordering = z
+  .enum(webhookOrderings, { error: `expected one of ${webhookOrderings.join(', ')}` })
+  .describe('`per_message`: the events of one message one after another. `none`: as they come, several at a time.');
+const url = z
+  .string({ error: 'expected a URL' })
+  .refine((text) => text.isWellFormed(), 'expected a URL without lone surrogates')
+  .openapi({ format: 'uri', maxLength: urlCharsMax, example: 'https://example.com/heliograph' });
+const description = text(0, descriptionCharsMax);
+const status = z.enum(['enabled', 'disabled'], { error: 'expected enabled or disabled' });
+
+export const webhook = z
+  .object({
+    id: z.string().openapi({ example: 'whe_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
+    object: z.literal('webhook'),
+    url: z.string(),
+    events: z.array(z.string()),
+    ordering: z.enum(webhookOrderings),
+    batch: z.object({ max: z.int(), wait_ms: z.int() }).nullable(),
+    description: z.string(),
+    livemode: z.boolean().describe('That of the key that created it: it gets the events of such messages only.'),
+    status,
+    disabled_reason: z
+      .enum(webhookDisabledReasons)
+      .nullable()
+      .describe('`client`: by a change of this endpoint · `gone`: it answered 410 · `failing`: no success for days.'),
+    disabled_at: timeSchema.nullable(),
+    created_at: timeSchema,
+  })
+  .openapi('Webhook');
+
+const secret = z
+  .string()
+  .nullable()
+  .describe('What signs its requests. It is shown only once: null in a repeat of the request.')
+  .openapi({ example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD2yC0M5iQ1Yk=' });
+
+export const newWebhook = webhook.extend({ secret }).openapi('NewWebhook');
+
+export const createWebhookBody = z
+  .strictObject({
+    url,
+    events: events.optional(),
+    ordering: ordering.optional(),
+    batch: batch.optional(),
+    description: description.optional(),
+  })
+  .openapi('CreateWebhook');
+
+export const changeWebhookBody = createWebhookBody
+  .extend({ url: url.optional(), status: status.optional() })
+  .openapi('ChangeWebhook');
+
+export const rotateSecretBody = z
+  .strictObject({
+    overlap_seconds: whole(0, overlapSecondsMax)
+      .default(overlapSecondsDefault)
+      .describe(
+        `How long the secrets before it still sign, beside it; at most ${secretsMax} sign at once. 0: not at all.`,
+      ),
+  })
+  .openapi('RotateWebhookSecret');
+
+export const rotatedWebhook = newWebhook
+  .extend({ previous_secrets_end_at: timeSchema.describe('When those before it sign no more.') })
+  .openapi('RotatedWebhook');
+
+export const webhookAttempt = z
+  .object({
+    id: z.string(),
+    object: z.literal('webhook_attempt'),
+    event_id: z.string().describe('The `webhook-id` of the request; the same in every try of one event.'),
+    type: z.string().openapi({ example: 'sms.delivered' }),
+    at: timeSchema,
+    url: z.string(),
+    attempt: z.int().describe('1: the first try of this event.'),
+    events: z.int().describe('How many events the request had.'),
+    succeeded: z.boolean(),
+    error: z.enum(sendErrors).nullable().describe('Why it failed; null: a 2xx.'),
+    detail: z.string(),
+    status: z.int().nullable().describe('The HTTP status; null: there was no answer.'),
+    response: z.string().describe('The first characters of the answer.'),
+    latency_ms: z.number(),
+  })
+  .openapi('WebhookAttempt');
+
+export const webhookHealth = z
+  .object({
+    failing_since: timeSchema.nullable(),
+    next_try_at: timeSchema.nullable(),
+    tries: z.int().describe('Since it fails.'),
+    waiting: z.int().describe('Events that are kept for it until it takes them.'),
+  })
+  .openapi('WebhookHealth');
+
+export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)
+  .extend({ health: webhookHealth })
+  .openapi('WebhookAttemptList');
+export const attemptsQuery = pageQuery;
+
+const moment = z
+  .string({ error: whyNoMoment(undefined) })
+  .superRefine((value, context) => {
+    if (momentOf(value) === null) context.addIssue({ code: 'custom', message: whyNoMoment(value) });
+  })
+  .openapi({ format: 'date-time', example: '2026-01-31T09:00:00+06:00' });
+
+export const replayBody = z
+  .strictObject({
+    event_id: text(1, 64).optional().describe('One event: the `webhook-id` it had.'),
+    since: moment.optional().describe('Or all events from this time on.'),
+    until: moment.optional().describe('With `since`: events before this time only. Left out: up to now.'),
+  })
+  .openapi('ReplayWebhook');
+
+export const replayed = z
+  .object({
+    object: z.literal('webhook_replay'),
+    webhook: z.string(),
+    events: z.int().describe('How many are sent again, under the `webhook-id` each had.'),
+  })
+  .openapi('WebhookReplay');
+
+const waitText = `must be a whole number from 0 to ${limits.webhooks.listen.waitSecondsMax}`;
+export const testEventsQuery = z.strictObject({
+  cursor: z.string({ error: 'must be given only once' }).max(40).optional().describe('Of the previous answer.'),
+  wait_seconds: z
+    .string({ error: 'must be given only once' })
+    .regex(/^\d$/, waitText)
+    .transform(Number)
+    .pipe(z.number().max(limits.webhooks.listen.waitSecondsMax, waitText))
+    .optional()
+    .openapi({ type: 'integer', minimum: 0, maximum: limits.webhooks.listen.waitSecondsMax, default: 0 } as object),
+});
+
+export const testEventPage = z
+  .object({
+    data: z.array(
+      z
+        .object({
+          id: z.string().describe('The `webhook-id` that a request to an endpoint has.'),
+          type: z.string().openapi({ example: 'sms.delivered' }),
+          timestamp: timeSchema,
+          data: z.record(z.string(), z.unknown()),
+        })
+        .openapi('WebhookEvent'),
+    ),
+    cursor: z.string().describe('For the next request.'),
+    missed: z.boolean().describe('Events since the cursor of the request are not known any more.'),
+  })
+  .openapi('TestEvents');

@@ -1,0 +1,78 @@
+// Turns zod's issues into the fields of a problem, with our texts and codes. Pure.
+import type { z } from '@hono/zod-openapi';
+import { limits } from '../platform/limits.ts';
+import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from './problem.ts';
+
+type ParameterKind = 'field' | 'query parameter';
+
+/** Validates `raw`; without a schema it must be empty. */
+export function check<T>(
+  schema: z.ZodType | undefined,
+  raw: Record<string, unknown>,
+  withoutSchema: 'unknown_field' | 'invalid_field',
+  what: ParameterKind = 'field',
+): OrProblem<{ readonly value: T }> {
+  if (schema === undefined) {
+    const detail = what === 'field' ? 'this route takes no such field' : 'this route has no query parameters';
+    const foreign = Object.keys(raw).map((field) => ({ field: named(field), code: withoutSchema, detail }));
+    const problem = problemOfFields(foreign.slice(0, limits.http.fieldProblemsMax));
+    return problem === null ? { ok: true, value: raw as T } : { ok: false, problem };
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { ok: true, value: parsed.data as T };
+  const ofUnknown = wordsOfUnknown(schema, what);
+  const errors = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw, ofUnknown));
+  // An error always has an issue, which its type does not say.
+  const problem = problemOfFields(errors.slice(0, limits.http.fieldProblemsMax)) ?? wrongField('', 'is not valid');
+  return { ok: false, problem };
+}
+
+/** The query of a URL. A repeated parameter becomes a list, which no schema accepts. */
+export function rawQuery(url: string): Record<string, unknown> {
+  const query: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of new URL(url).searchParams) {
+    const before = query[name];
+    query[name] = before === undefined ? value : [before, value].flat();
+  }
+  return query;
+}
+
+/** The text that the ingress uses too, with the known names, so that a misspelt one is seen at once. */
+function wordsOfUnknown(schema: z.ZodType, what: ParameterKind): string {
+  const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
+  const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
+  return known.length === 0 ? whose : `${whose}; known are ${known.join(', ')}`;
+}
+
+function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, ofUnknown: string): FieldProblem[] {
+  const field = fieldOf(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: named(field === '' ? key : `${field}.${key}`),
+      code: 'unknown_field',
+      // For an object inside the body only its path is named.
+      detail: field === '' ? ofUnknown : `is not a field of ${field}`,
+    }));
+  }
+  if (valueAt(raw, issue.path) === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];
+  const detail = issue.message.replace(/^Invalid input: /, '').replace(', received ', ', found ');
+  return [{ field, code: 'invalid_field', detail }];
+}
+
+/** `['scopes', 0]` → `scopes[0]`. */
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at > 0 ? '.' : ''}${String(step)}`))
+    .join('');
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[step] : undefined,
+    raw,
+  );
+}
+
+/** A name that the client made up, shortened without splitting a character. */
+const named = (field: string) => field.slice(0, 64).toWellFormed();

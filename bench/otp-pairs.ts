@@ -1,0 +1,154 @@
+// One-time passwords through a real ingress and nats-server, under test keys, which get the code in the answer: first as
+// many starts, each with its verification, as --connections clients at a time bring about; then starts and
+// verifications at --rate, open loop, whose latency counts from the intended time. Every verification must be valid, and each
+// start's message must be in its queue: counted there.
+import { Agent, request } from 'node:http';
+import { epochUs, systemClock } from '../platform/clock.ts';
+import { defaultShares } from '../platform/limits-shares.ts';
+import { otpLimitsDefault, otpRulesDefault } from '../policy/otp/contract.ts';
+import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
+import { type Harness, openHarness } from '../test/api/http/harness.ts';
+import { latencyFigures } from './harness/latency-figures.ts';
+import { endedBehindMs, servedPerS } from './harness/rates.ts';
+import { type BenchResult, zero } from './harness/report.ts';
+import type { Bench, BenchOptions } from './harness/bench.ts';
+
+const rateDefault = 500;
+const clientsAtOnce = 64;
+
+export const bench: Bench = {
+  about: 'one-time passwords: start and verify pairs a second, and the latency of both at --rate pairs a second',
+  secondsDefault: 20,
+  takes: ['rate'],
+  run,
+};
+
+async function run({ seconds, rate = rateDefault }: BenchOptions): Promise<BenchResult> {
+  const harness = await openHarness();
+  try {
+    return await measure(harness, { seconds, rate });
+  } finally {
+    await harness.stop();
+  }
+}
+
+type Wanted = { readonly seconds: number; readonly rate: number };
+
+async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<BenchResult> {
+  const wide = { count: 1_000_000_000, perMs: 1_000 };
+  const { sends, verifications, guesses } = otpLimitsDefault;
+  const limits = {
+    sends: { ...sends, account: wide, prefix: wide },
+    verifications: { ...verifications, account: wide, prefix: wide },
+    guesses,
+  };
+  // One account brings the whole load.
+  const otp_started = { total: 10_000_000, perAccount: 10_000_000, reserve: 0 };
+  const changes = {
+    otp: { ...otpRulesDefault, limits },
+    limits: { ...limitsOfHarness, shares: { ...defaultShares, otp_started } },
+  };
+  const { port } = await harness.ingress({}, 1, changes);
+  const tenant = await harness.tenant();
+  const client = clientOf(port, tenant.test);
+  let number = 0;
+  const next = () => `+880171${String(1_000_000 + ((number += 1) % 9_000_000)).slice(-7)}`;
+  const failed = { starts: 0, verifications: 0 };
+  const pair = async (onStarted?: () => void, onVerified?: () => void) => {
+    const started = await client('/v1/otp', { to: next() });
+    if (started.status !== 201) return void (failed.starts += 1);
+    onStarted?.();
+    const verdict = await client(`/v1/otp/${String(started.body['id'])}/verify`, { code: started.body['test_code'] });
+    if (verdict.body['valid'] !== true) failed.verifications += 1;
+    onVerified?.();
+  };
+
+  await closedLoop(2, () => pair());
+  const pairsUs: number[] = [];
+  await closedLoop(seconds, () => pair(undefined, () => pairsUs.push(epochUs(systemClock.monotonicMs()))));
+
+  const [start, verify] = [new LatencyHistogram(), new LatencyHistogram()];
+  const doneUs: number[] = [];
+  const total = Math.round(rate * seconds);
+  const beginMs = systemClock.monotonicMs();
+  const pending: Promise<void>[] = [];
+  for (let at = 0; at < total; at += 1) {
+    const intendedMs = beginMs + (at * 1_000) / rate;
+    const aheadMs = intendedMs - systemClock.monotonicMs();
+    if (aheadMs > 0) await systemClock.sleep(aheadMs);
+    let verifyFromMs = 0;
+    const onStarted = () => {
+      verifyFromMs = systemClock.monotonicMs();
+      start.add((verifyFromMs - intendedMs) * 1_000);
+    };
+    const onVerified = () => {
+      const nowMs = systemClock.monotonicMs();
+      verify.add((nowMs - verifyFromMs) * 1_000);
+      doneUs.push(epochUs(nowMs));
+    };
+    pending.push(pair(onStarted, onVerified));
+  }
+  await Promise.all(pending);
+  const { state } = await harness.bus.manager.streams.info('MT_OTP');
+  return {
+    load: `${clientsAtOnce} clients at a time for ${seconds} s, then ${rate} pairs/s open loop; one ingress thread, one nats-server`,
+    figures: {
+      pairs_per_s: servedPerS(pairsUs),
+      offered_per_s: rate,
+      rate_per_s: servedPerS(doneUs),
+      ended_behind_ms: endedBehindMs(doneUs, epochUs(beginMs) + ((total - 1) * 1e6) / rate),
+      ...latencyFigures('start', start.summary()),
+      ...latencyFigures('verify', verify.summary()),
+      starts_failed: failed.starts,
+      verifications_failed: failed.verifications,
+      messages_missing: number - failed.starts - state.messages,
+    },
+    targets: [
+      { figure: 'pairs_per_s', op: '>=', bound: 1_000 },
+      { figure: 'verify_p99_ms', op: '<=', bound: 10 },
+      { figure: 'ended_behind_ms', op: '<=', bound: 1_000 },
+      ...zero('starts_failed', 'verifications_failed', 'messages_missing'),
+    ],
+  };
+}
+
+const limitsOfHarness = {
+  queueMessagesMax: 5_000_000,
+  streamReplicas: 1,
+  streamStoreMbMax: 24_576,
+  drainMsMax: 90_000,
+};
+
+/** Each client begins its next pair when the one before has ended. */
+async function closedLoop(seconds: number, once: () => Promise<void>): Promise<void> {
+  const endAtMs = systemClock.monotonicMs() + seconds * 1_000;
+  const loop = async () => {
+    while (systemClock.monotonicMs() < endAtMs) await once();
+  };
+  await Promise.all(Array.from({ length: clientsAtOnce }, loop));
+}
+
+type Reply = { readonly status: number; readonly body: Record<string, unknown> };
+
+function clientOf(port: number, token: string): (path: string, body: object) => Promise<Reply> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true });
+  return (path, body) =>
+    new Promise((resolve, reject) => {
+      const payload = JSON.stringify(body);
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(payload),
+      };
+      const asked = request({ port, host: '127.0.0.1', path, method: 'POST', agent, headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (piece: string) => (text += piece));
+        response.on('end', () => {
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> });
+        });
+      });
+      asked.on('error', reject);
+      asked.end(payload);
+    });
+}

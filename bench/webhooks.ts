@@ -1,0 +1,117 @@
+// Webhooks with bad company: 1,000 endpoints of 100 accounts, 10 % of which hang and 10 % refuse connections, 2,000
+// events a second. Measured is the time from an event's publish to its request at the endpoints that work, and that each
+// of their events arrives. The receivers are servers of this process, so their cost counts too.
+import { eventOfMessage } from '../model/delivery-event.ts';
+import { type AccountId, newMessageId } from '../model/ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { seededRandom } from '../platform/random.ts';
+import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
+import { startBus } from '../test/support/bus.ts';
+import { messageWith } from '../test/support/messages.ts';
+import { startRolesOf } from '../test/support/role-child.ts';
+import { until } from '../test/support/until.ts';
+import { eventPublisher, putAccount, putEndpoint, startReceiver } from '../test/support/webhooks.ts';
+import type { Bench } from './harness/bench.ts';
+import { latencyFigures } from './harness/latency-figures.ts';
+
+const accountsCount = 100;
+const endpointsOfAccount = 10;
+const everyMs = 10;
+const settleMs = 60_000;
+
+export const bench: Bench = {
+  about: 'events to 1,000 webhook endpoints, 10 % hanging and 10 % dead: latency of the others, nothing lost',
+  secondsDefault: 20,
+  takes: ['rate'],
+  async run({ seconds, seed, rate = 2_000 }) {
+    const bus = await startBus('bench');
+    const random = seededRandom(seed);
+    const publishedAtMs = new Map<string, number>();
+    const latencies = new LatencyHistogram();
+    const healthy = await startReceiver((one) => {
+      const key = `${one.path}|${one.id}`;
+      const atMs = publishedAtMs.get(key);
+      if (atMs !== undefined && publishedAtMs.delete(key)) latencies.add((systemClock.monotonicMs() - atMs) * 1_000);
+      healthy.received.length = 0;
+      return { status: 204 };
+    });
+    const hanging = await startReceiver(() => null);
+    const dead = await startReceiver();
+    await dead.close();
+    const accounts: { id: AccountId; endpoints: number }[] = [];
+    // Of each account the first endpoint hangs, the second is dead, and the others work. One gets each event.
+    for (let count = 0; count < accountsCount; count += 1) {
+      const id = await putAccount(bus.bus);
+      const urls = [hanging.url, dead.url, ...Array.from({ length: endpointsOfAccount - 2 }, () => healthy.url)];
+      for (const [at, url] of urls.entries()) {
+        await putEndpoint(bus.bus, {
+          accountId: id,
+          url: `${url}/${count}/${at}`,
+          events: [kinds[at % kinds.length]?.type ?? ''],
+        });
+      }
+      accounts.push({ id, endpoints: urls.length });
+    }
+    const end = await startRolesOf('delivery', bus.nats.url, {
+      webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true },
+    });
+    const events = eventPublisher(bus.bus);
+    let told = 0;
+    try {
+      const began = systemClock.monotonicMs();
+      for (let offered = 0; offered < seconds * rate; ) {
+        const due = Math.floor(((systemClock.monotonicMs() - began) / 1_000) * rate) - offered;
+        const batch = Array.from({ length: Math.min(due, seconds * rate - offered) }, () => {
+          const number = Math.floor(random.unit() * accountsCount);
+          const at = Math.floor(random.unit() * endpointsOfAccount);
+          const nowMs = systemClock.nowMs();
+          const accountId = accounts[number]?.id as AccountId;
+          const message = messageWith({ accountId, messageId: newMessageId(nowMs) });
+          const event = eventOfMessage(message, { kind: kinds[at]?.kind ?? 'delivered', atMs: nowMs });
+          if (at > 1) {
+            publishedAtMs.set(`/hook/${number}/${at}|${event.eventId}`, systemClock.monotonicMs());
+            told += 1;
+          }
+          return event;
+        });
+        offered += batch.length;
+        if (batch.length > 0) void events.publish(batch);
+        await systemClock.sleep(everyMs);
+      }
+      await until('every event has arrived', () => publishedAtMs.size === 0, { limitMs: settleMs }).catch(() => {});
+    } finally {
+      await end();
+      events.close();
+      await Promise.all([healthy.close(), hanging.close()]);
+      await bus.stop();
+    }
+    return {
+      bench: 'webhooks',
+      seconds,
+      seed,
+      load: `${rate} events/s to 1,000 endpoints, 100 of which hang and 100 are dead`,
+      figures: {
+        ...latencyFigures('told', latencies.summary(), ['p50', 'p99', 'max']),
+        told_healthy: told,
+        missing: publishedAtMs.size,
+      },
+      targets: [
+        { figure: 'told_p99_ms', op: '<=', bound: 500 },
+        { figure: 'missing', op: '==', bound: 0 },
+      ],
+    };
+  },
+};
+/** The endpoint of an account that gets an event is chosen by its kind: each has one of its own. */
+const kinds = [
+  { kind: 'submitted', type: 'sms.submitted' },
+  { kind: 'delivered', type: 'sms.delivered' },
+  { kind: 'undelivered', type: 'sms.undelivered' },
+  { kind: 'expired', type: 'sms.expired' },
+  { kind: 'rejected', type: 'sms.rejected' },
+  { kind: 'unknown', type: 'sms.unknown' },
+  { kind: 'failed', type: 'sms.failed' },
+  { kind: 'blocked', type: 'sms.blocked' },
+  { kind: 'canceled', type: 'sms.canceled' },
+  { kind: 'opted_out', type: 'sms.opted_out' },
+] as const;

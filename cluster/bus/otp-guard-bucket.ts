@@ -1,0 +1,181 @@
+// The bucket `otp_guard`: blocked prefixes of numbers, and each account's own destinations and safe list. Ingress threads
+// and the management API write it, by compare-and-set; every ingress thread watches it. A block that has ended stays for a
+// day, because it makes the next one longer.
+import type { KV, KvEntry } from '@nats-io/kv';
+import { jsonObjectIn } from '../../platform/json.ts';
+import { limits } from '../../platform/limits.ts';
+import type { GuardRule } from '../../policy/otp-guard/contract.ts';
+import { thresholds } from '../../policy/otp-guard/thresholds.ts';
+import { merge, readEntry } from './bucket.ts';
+import type { Bus } from './connect.ts';
+import { readPresent } from './read-present.ts';
+import { bucketOperation, streamOfBucket, subjectInBucket } from './streams.ts';
+
+/** Times in milliseconds since the epoch. */
+export type StoredBlock = {
+  readonly accountId: string;
+  /** With the plus sign. */
+  readonly prefix: string;
+  readonly rule: GuardRule;
+  readonly statistic: number;
+  readonly threshold: number;
+  readonly times: number;
+  readonly shadow: boolean;
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** Why it ended before its time; null when it did not. */
+  readonly released: 'probe' | 'operator' | null;
+  /** A person's reason; empty without one. */
+  readonly note: string;
+};
+
+/** Of one account: prefixes with the plus sign. `destinations` null: those of the configuration. */
+export type GuardLists = {
+  readonly accountId: string;
+  readonly destinations: readonly string[] | null;
+  readonly safeList: readonly string[];
+};
+
+export type GuardEntry =
+  | { readonly kind: 'block'; readonly accountId: string; readonly prefix: string; readonly block: StoredBlock | null }
+  | { readonly kind: 'lists'; readonly accountId: string; readonly lists: GuardLists | null };
+
+const version = 1;
+const namePattern = /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26}))$/;
+const sweepWithinMs = 5_000;
+
+/** An entry, or its deletion (`body` null). Null for what this version cannot read. */
+export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntry | null {
+  const [, ofBlock, digits = '', ofLists] = namePattern.exec(name) ?? [];
+  const stored = body === null ? null : jsonObjectIn(body);
+  if (body !== null && stored?.['v'] !== version) return null;
+  if (ofLists !== undefined) {
+    return { kind: 'lists', accountId: ofLists, lists: stored === null ? null : (stored as unknown as GuardLists) };
+  }
+  if (ofBlock === undefined) return null;
+  const block = stored === null ? null : (stored as unknown as StoredBlock);
+  return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, block };
+}
+
+/** Stores the block unless one that is in effect longer is there. True when this call stored it. */
+export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean> {
+  return change(bucket, nameOfBlock(block), (held) => {
+    const before = blockIn(held);
+    const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
+    // Each thread finds the same block by itself: the first one's stands.
+    const isSame = before !== null && before.untilMs > block.fromMs && block.rule !== 'operator' && !before.shadow;
+    if (isLonger || isSame) return null;
+    // What a person orders does not count, and does not make it forget what did.
+    return block.rule === 'operator' ? { ...block, times: before?.times ?? 0 } : block;
+  });
+}
+
+/** Ends the block of the prefix. Null when there is none in effect. */
+export async function releaseBlock(
+  bucket: KV,
+  place: { readonly accountId: string; readonly prefix: string },
+  released: 'probe' | 'operator',
+  nowMs: number,
+): Promise<StoredBlock | null> {
+  let ended: StoredBlock | null = null;
+  await change(bucket, nameOfBlock(place), (held) => {
+    const block = blockIn(held);
+    ended = block === null || block.untilMs <= nowMs ? null : { ...block, untilMs: nowMs, released };
+    return ended;
+  });
+  return ended;
+}
+
+export async function readLists(bucket: KV, accountId: string): Promise<GuardLists> {
+  return listsIn((await readEntry(bucket, nameOfLists(accountId))).entry, accountId);
+}
+
+/** Changes the given lists only; returns the result. */
+export async function changeLists(
+  bucket: KV,
+  accountId: string,
+  changed: Partial<Omit<GuardLists, 'accountId'>>,
+): Promise<{ readonly before: GuardLists; readonly after: GuardLists }> {
+  let before: GuardLists = emptyLists(accountId);
+  let after = before;
+  await change(bucket, nameOfLists(accountId), (held) => {
+    before = listsIn(held, accountId);
+    after = { ...before, ...changed };
+    return after;
+  });
+  return { before, after };
+}
+
+/** The account's blocks, also those that have ended and are remembered, the newest first. */
+export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock[]> {
+  const blocks: StoredBlock[] = [];
+  await present(bus, `block.${accountId}.*`, limits.otpGuard.blocksShare, ({ name, body }) => {
+    const entry = readGuardEntry(name, body);
+    if (entry?.kind === 'block' && entry.block !== null) blocks.push(entry.block);
+  });
+  return blocks.sort((one, other) => other.fromMs - one.fromMs);
+}
+
+/** Removes blocks that are no longer remembered. Returns their number. */
+export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
+  const over: { subject: string; seq: number }[] = [];
+  await present(bus, 'block.>', limits.otpGuard.sweptMax, ({ name, body, subject, seq }) => {
+    const entry = readGuardEntry(name, body);
+    if (entry?.kind !== 'block' || entry.block === null) return;
+    if (entry.block.untilMs + thresholds.blockRememberedMs < nowMs) over.push({ subject, seq });
+  });
+  for (const { subject, seq } of over) {
+    // Up to this record: a block stored since then stays.
+    await bus.manager.streams.purge(streamOfBucket('otp_guard'), { filter: subject, seq: seq + 1 });
+  }
+  return over.length;
+}
+
+type PresentEntry = {
+  readonly name: string;
+  readonly body: Uint8Array;
+  readonly subject: string;
+  readonly seq: number;
+};
+
+async function present(bus: Bus, keys: string, recordsMax: number, take: (entry: PresentEntry) => void): Promise<void> {
+  const stream = streamOfBucket('otp_guard');
+  const start = subjectInBucket('otp_guard', '').length;
+  const reading = {
+    filter: subjectInBucket('otp_guard', keys),
+    lastPerSubject: true,
+    recordsMax,
+    withinMs: sweepWithinMs,
+  };
+  await readPresent(bus, stream, reading, ({ subject, seq, headers, data }) => {
+    if (headers?.has(bucketOperation) !== true) take({ name: subject.slice(start), body: data, subject, seq });
+  });
+}
+
+/** Whether this call stored what `change` made of the entry. */
+async function change(bucket: KV, name: string, change: (held: KvEntry | null) => object | null): Promise<boolean> {
+  let stored = false;
+  const text = (held: KvEntry | null) => {
+    const value = change(held);
+    stored = value !== null;
+    return value === null ? null : JSON.stringify({ v: version, ...value });
+  };
+  const done = await merge(bucket, name, text, limits.otpGuard.mergeTriesMax);
+  if (done === 'conflict') throw new Error('others write the same entry of the guard again and again');
+  return stored;
+}
+
+const nameOfBlock = ({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }) =>
+  `block.${accountId}.${prefix.slice(1)}`;
+const nameOfLists = (accountId: string) => `lists.${accountId}`;
+const emptyLists = (accountId: string): GuardLists => ({ accountId, destinations: null, safeList: [] });
+
+function blockIn(held: KvEntry | null): StoredBlock | null {
+  const entry = held === null ? null : readGuardEntry(held.key, held.value);
+  return entry?.kind === 'block' ? entry.block : null;
+}
+
+function listsIn(held: KvEntry | null, accountId: string): GuardLists {
+  const entry = held === null ? null : readGuardEntry(held.key, held.value);
+  return entry?.kind === 'lists' && entry.lists !== null ? entry.lists : emptyLists(accountId);
+}

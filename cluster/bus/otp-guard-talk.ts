@@ -1,0 +1,72 @@
+// What the guards of all ingress threads tell each other, over core NATS: codes that were sent, codes that were entered,
+// and receipts of the carriers' actors. Not durable: what is lost is a code that counts in some threads only. A few
+// observations travel together.
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import type { GuardSend } from '../../policy/otp-guard/contract.ts';
+import type { Bus } from './connect.ts';
+import { broadcast } from './heartbeat.ts';
+import { otpGuardSubject } from './subjects.ts';
+
+export type GuardObservation =
+  | ({ readonly kind: 'sent' } & GuardSend)
+  | { readonly kind: 'verified' | 'received'; readonly accountId: string; readonly to: string };
+
+type Talk = {
+  /** Who tells it: it has counted its own. */
+  readonly from: string;
+  readonly observations: readonly GuardObservation[];
+};
+
+const { bytesMax, together, gatherMs } = limits.otpGuard;
+
+const talk = broadcast<Talk>(bytesMax, ({ from, observations }) =>
+  typeof from === 'string' && Array.isArray(observations) && observations.every(isObservation)
+    ? { from, observations }
+    : null,
+);
+
+/** Gathers observations and publishes them, at the latest 50 ms later. */
+export class GuardTalk {
+  readonly #bus: Bus;
+  readonly #from: string;
+  readonly #clock: Clock;
+  #gathered: GuardObservation[] = [];
+  #cancel: Cancel | null = null;
+
+  constructor(bus: Bus, from: string, clock: Clock = systemClock) {
+    this.#bus = bus;
+    this.#from = from;
+    this.#clock = clock;
+  }
+
+  tell(observation: GuardObservation): void {
+    this.#gathered.push(observation);
+    if (this.#gathered.length >= together) this.flush();
+    else this.#cancel ??= this.#clock.after(gatherMs, () => this.flush());
+  }
+
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    if (this.#gathered.length === 0) return;
+    talk.publish(this.#bus, otpGuardSubject, { from: this.#from, observations: this.#gathered });
+    this.#gathered = [];
+  }
+
+  /** What the others tell. */
+  listen(take: (observation: GuardObservation) => void): Cancel {
+    return talk.watch(this.#bus, otpGuardSubject, ({ from, observations }) => {
+      if (from !== this.#from) for (const observation of observations) take(observation);
+    });
+  }
+}
+
+function isObservation(value: unknown): value is GuardObservation {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, accountId, to, carrier, isProbe, ip, device } = value as Record<string, unknown>;
+  if (typeof accountId !== 'string' || typeof to !== 'string') return false;
+  if (kind !== 'sent') return kind === 'verified' || kind === 'received';
+  const isTextOrNull = (text: unknown) => text === null || typeof text === 'string';
+  return typeof carrier === 'string' && typeof isProbe === 'boolean' && isTextOrNull(ip) && isTextOrNull(device);
+}

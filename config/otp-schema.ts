@@ -1,0 +1,108 @@
+// The schema of `otp` in heliograph.yaml: texts by language (`otp.texts.fr: { plain, branded }`), the default language, and
+// limits in the form `5/10m` (`otp.limits.sends.number`). Absent keys have their default of policy/otp/contract.ts.
+import { z } from 'zod';
+import { limits } from '../platform/limits.ts';
+import {
+  type OtpCounted,
+  type OtpDimension,
+  type OtpLimit,
+  type OtpRules,
+  guardModesDefault,
+  otpCounted,
+  otpDimensions,
+  otpRulesDefault,
+} from '../policy/otp/contract.ts';
+import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
+import { listOf, mapOf, oneOf, pattern } from './fields.ts';
+
+const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const form = /^([1-9][0-9]{0,9})\/([1-9][0-9]{0,3})?([smhd])$/;
+
+/** `5/10m` → five in ten minutes; null for another form, or outside of what can be counted. */
+export function otpLimitOf(text: string): OtpLimit | null {
+  const [, count, amount = '1', unit = ''] = form.exec(text) ?? [];
+  const perMs = Number(amount) * (units[unit] ?? 0);
+  if (count === undefined || Number(count) > limitCountMax || perMs > dayMs) return null;
+  return { count: Number(count), perMs };
+}
+
+const dayMs = 86_400_000;
+
+/** Times of a number are in its record, so there are at most so many of them. */
+const countMaxOf = (counted: OtpCounted, dimension: OtpDimension): number => {
+  if (dimension !== 'number' || counted === 'verifications') return limitCountMax;
+  return counted === 'sends' ? numberSendsMax : numberGuessesMax;
+};
+
+const limitOf = (counted: OtpCounted, dimension: OtpDimension) => {
+  const countMax = countMaxOf(counted, dimension);
+  const most = countMax === limitCountMax ? '' : `, at most ${countMax}`;
+  const error = `a limit such as 5/10m (count / period of s, m, h or d up to a day)${most}`;
+  return z
+    .string({ error })
+    .transform((text, context) => {
+      const limit = otpLimitOf(text);
+      if (limit !== null && limit.count <= countMax) return limit;
+      context.addIssue({ code: 'custom', message: error });
+      return z.NEVER;
+    })
+    .default(otpRulesDefault.limits[counted][dimension]);
+};
+
+type LimitSchema = ReturnType<typeof limitOf>;
+const limitsOf = (counted: OtpCounted) =>
+  mapOf(
+    Object.fromEntries(otpDimensions.map((dimension) => [dimension, limitOf(counted, dimension)])) as Record<
+      OtpDimension,
+      LimitSchema
+    >,
+  ).prefault({});
+
+const textExpected = `a text of at most ${textCharsMax} characters with {code}`;
+const plain = z
+  .string({ error: textExpected })
+  .max(textCharsMax, { error: textExpected })
+  .refine((text) => text.split('{code}').length === 2, { error: `${textExpected} once` });
+const branded = plain.refine((text) => text.split('{brand}').length === 2, {
+  error: 'a text with {code} and {brand}, each once',
+});
+const language = pattern(/^[a-z]{2,3}(-[a-z0-9]{2,8})*$/, 'a language in lower case such as fr or pt-br');
+
+const guardPrefix = pattern(/^\+[1-9][0-9]{0,14}$/, 'the first digits of numbers in quotes, such as "+880171"');
+const { listMax } = limits.otpGuard;
+const guardMode = (rule: SwitchedRule) => oneOf(guardModes).default(guardModesDefault[rule]);
+const guard = mapOf({
+  rules: mapOf(
+    Object.fromEntries(guardRules.map((rule) => [rule, guardMode(rule)])) as Record<
+      SwitchedRule,
+      ReturnType<typeof guardMode>
+    >,
+  ).prefault({}),
+  destinations: listOf(guardPrefix, listMax).default([]),
+  safe_list: listOf(guardPrefix, listMax).default([]),
+}).prefault({});
+
+export const otpSchema = mapOf({
+  language: language.default(otpRulesDefault.language),
+  texts: z
+    .record(language, mapOf({ plain, branded }), { error: 'a map of languages to plain and branded texts' })
+    .refine((texts) => Object.keys(texts).length <= languagesMax, { error: `at most ${languagesMax} languages` })
+    .default({}),
+  limits: mapOf(
+    Object.fromEntries(otpCounted.map((counted) => [counted, limitsOf(counted)])) as Record<
+      OtpCounted,
+      ReturnType<typeof limitsOf>
+    >,
+  ).prefault({}),
+  guard,
+})
+  .transform((file, context): OtpRules => {
+    const texts = { ...otpRulesDefault.texts, ...file.texts };
+    if (!Object.hasOwn(texts, file.language)) {
+      context.addIssue({ code: 'custom', path: ['language'], message: `one of ${Object.keys(texts).join(', ')}` });
+    }
+    const { rules: modes, destinations, safe_list: safeList } = file.guard;
+    return { texts, language: file.language, limits: file.limits, guard: { modes, destinations, safeList } };
+  })
+  .prefault({});

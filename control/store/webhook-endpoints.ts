@@ -1,0 +1,273 @@
+// Webhook endpoints of accounts. Their secrets are sealed before they are stored. A disabled endpoint keeps its place
+// in the directory: what happens meanwhile is kept for it, to be sent when it is enabled again.
+import type { Selectable } from 'kysely';
+import { type AccountId, type WebhookEndpointId, newWebhookEndpointId } from '../../model/ids.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import type { WebhookDisabledReason, WebhookEndpoint } from '../../model/webhook-endpoint.ts';
+import {
+  type WebhookSecret,
+  newWebhookSecret,
+  openWebhookSecrets,
+  sealWebhookSecrets,
+  signingSecrets,
+} from '../../model/webhook-secrets.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import type { AuditAction } from './audit-actions.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
+import type { WebhookEndpointsTable } from './schema.ts';
+import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
+
+export type StoredWebhook = WebhookEndpoint & { readonly disabledAtMs: number | null };
+
+type Asked = { readonly accountId: AccountId; readonly livemode: boolean; readonly actor: Actor };
+
+export type WebhookSettings = Pick<WebhookEndpoint, 'url' | 'events' | 'ordering' | 'batch' | 'description'>;
+
+/** An endpoint with its newest secret, which nothing shows again. */
+type Shown = { readonly ok: true; readonly webhook: StoredWebhook; readonly secret: string };
+type Refused<Code> = { readonly ok: false; readonly code: Code };
+
+export async function createWebhook(
+  store: Store,
+  cipher: BodyCipher,
+  { accountId, livemode, actor }: Asked,
+  settings: WebhookSettings,
+): Promise<Shown | Refused<'account_not_found' | 'too_many_webhooks'>> {
+  return transaction(store, async (tx) => {
+    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
+    const existing = await tx
+      .selectFrom('webhook_endpoints')
+      .select(({ fn }) => fn.countAll<string>().as('count'))
+      .where('account_id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    if (Number(existing.count) >= limits.webhooks.perAccountMax) return { ok: false, code: 'too_many_webhooks' };
+    const nowMs = store.clock.nowMs();
+    const id = newWebhookEndpointId(nowMs);
+    const secret = newWebhookSecret();
+    const row = await tx
+      .insertInto('webhook_endpoints')
+      .values({
+        id,
+        account_id: accountId,
+        livemode,
+        ...columnsOf(settings),
+        sealed_secrets: sealWebhookSecrets([{ secret, untilMs: null }], id, cipher),
+        created_at: new Date(nowMs),
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    await record(store, tx, { ...changeOf(row, actor, 'webhook.created'), detail: { livemode, ...settings } });
+    return { ok: true, webhook: storedWebhook(row), secret };
+  });
+}
+
+/** A change of settings, of the status, or both; what is not given stays. Null when the account has no such endpoint. */
+export async function changeWebhook(
+  store: Store,
+  id: WebhookEndpointId,
+  { accountId, livemode, actor }: Asked,
+  change: Partial<WebhookSettings> & { readonly status?: WebhookEndpoint['status'] },
+): Promise<StoredWebhook | null> {
+  return transaction(store, async (tx) => {
+    const before = await tx
+      .selectFrom('webhook_endpoints')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .where('livemode', '=', livemode)
+      .forUpdate()
+      .executeTakeFirst();
+    if (before === undefined) return null;
+    const { status, ...settings } = change;
+    const wasEnabled = before.disabled_reason === null;
+    const isEnabled = status === undefined ? wasEnabled : status === 'enabled';
+    const row = await tx
+      .updateTable('webhook_endpoints')
+      .set(columnsOf({ ...endpointOf(before), ...settings }))
+      .$if(wasEnabled !== isEnabled, (query) => query.set(disabledColumns(isEnabled ? null : 'client', store)))
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    const detail = changesOf(settingsOf(before), settingsOf(row));
+    if (Object.keys(detail).length > 0) await record(store, tx, { ...changeOf(row, actor, 'webhook.changed'), detail });
+    if (wasEnabled !== isEnabled) {
+      const action = isEnabled ? 'webhook.enabled' : 'webhook.disabled';
+      await record(store, tx, { ...changeOf(row, actor, action), detail: { reason: row.disabled_reason } });
+    }
+    return storedWebhook(row);
+  });
+}
+
+/** The data plane disables what failed too long. False when it is disabled already, or does not exist any more. */
+export async function disableWebhook(
+  store: Store,
+  id: WebhookEndpointId,
+  reason: Exclude<WebhookDisabledReason, 'client'>,
+): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const row = await tx
+      .updateTable('webhook_endpoints')
+      .set(disabledColumns(reason, store))
+      .where('id', '=', id)
+      .where('disabled_reason', 'is', null)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return false;
+    await record(store, tx, { ...changeOf(row, store.actor, 'webhook.disabled'), detail: { reason } });
+    return true;
+  });
+}
+
+/**
+ * A new secret; those before it sign for `overlapMs` more, beside it. Refused while `secretsMax` secrets would sign then,
+ * because a receiver would have to try them all.
+ */
+export async function rotateWebhookSecret(
+  store: Store,
+  cipher: BodyCipher,
+  id: WebhookEndpointId,
+  { accountId, livemode, actor, overlapMs }: Asked & { readonly overlapMs: number },
+): Promise<(Shown & { readonly previousEndAtMs: number }) | Refused<'not_found' | 'too_many_secrets'>> {
+  return transaction(store, async (tx) => {
+    const before = await tx
+      .selectFrom('webhook_endpoints')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .where('livemode', '=', livemode)
+      .forUpdate()
+      .executeTakeFirst();
+    if (before === undefined) return { ok: false, code: 'not_found' };
+    const nowMs = store.clock.nowMs();
+    const secret = newWebhookSecret();
+    const secrets = rotated(secretsOf(endpointOf(before), cipher), secret, { nowMs, overlapMs });
+    if (secrets.length > limits.webhooks.secretsMax) return { ok: false, code: 'too_many_secrets' };
+    const row = await tx
+      .updateTable('webhook_endpoints')
+      .set({ sealed_secrets: sealWebhookSecrets(secrets, id, cipher) })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    const detail = { overlap_seconds: overlapMs / 1_000 };
+    await record(store, tx, { ...changeOf(row, actor, 'webhook.secret_rotated'), detail });
+    return { ok: true, webhook: storedWebhook(row), secret, previousEndAtMs: nowMs + overlapMs };
+  });
+}
+
+/** None when the body key that sealed them is gone: rotating is what helps then. */
+function secretsOf(endpoint: WebhookEndpoint, cipher: BodyCipher): readonly WebhookSecret[] {
+  try {
+    return openWebhookSecrets(endpoint, cipher);
+  } catch (error) {
+    ignoring(error, 'the secrets of a webhook endpoint cannot be opened: only the new one will sign');
+    return [];
+  }
+}
+
+/** The new secret first, then those that still sign, none of them longer than the overlap. */
+export function rotated(
+  secrets: readonly WebhookSecret[],
+  secret: string,
+  { nowMs, overlapMs }: { readonly nowMs: number; readonly overlapMs: number },
+): readonly WebhookSecret[] {
+  const endMs = nowMs + overlapMs;
+  const ending = secrets.map((each) => ({ ...each, untilMs: Math.min(each.untilMs ?? endMs, endMs) }));
+  return [{ secret, untilMs: null }, ...signingSecrets(ending, nowMs)];
+}
+
+/** False when the account has no such endpoint of this mode. */
+export async function deleteWebhook(
+  store: Store,
+  id: WebhookEndpointId,
+  { accountId, livemode, actor }: Asked,
+): Promise<boolean> {
+  return transaction(store, async (tx) => {
+    const row = await tx
+      .deleteFrom('webhook_endpoints')
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .where('livemode', '=', livemode)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return false;
+    await record(store, tx, { ...changeOf(row, actor, 'webhook.deleted'), detail: { url: row.url } });
+    return true;
+  });
+}
+
+export async function findWebhook(
+  store: Store,
+  id: WebhookEndpointId,
+  { accountId, livemode }: Omit<Asked, 'actor'>,
+): Promise<StoredWebhook | null> {
+  const row = await store.db
+    .selectFrom('webhook_endpoints')
+    .selectAll()
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .where('livemode', '=', livemode)
+    .executeTakeFirst();
+  return row === undefined ? null : storedWebhook(row);
+}
+
+export async function listWebhooks(
+  store: Store,
+  { accountId, livemode }: Omit<Asked, 'actor'>,
+  page: PageRequest,
+): Promise<Page<StoredWebhook>> {
+  const query = store.db
+    .selectFrom('webhook_endpoints')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('livemode', '=', livemode);
+  return readPage(query, page, storedWebhook);
+}
+
+/** An endpoint as the directory has it. */
+export function endpointOf(row: Selectable<WebhookEndpointsTable>): WebhookEndpoint {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    livemode: row.livemode,
+    ...settingsOf(row),
+    sealedSecrets: row.sealed_secrets,
+    status: row.disabled_reason === null ? 'enabled' : 'disabled',
+    disabledReason: row.disabled_reason,
+    createdAtMs: row.created_at.getTime(),
+  };
+}
+
+function storedWebhook(row: Selectable<WebhookEndpointsTable>): StoredWebhook {
+  return { ...endpointOf(row), disabledAtMs: row.disabled_at?.getTime() ?? null };
+}
+
+function settingsOf(row: Selectable<WebhookEndpointsTable>): WebhookSettings {
+  const { url, events, ordering, batch_max: max, batch_wait_ms: waitMs, description } = row;
+  return { url, events, ordering, batch: max === null || waitMs === null ? null : { max, waitMs }, description };
+}
+
+function columnsOf({ url, events, ordering, batch, description }: WebhookSettings) {
+  return {
+    ...{ url, events: [...events], ordering, description },
+    batch_max: batch?.max ?? null,
+    batch_wait_ms: batch?.waitMs ?? null,
+  };
+}
+
+function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store) {
+  return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
+}
+
+const changeOf = (
+  row: Pick<Selectable<WebhookEndpointsTable>, 'id' | 'account_id'>,
+  actor: Actor,
+  action: AuditAction,
+) =>
+  ({
+    accountId: row.account_id,
+    actor,
+    action,
+    target: row.id,
+    outbox: { entity: 'webhook', entityId: `${row.account_id}.${row.id}` },
+  }) as const;

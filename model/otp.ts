@@ -1,0 +1,58 @@
+// A one-time password and the record of its number: everything an account's one-time passwords for one telephone number
+// share (what is pending, sends, failed guesses) is one record, so that every decision is one compare-and-set. Types,
+// and the status that follows from the time.
+import type { MessageId, OtpId } from './ids.ts';
+
+export const otpStatuses = ['pending', 'verified', 'expired', 'max_attempts_reached', 'canceled', 'failed'] as const;
+export type OtpStatus = (typeof otpStatuses)[number];
+
+/** Why an OTP failed. locked: too many failed guesses about its number. */
+export type OtpFailure = 'locked';
+
+/** One message with the code. */
+export type OtpSend = { readonly messageId: MessageId; readonly atMs: number };
+
+export type Otp = {
+  readonly id: OtpId;
+  /** What it confirms, in the client's words: OTP of different purposes do not touch each other. */
+  readonly purpose: string;
+  /** As stored: `expired`, and the end of attempts, may follow from the time and the count (`statusOf`). */
+  readonly status: OtpStatus;
+  readonly reason: OtpFailure | null;
+  /** Code and text, sealed for (id, account, number); null once it has ended. */
+  readonly sealed: Uint8Array | null;
+  /** Guesses begun: counted before the code is compared. */
+  readonly attempts: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly endedAtMs: number | null;
+  readonly sender: string;
+  readonly clientReference: string | null;
+  readonly sends: readonly OtpSend[];
+  /** Names the request whose guess was right, by its idempotency key where it has one: only it gets the answer again. */
+  readonly verifiedBy: string | null;
+};
+
+/** All one-time passwords of one account (and mode) for one number. Times in milliseconds since the epoch. */
+export type OtpNumber = {
+  /** E.164; null while there is no record. */
+  readonly to: string | null;
+  readonly otps: readonly Otp[];
+  /** When a message was sent, within the longest period that a limit counts. */
+  readonly sendsMs: readonly number[];
+  /** Guesses that failed, and those being compared. */
+  readonly failuresMs: readonly number[];
+};
+
+export const otpAttemptsMax = 5;
+
+/** The status at a time: an OTP ends by itself when its time or its attempts are over. */
+export function statusOf(otp: Pick<Otp, 'status' | 'expiresAtMs' | 'attempts'>, nowMs: number): OtpStatus {
+  if (otp.status !== 'pending') return otp.status;
+  if (nowMs >= otp.expiresAtMs) return 'expired';
+  return otp.attempts >= otpAttemptsMax ? 'max_attempts_reached' : 'pending';
+}
+
+export function attemptsRemaining({ attempts }: Pick<Otp, 'attempts'>): number {
+  return Math.max(0, otpAttemptsMax - attempts);
+}

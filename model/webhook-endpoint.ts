@@ -1,0 +1,83 @@
+// A webhook endpoint of an account: a URL that gets the account's delivery events as signed HTTP requests (Standard
+// Webhooks, https://www.standardwebhooks.com). PostgreSQL has the truth; the bucket `directory` has a copy of each one,
+// which is what the data plane reads. Its secrets are sealed in both. Pure.
+import type { AccountId, WebhookEndpointId } from './ids.ts';
+import type { EventKind } from './delivery-event.ts';
+
+/** The types of events an endpoint can subscribe to, as `type` of a request's body has them. */
+export const webhookEventTypes = [
+  'sms.submitted',
+  'sms.delivered',
+  'sms.undelivered',
+  'sms.expired',
+  'sms.rejected',
+  'sms.unknown',
+  'sms.failed',
+  'sms.blocked',
+  'sms.canceled',
+  'sms.received',
+  'sms.opted_out',
+  'link.clicked',
+  'otp.verified',
+  'otp.failed',
+  /** About another endpoint of the account: it failed for an hour, for a day. */
+  'webhook.failing',
+] as const;
+export type WebhookEventType = (typeof webhookEventTypes)[number];
+
+/** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */
+export const webhookTestType = 'webhook.test';
+
+/** Subscribes to every type, those of later versions too. */
+export const everyEventType = '*';
+
+/** The type that subscribers see of a delivery event; the kinds without one are not told. */
+export const webhookTypeOfKind: { readonly [Kind in EventKind]?: WebhookEventType } = {
+  submitted: 'sms.submitted',
+  delivered: 'sms.delivered',
+  undelivered: 'sms.undelivered',
+  expired: 'sms.expired',
+  rejected: 'sms.rejected',
+  unknown: 'sms.unknown',
+  failed: 'sms.failed',
+  blocked: 'sms.blocked',
+  canceled: 'sms.canceled',
+  received: 'sms.received',
+  opted_out: 'sms.opted_out',
+};
+
+/** none: as they come, several at a time. per_message: the events of one message one after another. */
+export const webhookOrderings = ['none', 'per_message'] as const;
+export type WebhookOrdering = (typeof webhookOrderings)[number];
+
+/** Several events in one request: at most `max`, after at most `waitMs` from the first. */
+export type WebhookBatch = { readonly max: number; readonly waitMs: number };
+
+/** client: by the account itself. gone: it answered 410. failing: no success for days, see the delivery process. */
+export const webhookDisabledReasons = ['client', 'gone', 'failing'] as const;
+export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number];
+
+export type WebhookEndpoint = {
+  readonly id: WebhookEndpointId;
+  readonly accountId: AccountId;
+  /** Only events of messages of this mode. */
+  readonly livemode: boolean;
+  /** As the WHATWG parser normalises it. */
+  readonly url: string;
+  /** The types it subscribes to; `*` alone is every type; none: only messages with a `callback_url`. */
+  readonly events: readonly string[];
+  readonly ordering: WebhookOrdering;
+  /** Null: one event in each request. */
+  readonly batch: WebhookBatch | null;
+  /** Base64; `openWebhookSecrets` (webhook-secrets.ts) reads it. */
+  readonly sealedSecrets: string;
+  readonly status: 'enabled' | 'disabled';
+  /** Null while it is enabled. */
+  readonly disabledReason: WebhookDisabledReason | null;
+  readonly description: string;
+  readonly createdAtMs: number;
+};
+
+export function subscribesTo({ events }: Pick<WebhookEndpoint, 'events'>, type: string): boolean {
+  return events.includes(type) || events.includes(everyEventType);
+}

@@ -1,0 +1,79 @@
+// Where a webhook may be sent: rules for the URL as text and for every address that its name leads to, so that nobody
+// makes Heliograph call machines inside of the operator's network (server-side request forgery). Pure: the sender
+// (actors/webhook/send/) resolves and connects by these rules, the management API refuses a URL by them.
+import { type IpAddress, type Network, isInAny, parseIp, parseNetworks } from '../platform/ip-address.ts';
+import { webhookLimits } from '../platform/limits-webhooks.ts';
+
+/** `allowed`: networks of the operator's own (heliograph.yaml: webhooks.allow_networks). Default: none. */
+export type TargetRules = { readonly allowed: readonly Network[] };
+
+/**
+ * Special-purpose IPv4 blocks (RFC 6890 and the IANA registry): this network, private, shared (CGNAT), loopback,
+ * link-local with the clouds' metadata services, protocol assignments, documentation, benchmarking, 6to4 relays,
+ * multicast, reserved and broadcast.
+ */
+const refusedV4 = parseNetworks([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]);
+const mappedV4 = parseNetworks(['::ffff:0:0/96']);
+/**
+ * Only global unicast is public (RFC 4291, 2.4). That leaves out every form with an IPv4 address inside of it, such as
+ * ::127.0.0.1, 64:ff9b::/96 (NAT64) and fec0::/10; those that remain follow: Teredo and other assignments,
+ * documentation, 6to4.
+ */
+const globalUnicast = parseNetworks(['2000::/3']);
+const refusedV6 = parseNetworks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
+
+/** Whether a connection to this address may be made. */
+export function mayConnect(ip: IpAddress, { allowed }: TargetRules): boolean {
+  if (isInAny(ip, allowed)) return true;
+  if (isInAny(ip, mappedV4)) return !isInAny(ip, refusedV4);
+  return isInAny(ip, globalUnicast) && !isInAny(ip, refusedV6);
+}
+
+/** Names that lead into a network of one's own by convention (RFC 6762, RFC 6761, RFC 8375, ICANN's .internal). */
+const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan', '.onion'];
+
+/**
+ * What is wrong with a URL as a webhook's target, as the end of a sentence that begins with its field; null: nothing.
+ * ```ts
+ * targetProblem('http://[::ffff:10.0.0.1]/', { allowed: [] }); // 'leads to an address that is not public'
+ * ```
+ */
+export function targetProblem(text: string, rules: TargetRules): string | null {
+  if (text.length > webhookLimits.urlCharsMax) return `must have at most ${webhookLimits.urlCharsMax} characters`;
+  if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks';
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  if (port < 1_024 && port !== 80 && port !== 443) return 'must have the port 80, 443 or one from 1024';
+  const ip = addressIn(url);
+  if (ip !== null) return mayConnect(ip, rules) ? null : 'leads to an address that is not public';
+  // An operator who allows networks of their own has names of their own in them.
+  if (rules.allowed.length > 0) return null;
+  const { hostname } = url;
+  if (hostname.endsWith('.')) return 'must have a host name without a dot at its end';
+  if (!hostname.includes('.') || privateNames.some((end) => hostname.endsWith(end)))
+    return 'must have a public host name, such as example.com';
+  return null;
+}
+
+/** The address that stands for the host; null for a name. */
+export function addressIn({ hostname }: URL): IpAddress | null {
+  return parseIp(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+}

@@ -1,0 +1,44 @@
+// Bounds of the guard against fraud with one-time passwords: what one ingress thread remembers. At a total the account
+// that has most forgets some of it, so that no account can make the guard forget another's numbers.
+import { assert } from './assert.ts';
+
+export const otpGuardLimits = {
+  /** Accounts that sent a code lately: 2,000 × ~2 KB. */
+  accountsMax: 2_000,
+  /** Codes sent in the last two minutes: 100,000 × ~250 B = 25 MB, 830 codes a second. */
+  pendingMax: 100_000,
+  pendingShare: 50_000,
+  /** Blocks of 10^4 and 10^6 numbers with a history: 40,000 × ~700 B = 28 MB. */
+  historiesMax: 40_000,
+  /** Of 10^4 numbers; those of 10^6 beside them are a hundredth to as many. */
+  historiesShare: 15_000,
+  /** Numbers by address and device: ~100 B each. */
+  clientNumbersShare: 20_000,
+  /** Blocked prefixes of an account, with those that are remembered. */
+  blocksShare: 2_000,
+  /** Entries of its destinations, and of its safe list. */
+  listMax: 1_000,
+  blockMinutesMax: 30 * 24 * 60,
+  noteCharsMax: 200,
+  carriersMax: 64,
+  /** Blocks of 10^6 numbers of one carrier. */
+  carrierPrefixesMax: 2_000,
+  /** What threads tell each other: so many observations of at most ~300 B together, at the latest after this time. */
+  together: 100,
+  gatherMs: 50,
+  bytesMax: 64 * 1024,
+  /** How often what follows from the time alone is looked for. */
+  advanceEveryMs: 1_000,
+  /** Attempts to change an entry of the bucket against concurrent writers. */
+  mergeTriesMax: 8,
+  /** 50,000 blocks × ~300 B. */
+  bucketBytes: 16 * 2 ** 20,
+  sweepEveryMs: 15 * 60_000,
+  sweptMax: 50_000,
+} as const;
+
+assert(
+  otpGuardLimits.pendingShare < otpGuardLimits.pendingMax &&
+    otpGuardLimits.historiesShare < otpGuardLimits.historiesMax,
+  'one account could fill the memory of the guard',
+);

@@ -1,0 +1,160 @@
+// What the guard remembers of one account: codes that wait to be entered, the history of its blocks of numbers, its usual
+// conversion by operator, its clients. Bounded by the account's share; the oldest is forgotten first.
+import { Clients } from './clients.ts';
+import type { GuardBounds, GuardSend, OpenDigits } from './contract.ts';
+import { Conversion } from './conversion.ts';
+import { History, openDigitsOf, prefixOf } from './history.ts';
+import { thresholds } from './thresholds.ts';
+
+/** A code that was sent less than two minutes ago. */
+export type PendingCode = {
+  readonly to: string;
+  readonly sentAtMs: number;
+  carrier: string;
+  readonly isProbe: boolean;
+  readonly clients: readonly string[];
+  readonly four: History;
+  readonly six: History;
+  hasReceipt: boolean;
+  isVerified: boolean;
+};
+
+export class AccountMemory {
+  readonly clients: Clients;
+  readonly #bounds: GuardBounds;
+  /** By number, the oldest first. */
+  readonly #pending = new Map<string, PendingCode>();
+  /** By prefix, the one used last at the end. */
+  readonly #histories: Record<OpenDigits, Map<string, History>> = { 4: new Map(), 6: new Map() };
+  readonly #conversions = new Map<string, Conversion>();
+
+  constructor(bounds: GuardBounds) {
+    this.#bounds = bounds;
+    this.clients = new Clients(bounds.clientNumbersShare);
+  }
+
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  get historyCount(): number {
+    return this.#histories[4].size + this.#histories[6].size;
+  }
+
+  /** Its usual conversion with an operator's subscribers, who are told apart by the carrier. */
+  conversion(operator: string): Conversion {
+    let known = this.#conversions.get(operator);
+    if (known !== undefined) return known;
+    known = new Conversion();
+    // Beyond the bound the rest are one.
+    if (operator !== '' && this.#conversions.size >= this.#bounds.carriersMax) return this.conversion('');
+    this.#conversions.set(operator, known);
+    return known;
+  }
+
+  known(prefix: string, openDigits: OpenDigits): History | undefined {
+    return this.#histories[openDigits].get(prefix);
+  }
+
+  *histories(): IterableIterator<History> {
+    yield* this.#histories[4].values();
+    yield* this.#histories[6].values();
+  }
+
+  /** A second code to the same number within two minutes only takes over the first one's place. */
+  sent({ to, carrier, isProbe, ip, device }: GuardSend, nowMs: number): PendingCode {
+    this.#remove(to);
+    const clients = clientsOf({ ip, device });
+    const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
+    const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, hasReceipt: false, isVerified: false };
+    this.#pending.set(to, code);
+    for (const history of [four, six]) {
+      history.pending.add(openDigitsOf(to, history.openDigits));
+      if (carrier !== '') history.carrier = carrier;
+    }
+    for (const client of clients) this.clients.sent(client, to, nowMs);
+    if (this.#pending.size > this.#bounds.pendingShare) this.dropPending(1);
+    if (this.#histories[4].size > this.#bounds.historiesShare) this.dropHistories(1);
+    return code;
+  }
+
+  pending(to: string): PendingCode | undefined {
+    return this.#pending.get(to);
+  }
+
+  /** The code that waited for this; undefined when its two minutes are over, or it was entered before. */
+  verified(to: string): PendingCode | undefined {
+    const code = this.#pending.get(to);
+    if (code === undefined || code.isVerified) return undefined;
+    code.isVerified = true;
+    proven(code);
+    for (const client of code.clients) this.clients.verified(client, to);
+    return code;
+  }
+
+  carriedBy(to: string, carrier: string): void {
+    const code = this.#pending.get(to);
+    if (code === undefined) return;
+    for (const each of [code, code.four, code.six]) each.carrier = carrier;
+  }
+
+  /** The message was not sent after all: forgotten unjudged. */
+  withdraw(to: string): void {
+    this.#remove(to);
+  }
+
+  /** The oldest code whose two minutes are over, removed; undefined when there is none. */
+  matured(nowMs: number): PendingCode | undefined {
+    for (const code of this.#pending.values()) {
+      return nowMs - code.sentAtMs >= thresholds.maturityMs ? this.#remove(code.to) : undefined;
+    }
+    return undefined;
+  }
+
+  /** Forgets the oldest codes unjudged. */
+  dropPending(count: number): void {
+    let left = count;
+    for (const to of this.#pending.keys()) {
+      if ((left -= 1) < 0) return;
+      this.#remove(to);
+    }
+  }
+
+  /** Forgets the histories of 10^4 numbers used longest ago, and those of 10^6 likewise. */
+  dropHistories(count: number): void {
+    for (const histories of [this.#histories[4], this.#histories[6]]) {
+      let left = count;
+      for (const prefix of histories.keys()) {
+        if ((left -= 1) < 0) break;
+        histories.delete(prefix);
+      }
+    }
+  }
+
+  #history(to: string, openDigits: OpenDigits): History {
+    const prefix = prefixOf(to, openDigits);
+    const histories = this.#histories[openDigits];
+    const history = histories.get(prefix) ?? new History(prefix, openDigits);
+    histories.delete(prefix);
+    histories.set(prefix, history);
+    return history;
+  }
+
+  #remove(to: string): PendingCode | undefined {
+    const code = this.#pending.get(to);
+    if (code === undefined) return undefined;
+    this.#pending.delete(to);
+    proven(code);
+    return code;
+  }
+}
+
+/** Its number waits no more. */
+function proven({ to, four, six }: PendingCode): void {
+  for (const history of [four, six]) history.pending.delete(openDigitsOf(to, history.openDigits));
+}
+
+/** The names under which numbers are counted. */
+export function clientsOf({ ip, device }: Pick<GuardSend, 'ip' | 'device'>): string[] {
+  return [...(ip === null ? [] : [`ip ${ip}`]), ...(device === null ? [] : [`device ${device}`])];
+}

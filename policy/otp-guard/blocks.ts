@@ -1,0 +1,77 @@
+// The blocked prefixes of all accounts: how long each lasts, and what is remembered of it afterwards. Times are those of
+// one monotonic clock. Its owner fills it; several guards may share one.
+import type { NumberBlock } from './contract.ts';
+import { thresholds } from './thresholds.ts';
+
+type BlockPlace = { readonly accountId: string; readonly prefix: string };
+type HeldBlock = NumberBlock & { readonly untilMs: number; probedAtMs: number };
+
+/** The first lasts 10 min, each further one twice as long, up to 12 h. */
+export function blockDurationMs(times: number): number {
+  return Math.min(thresholds.blockMsMax, thresholds.blockMs * 2 ** Math.min(times - 1, 30));
+}
+
+export class Blocks {
+  readonly #share: number;
+  /** By account and prefix, also those that have ended and are remembered; the oldest first. */
+  readonly #accounts = new Map<string, Map<string, HeldBlock>>();
+
+  /** `share`: how many of one account are held. */
+  constructor(share: number) {
+    this.#share = share;
+  }
+
+  /** Whether the account has any, in effect or remembered. */
+  has(accountId: string): boolean {
+    return this.#accounts.has(accountId);
+  }
+
+  /** The block in effect; null without one. */
+  active({ accountId, prefix }: BlockPlace, nowMs: number): HeldBlock | null {
+    const block = this.#accounts.get(accountId)?.get(prefix);
+    return block !== undefined && nowMs < block.untilMs ? block : null;
+  }
+
+  /** How manieth in a row the next block of the prefix is. */
+  nextTimes({ accountId, prefix }: BlockPlace, nowMs: number): number {
+    const before = this.#accounts.get(accountId)?.get(prefix);
+    return before !== undefined && nowMs < before.untilMs + thresholds.blockRememberedMs ? before.times + 1 : 1;
+  }
+
+  /** In effect until `untilMs`; remembered if that is over. At its share the account's oldest is forgotten. */
+  apply(block: NumberBlock, untilMs: number): void {
+    const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
+    this.#accounts.set(block.accountId, blocks);
+    const probedAtMs = blocks.get(block.prefix)?.probedAtMs ?? Number.NEGATIVE_INFINITY;
+    blocks.delete(block.prefix);
+    blocks.set(block.prefix, { ...block, untilMs, probedAtMs });
+    for (const oldest of blocks.keys()) {
+      if (blocks.size <= this.#share) break;
+      blocks.delete(oldest);
+    }
+  }
+
+  /** Whether a request to the prefix may be sent in spite of its block. */
+  mayProbe(place: BlockPlace, nowMs: number): boolean {
+    const block = this.active(place, nowMs);
+    return block !== null && nowMs - block.probedAtMs >= thresholds.probeEveryMs;
+  }
+
+  probed(place: BlockPlace, nowMs: number): void {
+    const block = this.active(place, nowMs);
+    if (block !== null) block.probedAtMs = nowMs;
+  }
+
+  /** Ends it; how often it was blocked is still remembered. False when there is none in effect. */
+  release(place: BlockPlace, nowMs: number): boolean {
+    const block = this.active(place, nowMs);
+    if (block !== null) this.apply(block, nowMs);
+    return block !== null;
+  }
+
+  remove({ accountId, prefix }: BlockPlace): void {
+    const blocks = this.#accounts.get(accountId);
+    blocks?.delete(prefix);
+    if (blocks?.size === 0) this.#accounts.delete(accountId);
+  }
+}

@@ -1,0 +1,131 @@
+// What the guard against fraud with one-time passwords is asked and told, and what it answers. Types and constants. Every decision
+// is a value with its rule, its figure and its threshold, so that it can be an event, a row of a list and a log line as it is.
+
+/**
+ * destination: a country that the account does not send to · conversion: almost nobody of a block of numbers enters the
+ * code · partial_conversion: too few do, as when a fraudster enters some himself · velocity: more numbers of a block wait
+ * for their code to be entered than usual · sequence: numbers that follow each other · clients: many numbers from one
+ * address or device · operator: a person ordered it.
+ */
+export type GuardRule =
+  | 'destination'
+  | 'conversion'
+  | 'partial_conversion'
+  | 'velocity'
+  | 'sequence'
+  | 'clients'
+  | 'operator';
+
+/** The rules that have a mode; what a person orders is always in effect. */
+export type SwitchedRule = Exclude<GuardRule, 'operator'>;
+
+/** shadow: what the rule would refuse is sent, and reported. */
+export type GuardMode = 'on' | 'shadow' | 'off';
+export type GuardModes = Readonly<Record<SwitchedRule, GuardMode>>;
+
+/** How many digits of a number a block leaves open: 4 for a block of 10^4 numbers, 6 for one of 10^6. */
+export type OpenDigits = 4 | 6;
+
+/** Why a request is refused, or in shadow mode would be. */
+export type GuardFinding = {
+  readonly rule: GuardRule;
+  /** challenge: lets the request pass when the caller has shown that a person is there. */
+  readonly action: 'block' | 'challenge';
+  /** What was judged: a prefix of numbers, or a client (`ip 192.0.2.1`). */
+  readonly scope: string;
+  readonly statistic: number;
+  readonly threshold: number;
+  readonly shadow: boolean;
+  /** When a repeat may pass, as far as is known. */
+  readonly retryAfterMs: number;
+};
+
+export type GuardVerdict = {
+  /** The finding that refuses the request; null when it may be sent. */
+  readonly refusal: GuardFinding | null;
+  /** What rules in shadow mode would have refused it for. */
+  readonly shadow: readonly GuardFinding[];
+  /** Sent although its block is blocked, to learn whether the code is entered. */
+  readonly isProbe: boolean;
+};
+
+export type GuardRequest = {
+  readonly accountId: string;
+  /** E.164 with the plus sign. */
+  readonly to: string;
+  /** Address and device of the person who asks for the code, as the caller passes them. */
+  readonly ip: string | null;
+  readonly device: string | null;
+  /** The caller says that the person has passed a challenge. */
+  readonly challengePassed: boolean;
+  /** Prefixes with the plus sign that the account sends to. */
+  readonly destinations: readonly string[];
+  /** Numbers and prefixes, with the plus sign, that no rule refuses. */
+  readonly safeList: readonly string[];
+};
+
+/** A first message with a code, accepted. A resend of the same code is none. */
+export type GuardSend = Pick<GuardRequest, 'accountId' | 'to' | 'ip' | 'device'> & {
+  readonly carrier: string;
+  readonly isProbe: boolean;
+};
+
+export type GuardNumber = Pick<GuardRequest, 'accountId' | 'to'>;
+
+/** A block of numbers to which an account's codes are not sent for a time. */
+export type NumberBlock = {
+  readonly accountId: string;
+  readonly prefix: string;
+  readonly rule: GuardRule;
+  readonly statistic: number;
+  readonly threshold: number;
+  /** The how manieth in a row this is; each lasts twice as long as the one before. */
+  readonly times: number;
+  readonly durationMs: number;
+  readonly shadow: boolean;
+};
+
+export type GuardEvent =
+  | ({ readonly kind: 'blocked' } & NumberBlock)
+  /** A probe was verified. */
+  | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
+  /** Receipts of a carrier fall together with verifications: an outage, in which nothing is blocked; and its end. */
+  | {
+      readonly kind: 'suspended' | 'resumed';
+      readonly carrier: string;
+      /** The share of the carrier's prefixes where both fell. */
+      readonly statistic: number;
+      readonly threshold: number;
+    };
+
+/** What one guard may hold; the share is what one account may have of it. */
+export type GuardBounds = {
+  readonly accountsMax: number;
+  readonly pendingMax: number;
+  readonly pendingShare: number;
+  readonly historiesMax: number;
+  readonly historiesShare: number;
+  readonly clientNumbersShare: number;
+  readonly blocksShare: number;
+  readonly carriersMax: number;
+  readonly carrierPrefixesMax: number;
+};
+
+export const guardRules = [
+  'destination',
+  'conversion',
+  'partial_conversion',
+  'velocity',
+  'sequence',
+  'clients',
+] as const satisfies readonly SwitchedRule[];
+
+export const guardModes = ['on', 'shadow', 'off'] as const;
+
+export type OtpGuardRules = {
+  readonly modes: GuardModes;
+  /** Prefixes with the plus sign that accounts without a list of their own send to; empty: the country's calling code. */
+  readonly destinations: readonly string[];
+  /** Numbers and prefixes that no rule refuses, for every account. */
+  readonly safeList: readonly string[];
+};

@@ -1,0 +1,218 @@
+// The guard against fraud with one-time passwords: who asks may send, and everybody tells it what was sent, entered and
+// received. It refuses nothing by itself and does no I/O; time is a parameter, of one monotonic clock. Everything is
+// counted for each account alone: what one account does never blocks another's numbers.
+//
+// | told                | may return                                                                    |
+// |---------------------|-------------------------------------------------------------------------------|
+// | sent                | blocked by `sequence`                                                         |
+// | verified            | released, when it was a probe                                                 |
+// | two minutes go by   | blocked by `conversion` or `partial_conversion`; a carrier's outage           |
+import { AccountMemory, type PendingCode } from './account-memory.ts';
+import { type Blocks, blockDurationMs } from './blocks.ts';
+import type {
+  GuardBounds,
+  GuardEvent,
+  GuardModes,
+  GuardNumber,
+  GuardRequest,
+  GuardSend,
+  GuardVerdict,
+  NumberBlock,
+} from './contract.ts';
+import { type History, prefixOf } from './history.ts';
+import { Outages } from './outages.ts';
+import { sequenceNumbersMin, testSequence } from './sequence.ts';
+import { thresholds } from './thresholds.ts';
+import { verdictOf } from './verdict.ts';
+
+export class OtpGuard {
+  readonly #bounds: GuardBounds;
+  readonly #blocks: () => Blocks;
+  readonly #outages: Outages;
+  /** The one used last at the end. */
+  readonly #accounts = new Map<string, AccountMemory>();
+  #modes: GuardModes;
+
+  /** `blocks`: those in effect, which others may change. */
+  constructor(modes: GuardModes, bounds: GuardBounds, blocks: () => Blocks) {
+    this.#modes = modes;
+    this.#blocks = blocks;
+    this.#bounds = bounds;
+    this.#outages = new Outages(bounds);
+  }
+
+  configure(modes: GuardModes): void {
+    this.#modes = modes;
+  }
+
+  /** Whether a code may be sent. `unit`, uniform in [0, 1), draws the probes. Changes nothing. */
+  decide(request: GuardRequest, nowMs: number, unit: number): GuardVerdict {
+    const memory = this.#accounts.get(request.accountId);
+    return verdictOf(request, { memory, blocks: this.#blocks(), modes: this.#modes, nowMs, unit });
+  }
+
+  sent(send: GuardSend, nowMs: number): GuardEvent[] {
+    const { accountId, to, isProbe } = send;
+    const memory = this.#memoryOf(accountId);
+    const before = memory.pending(to);
+    const events = before?.isVerified === true ? this.#judge(accountId, memory, before, nowMs) : [];
+    const { four, six } = memory.sent(send, nowMs);
+    if (isProbe) for (const { prefix } of [four, six]) this.#blocks().probed({ accountId, prefix }, nowMs);
+    if (!isSequenceDue(four.pending.size) || this.#modes.sequence === 'off') return events;
+    const { pairs, threshold, isSequential } = testSequence(four.pending);
+    if (!isSequential) return events;
+    return [...events, ...this.#block(accountId, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs)];
+  }
+
+  verified({ accountId, to }: GuardNumber, nowMs: number): GuardEvent[] {
+    const memory = this.#accounts.get(accountId);
+    if (memory === undefined || memory.pending(to)?.isVerified === true) return [];
+    const code = memory.verified(to);
+    for (const openDigits of [4, 6] as const) {
+      const history = memory.known(prefixOf(to, openDigits), openDigits);
+      history?.verified(nowMs);
+      // It was counted as a miss.
+      if (code === undefined) history?.judge(true, to, memory.conversion(history.carrier));
+    }
+    if (code?.isProbe !== true) return [];
+    const released = [code.four, code.six].filter(({ prefix }) => this.#blocks().release({ accountId, prefix }, nowMs));
+    return released.map(({ prefix }) => ({ kind: 'released', accountId, prefix }));
+  }
+
+  /** Which carrier takes what `sent` was told of before it was known. */
+  carriedBy({ accountId, to, carrier }: GuardSend): void {
+    this.#accounts.get(accountId)?.carriedBy(to, carrier);
+  }
+
+  /** What `sent` was told of was not sent after all. */
+  withdraw({ accountId, to }: GuardNumber): void {
+    this.#accounts.get(accountId)?.withdraw(to);
+  }
+
+  /** A receipt that says delivered. */
+  received({ accountId, to }: GuardNumber): void {
+    const code = this.#accounts.get(accountId)?.pending(to);
+    if (code !== undefined) code.hasReceipt = true;
+  }
+
+  /** What follows from the time alone, and the totals: called about once a second. */
+  advance(nowMs: number): GuardEvent[] {
+    this.#keepTotals();
+    const events = this.#outages.advance(nowMs);
+    for (const [accountId, memory] of this.#accounts) {
+      for (let code = memory.matured(nowMs); code !== undefined; code = memory.matured(nowMs)) {
+        events.push(...this.#judge(accountId, memory, code, nowMs));
+      }
+    }
+    return events;
+  }
+
+  /** For metrics. */
+  get held(): { readonly accounts: number; readonly pending: number; readonly histories: number } {
+    return {
+      accounts: this.#accounts.size,
+      pending: this.#total('pendingCount'),
+      histories: this.#total('historyCount'),
+    };
+  }
+
+  /** The two minutes of a code are over. A miss does not count when its carrier was in an outage. */
+  #judge(accountId: string, memory: AccountMemory, code: PendingCode, nowMs: number): GuardEvent[] {
+    const { carrier, four, six, isVerified } = code;
+    const hasReceipt = code.hasReceipt || isVerified;
+    const begun = this.#outages.add({ carrier, prefix: six.prefix, hasReceipt, isVerified }, nowMs);
+    if (begun !== null) this.#forgetMisses(carrier);
+    const events = begun === null ? [] : [begun];
+    if (!isVerified && this.#outages.covers(carrier, code.sentAtMs)) return events;
+    const conversion = memory.conversion(carrier);
+    // A suspicious block neither tells what is usual, nor speaks for the block of 10^6 numbers around it.
+    const counted = four.isSuspicious ? [four] : [four, six];
+    if (!four.isSuspicious) conversion.add(isVerified);
+    for (const history of counted) {
+      history.judge(isVerified, code.to, conversion);
+      const alarm = history.alarm();
+      if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six.prefix, nowMs)) continue;
+      events.push(...this.#block(accountId, history, alarm, nowMs));
+    }
+    return events;
+  }
+
+  /** While receipts of its prefix fall too it may be an outage: an alarm waits two minutes for what others show. */
+  #waits(history: History, prefix: string, nowMs: number): boolean {
+    if (!this.#outages.receiptsFell(history.carrier, prefix)) return false;
+    history.alarmSinceMs ??= nowMs;
+    return nowMs - history.alarmSinceMs < thresholds.maturityMs;
+  }
+
+  #block(
+    accountId: string,
+    history: History,
+    {
+      rule,
+      statistic,
+      threshold,
+    }: Pick<NumberBlock, 'statistic' | 'threshold'> & { rule: 'conversion' | 'partial_conversion' | 'sequence' },
+    nowMs: number,
+  ): GuardEvent[] {
+    history.begin(thresholds.afterBlock);
+    const { prefix } = history;
+    const shadow = this.#modes[rule] === 'shadow';
+    const blocks = this.#blocks();
+    const active = blocks.active({ accountId, prefix }, nowMs);
+    // A rule in shadow mode must not take the place of a block, nor report what is blocked already.
+    if (active !== null && (shadow || !active.shadow)) return [];
+    const times = blocks.nextTimes({ accountId, prefix }, nowMs);
+    const durationMs = blockDurationMs(times);
+    const block = { accountId, prefix, rule, statistic, threshold, times, durationMs, shadow };
+    blocks.apply(block, nowMs + durationMs);
+    return [{ kind: 'blocked', ...block }];
+  }
+
+  /** The misses before an outage was noticed were its own. */
+  #forgetMisses(carrier: string): void {
+    for (const memory of this.#accounts.values()) {
+      for (const history of memory.histories()) if (history.carrier === carrier) history.begin(0);
+    }
+  }
+
+  #memoryOf(accountId: string): AccountMemory {
+    const memory = this.#accounts.get(accountId) ?? new AccountMemory(this.#bounds);
+    this.#accounts.delete(accountId);
+    this.#accounts.set(accountId, memory);
+    for (const oldest of this.#accounts.keys()) {
+      if (this.#accounts.size <= this.#bounds.accountsMax) break;
+      this.#accounts.delete(oldest);
+    }
+    return memory;
+  }
+
+  /** At a total the account with the most forgets an eighth of it: the others keep theirs. */
+  #keepTotals(): void {
+    const { pendingMax, historiesMax } = this.#bounds;
+    while (this.#total('pendingCount') > pendingMax) {
+      const most = this.#most('pendingCount');
+      most?.dropPending(Math.ceil(most.pendingCount / 8));
+    }
+    while (this.#total('historyCount') > historiesMax) {
+      const most = this.#most('historyCount');
+      most?.dropHistories(Math.ceil(most.historyCount / 8));
+    }
+  }
+
+  #total(of: 'pendingCount' | 'historyCount'): number {
+    let total = 0;
+    for (const memory of this.#accounts.values()) total += memory[of];
+    return total;
+  }
+
+  #most(of: 'pendingCount' | 'historyCount'): AccountMemory | undefined {
+    let most: AccountMemory | undefined;
+    for (const memory of this.#accounts.values()) if (memory[of] > (most?.[of] ?? 0)) most = memory;
+    return most;
+  }
+}
+
+/** Each of the first 64 numbers, then every 16th: sorting them costs more the more wait. */
+function isSequenceDue(numbers: number): boolean {
+  return numbers >= sequenceNumbersMin && (numbers <= 64 || numbers % 16 === 0);
+}

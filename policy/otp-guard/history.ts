@@ -1,0 +1,105 @@
+// What the guard remembers of one block of an account's numbers: who waits for a code to be entered, what was verified,
+// and the statistics of the tests. Numbers appear as their open digits only.
+import { nextStatistic } from './cusum.ts';
+import { FadingCount } from './fading-count.ts';
+import type { Conversion } from './conversion.ts';
+import type { OpenDigits } from './contract.ts';
+import { thresholds } from './thresholds.ts';
+
+/** A statistic that reached its threshold. */
+export type Alarm = {
+  readonly rule: 'conversion' | 'partial_conversion';
+  readonly statistic: number;
+  readonly threshold: number;
+};
+
+export class History {
+  readonly prefix: string;
+  readonly openDigits: OpenDigits;
+  /** The open digits of numbers whose code was sent in the last two minutes and not entered. */
+  readonly pending = new Set<number>();
+  /** The carrier of the last code. */
+  carrier = '';
+  lastVerifiedAtMs = Number.NEGATIVE_INFINITY;
+  /** Since when an alarm waits, because receipts fell too. */
+  alarmSinceMs: number | null = null;
+  #conversion = 0;
+  #partial = 0;
+  #lastMissed = -1;
+  readonly #verified = new FadingCount(thresholds.maturityMs);
+  readonly #usual = new FadingCount(thresholds.usualMs);
+
+  constructor(prefix: string, openDigits: OpenDigits) {
+    this.prefix = prefix;
+    this.openDigits = openDigits;
+  }
+
+  get statistic(): number {
+    return Math.max(this.#conversion, this.#partial);
+  }
+
+  /** Numbers that wait, less those that verifications of the last minutes make credible. */
+  unproven(nowMs: number): number {
+    return this.pending.size - this.#verified.value(nowMs);
+  }
+
+  /** How many numbers may wait: a fixed number, or five times what is usual here in two minutes. */
+  cap(nowMs: number, usualConversion: number): number {
+    const anHour = this.#usual.value(nowMs) / usualConversion;
+    const usual = (anHour * thresholds.maturityMs) / thresholds.usualMs;
+    return Math.max(thresholds.velocity[this.openDigits], thresholds.velocityTimesUsual * usual);
+  }
+
+  verified(nowMs: number): void {
+    this.#verified.add(nowMs);
+    this.#usual.add(nowMs);
+    this.lastVerifiedAtMs = nowMs;
+  }
+
+  /**
+   * A code whose two minutes are over. Those entered wait as long as the others, so that the end of a busy time, when only
+   * misses are left, is no alarm. The same number missed twice in a row counts once: one person tried again.
+   */
+  judge(isVerified: boolean, to: string, { usual, partial }: Conversion): void {
+    const openDigits = openDigitsOf(to, this.openDigits);
+    if (!isVerified && openDigits === this.#lastMissed) return;
+    this.#lastMissed = isVerified ? -1 : openDigits;
+    // Beyond its threshold a statistic says nothing more, and an ordinary block must come back.
+    const most = thresholds.alarm[this.openDigits] * 1.5;
+    this.#conversion = Math.min(most, nextStatistic(this.#conversion, isVerified, usual, thresholds.fraudConversion));
+    if (partial !== null) this.#partial = Math.min(most, nextStatistic(this.#partial, isVerified, usual, partial));
+  }
+
+  /** The test that reached its threshold; null: none. */
+  alarm(): Alarm | null {
+    const threshold = thresholds.alarm[this.openDigits];
+    if (this.#conversion >= threshold) return { rule: 'conversion', statistic: this.#conversion, threshold };
+    if (this.#partial >= threshold) return { rule: 'partial_conversion', statistic: this.#partial, threshold };
+    return null;
+  }
+
+  /** Its misses were those of an outage, or it is blocked now and begins near its threshold. */
+  begin(share: 0 | typeof thresholds.afterBlock): void {
+    this.alarmSinceMs = null;
+    this.#conversion = thresholds.alarm[this.openDigits] * share;
+    this.#partial = Math.min(this.#partial, this.#conversion);
+  }
+
+  get isSuspicious(): boolean {
+    return this.statistic > thresholds.alarm[this.openDigits] * thresholds.suspiciousShare;
+  }
+
+  /** Whether codes are entered here, so that a block of 10^6 numbers around it does not concern it. */
+  isSpared(nowMs: number): boolean {
+    return nowMs - this.lastVerifiedAtMs <= thresholds.sparedMs && !this.isSuspicious;
+  }
+}
+
+/** A block of numbers is named by what they begin with. */
+export function prefixOf(to: string, openDigits: OpenDigits): string {
+  return to.slice(0, -openDigits);
+}
+
+export function openDigitsOf(to: string, openDigits: OpenDigits): number {
+  return Number(to.slice(-openDigits));
+}

@@ -1,0 +1,149 @@
+// Whether a carrier is in an outage: receipts and verifications fall together, in most of its prefixes, at ordinary volume.
+// Then codes are not entered because they do not arrive, and no prefix may be blocked for it. Over all accounts.
+import type { GuardEvent } from './contract.ts';
+import { FadingCount } from './fading-count.ts';
+import { thresholds } from './thresholds.ts';
+
+/** A code whose two minutes are over. */
+export type MaturedCode = {
+  readonly carrier: string;
+  /** Of the block of 10^6 numbers. */
+  readonly prefix: string;
+  readonly hasReceipt: boolean;
+  readonly isVerified: boolean;
+};
+
+/** The last few codes and the last hundred, as shares. */
+const lastFew = 1 / 4;
+const lastHundred = 1 / 100;
+
+class Share {
+  now = 0;
+  usual = 0;
+
+  add(isOne: boolean, count: number, isUsual: boolean): void {
+    const value = isOne ? 1 : 0;
+    this.now += Math.max(lastFew, 1 / count) * (value - this.now);
+    if (isUsual) this.usual += Math.max(lastHundred, 1 / count) * (value - this.usual);
+  }
+
+  get hasFallen(): boolean {
+    return this.now < this.usual * thresholds.fallen;
+  }
+}
+
+class Prefix {
+  readonly receipts = new Share();
+  readonly verifications = new Share();
+  count = 0;
+  lastAtMs = 0;
+
+  add({ hasReceipt, isVerified }: MaturedCode, nowMs: number): void {
+    this.count += 1;
+    this.lastAtMs = nowMs;
+    // What is usual is not learned from an outage.
+    const isUsual = this.count < thresholds.outageCodesMin || hasReceipt || !this.receipts.hasFallen;
+    this.receipts.add(hasReceipt, this.count, isUsual);
+    this.verifications.add(isVerified, this.count, isUsual);
+  }
+
+  get isKnown(): boolean {
+    return this.count >= thresholds.outageCodesMin;
+  }
+}
+
+class Carrier {
+  readonly prefixes = new Map<string, Prefix>();
+  readonly lastMinutes = new FadingCount(thresholds.maturityMs);
+  readonly lastHour = new FadingCount(thresholds.usualMs);
+  isSuspended = false;
+  resumedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** The share of its prefixes where both fell; 0 with too few prefixes. */
+  fallenShare(nowMs: number): number {
+    let fallen = 0;
+    let known = 0;
+    for (const { isKnown, lastAtMs, receipts, verifications } of this.prefixes.values()) {
+      if (!isKnown || nowMs - lastAtMs > thresholds.outageRecentMs) continue;
+      known += 1;
+      if (receipts.hasFallen && verifications.hasFallen) fallen += 1;
+    }
+    return known < thresholds.outagePrefixesMin ? 0 : fallen / known;
+  }
+
+  /** Whether it sends no more than twice as much as usual. */
+  isFlat(nowMs: number): boolean {
+    return this.lastMinutes.rate(nowMs) <= thresholds.outageVolumeTimes * this.lastHour.rate(nowMs);
+  }
+}
+
+export class Outages {
+  readonly #carriersMax: number;
+  readonly #prefixesMax: number;
+  readonly #carriers = new Map<string, Carrier>();
+
+  constructor({ carriersMax, carrierPrefixesMax }: { carriersMax: number; carrierPrefixesMax: number }) {
+    this.#carriersMax = carriersMax;
+    this.#prefixesMax = carrierPrefixesMax;
+  }
+
+  /** Counts the code; returns the begin of an outage. */
+  add(code: MaturedCode, nowMs: number): GuardEvent | null {
+    const carrier = this.#carrierOf(code.carrier);
+    if (carrier === null) return null;
+    carrier.lastMinutes.add(nowMs);
+    carrier.lastHour.add(nowMs);
+    const prefix = this.#prefixOf(carrier, code.prefix);
+    if (prefix === null) return null;
+    prefix.add(code, nowMs);
+    if (carrier.isSuspended || !prefix.receipts.hasFallen || !carrier.isFlat(nowMs)) return null;
+    const statistic = carrier.fallenShare(nowMs);
+    if (statistic <= thresholds.outageShare) return null;
+    carrier.isSuspended = true;
+    return { kind: 'suspended', carrier: code.carrier, statistic, threshold: thresholds.outageShare };
+  }
+
+  /** The ends of outages. */
+  advance(nowMs: number): GuardEvent[] {
+    const ends: GuardEvent[] = [];
+    for (const [name, carrier] of this.#carriers) {
+      if (!carrier.isSuspended) continue;
+      const statistic = carrier.fallenShare(nowMs);
+      if (statistic >= thresholds.resumeShare) continue;
+      carrier.isSuspended = false;
+      carrier.resumedAtMs = nowMs;
+      ends.push({ kind: 'resumed', carrier: name, statistic, threshold: thresholds.resumeShare });
+    }
+    return ends;
+  }
+
+  /** Whether a code sent at that time was sent in an outage of its carrier, which may be over by now. */
+  covers(carrier: string, sentAtMs: number): boolean {
+    const known = this.#carriers.get(carrier);
+    return known !== undefined && (known.isSuspended || sentAtMs < known.resumedAtMs);
+  }
+
+  /** Whether receipts of the prefix fell: what looks like fraud may be the begin of an outage. */
+  receiptsFell(carrier: string, prefix: string): boolean {
+    const known = this.#carriers.get(carrier)?.prefixes.get(prefix);
+    return known !== undefined && known.isKnown && known.receipts.hasFallen;
+  }
+
+  #carrierOf(name: string): Carrier | null {
+    const known = this.#carriers.get(name);
+    if (known !== undefined) return known;
+    if (this.#carriers.size >= this.#carriersMax) return null;
+    const carrier = new Carrier();
+    this.#carriers.set(name, carrier);
+    return carrier;
+  }
+
+  #prefixOf({ prefixes }: Carrier, prefix: string): Prefix | null {
+    const known = prefixes.get(prefix);
+    if (known !== undefined) return known;
+    if (prefixes.size >= this.#prefixesMax) return null;
+    const added = new Prefix();
+    prefixes.set(prefix, added);
+    return added;
+  }
+}

@@ -1,0 +1,97 @@
+// Whether a code may be sent, by what the guard remembers of the account. Changes nothing. Narrow findings block; wide ones
+// (a block of 10^6 numbers, an address, a busy block) challenge, because they also concern people who did nothing.
+import { type AccountMemory, clientsOf } from './account-memory.ts';
+import type { Blocks } from './blocks.ts';
+import type { GuardFinding, GuardModes, GuardRequest, GuardVerdict } from './contract.ts';
+import { prefixOf } from './history.ts';
+import { thresholds } from './thresholds.ts';
+
+/** What a verdict is made from. `memory` is absent of an account that sent nothing lately. */
+type Facts = {
+  readonly memory: AccountMemory | undefined;
+  readonly blocks: Blocks;
+  readonly modes: GuardModes;
+  readonly nowMs: number;
+  /** Uniform in [0, 1): draws the probes. */
+  readonly unit: number;
+};
+
+export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
+  const { to, safeList, challengePassed } = request;
+  if (safeList.some((safe) => to.startsWith(safe))) return passes;
+  const findings = [...ofDestination(request, facts), ...ofBlocks(request, facts)];
+  const isProbe = isProbed(request, findings, facts);
+  findings.push(...ofVelocity(request, facts), ...ofClients(request, facts));
+  const refuses = (finding: GuardFinding) =>
+    !finding.shadow && !(finding.action === 'challenge' && challengePassed) && !(isProbe && isOfTest(finding));
+  const refusal = findings.find(refuses) ?? null;
+  return { refusal, shadow: findings.filter(({ shadow }) => shadow), isProbe: isProbe && refusal === null };
+}
+
+const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false };
+
+function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): Iterable<GuardFinding> {
+  const mode = modes.destination;
+  if (mode === 'off' || destinations.some((prefix) => to.startsWith(prefix))) return;
+  const about = { scope: to.slice(0, 4), statistic: 0, threshold: destinations.length, retryAfterMs: 0 };
+  yield { rule: 'destination', action: 'block', shadow: mode === 'shadow', ...about };
+}
+
+function* ofBlocks({ accountId, to }: GuardRequest, { memory, blocks, nowMs }: Facts): Iterable<GuardFinding> {
+  if (!blocks.has(accountId)) return;
+  // The narrowest first. Tests block 10^4 or 10^6 numbers, a person any prefix.
+  for (let openDigits = 0; openDigits < to.length - 1; openDigits += 1) {
+    const block = blocks.active({ accountId, prefix: to.slice(0, to.length - openDigits) }, nowMs);
+    if (block === null) continue;
+    const { rule, statistic, threshold, shadow, untilMs, prefix: scope } = block;
+    const isWide = openDigits === 6 && rule !== 'operator';
+    if (isWide && isSpared(memory, to, nowMs)) continue;
+    const about = { scope, statistic, threshold, shadow, retryAfterMs: untilMs - nowMs };
+    yield { rule, action: isWide ? 'challenge' : 'block', ...about };
+  }
+}
+
+/** Probes pass what tests blocked, never a person's order or a foreign country. */
+function isProbed({ accountId }: GuardRequest, findings: readonly GuardFinding[], { blocks, nowMs, unit }: Facts) {
+  const refused = findings.filter(({ shadow }) => !shadow);
+  return (
+    unit < thresholds.probeShare &&
+    refused.length > 0 &&
+    refused.every((each) => isOfTest(each) && blocks.mayProbe({ accountId, prefix: each.scope }, nowMs))
+  );
+}
+
+function isOfTest({ rule }: GuardFinding): boolean {
+  return rule === 'conversion' || rule === 'partial_conversion' || rule === 'sequence';
+}
+
+function* ofVelocity({ to }: GuardRequest, { memory, modes, nowMs }: Facts): Iterable<GuardFinding> {
+  const mode = modes.velocity;
+  // A number that waits for its code already counts.
+  if (memory === undefined || mode === 'off' || memory.pending(to) !== undefined) return;
+  for (const openDigits of [4, 6] as const) {
+    const history = memory.known(prefixOf(to, openDigits), openDigits);
+    if (history === undefined || (openDigits === 6 && isSpared(memory, to, nowMs))) continue;
+    const statistic = history.unproven(nowMs);
+    const threshold = history.cap(nowMs, memory.conversion(history.carrier).usual);
+    if (statistic < threshold) continue;
+    const about = { scope: history.prefix, statistic, threshold, retryAfterMs: thresholds.maturityMs };
+    yield { rule: 'velocity', action: 'challenge', shadow: mode === 'shadow', ...about };
+  }
+}
+
+function* ofClients(request: GuardRequest, { memory, modes, nowMs }: Facts): Iterable<GuardFinding> {
+  const mode = modes.clients;
+  if (memory === undefined || mode === 'off') return;
+  for (const scope of clientsOf(request)) {
+    const statistic = memory.clients.others(scope, request.to, nowMs);
+    const threshold = thresholds.clientNumbers;
+    if (statistic < threshold) continue;
+    const about = { scope, statistic, threshold, retryAfterMs: thresholds.clientMs };
+    yield { rule: 'clients', action: 'challenge', shadow: mode === 'shadow', ...about };
+  }
+}
+
+function isSpared(memory: AccountMemory | undefined, to: string, nowMs: number): boolean {
+  return memory?.known(prefixOf(to, 4), 4)?.isSpared(nowMs) === true;
+}

@@ -1,0 +1,87 @@
+// The rules of one-time passwords that an operator sets (heliograph.yaml: otp), with their defaults. Types and constants.
+import type { GuardModes, OtpGuardRules } from '../otp-guard/contract.ts';
+
+/** `count` in each period, both counted by one mechanism or another: docs/otp.md says which. */
+export type OtpLimit = { readonly count: number; readonly perMs: number };
+
+/** What a limit counts over. prefix: the number without its last four digits. */
+export const otpDimensions = ['number', 'prefix', 'client_ip', 'device_id', 'account'] as const;
+export type OtpDimension = (typeof otpDimensions)[number];
+
+/** sends: messages with a code · verifications: calls of /verify · guesses: wrong ones. */
+export const otpCounted = ['sends', 'verifications', 'guesses'] as const;
+export type OtpCounted = (typeof otpCounted)[number];
+
+export type OtpLimits = Readonly<Record<OtpCounted, Readonly<Record<OtpDimension, OtpLimit>>>>;
+
+/** The text of a language, with {code} and, where it is shown, {brand}. */
+export type OtpText = { readonly plain: string; readonly branded: string };
+/** By language: `en`, `bn`. */
+export type OtpTexts = Readonly<Record<string, OtpText>>;
+
+export type OtpRules = {
+  readonly texts: OtpTexts;
+  /** The language of a request that names none. */
+  readonly language: string;
+  readonly limits: OtpLimits;
+  readonly guard: OtpGuardRules;
+};
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const per = (count: number, perMs: number): OtpLimit => ({ count, perMs });
+
+/** Each line says what it is for; docs/otp.md has the arithmetic. */
+export const otpLimitsDefault: OtpLimits = {
+  sends: {
+    number: per(5, 10 * minute),
+    // Ten thousand numbers: a campaign of sign-ups does not reach it, a run through a block does in seconds.
+    prefix: per(1_000, hour),
+    // Offices and mobile networks share addresses.
+    client_ip: per(200, hour),
+    device_id: per(20, hour),
+    account: per(500, second),
+  },
+  verifications: {
+    number: per(300, 10 * minute),
+    prefix: per(5_000, hour),
+    client_ip: per(600, hour),
+    device_id: per(60, hour),
+    account: per(1_000, second),
+  },
+  guesses: {
+    // Five guesses at five codes each ten minutes would be 3,600 a day, 0.36 % at six digits; twenty are 0.002 %.
+    number: per(20, 24 * hour),
+    prefix: per(500, hour),
+    client_ip: per(100, hour),
+    device_id: per(20, hour),
+    account: per(7_200, hour),
+  },
+};
+
+/** The numbers in digits of ASCII, the code among the first forty characters, no link. */
+export const otpTextsShipped: OtpTexts = {
+  en: {
+    plain: '{code} is your code. Do not share it with anyone.',
+    branded: '{code} is your {brand} code. Do not share it with anyone.',
+  },
+  bn: { plain: '{code} আপনার কোড। কাউকে দেবেন না।', branded: '{code} আপনার {brand} কোড।' },
+};
+
+/** All on: in the simulation of docs/otp-guard.md none of the rules refuses ordinary use. */
+export const guardModesDefault: GuardModes = {
+  destination: 'on',
+  conversion: 'on',
+  partial_conversion: 'on',
+  velocity: 'on',
+  sequence: 'on',
+  clients: 'on',
+};
+
+export const otpRulesDefault: OtpRules = {
+  texts: otpTextsShipped,
+  language: 'en',
+  limits: otpLimitsDefault,
+  guard: { modes: guardModesDefault, destinations: [], safeList: [] },
+};

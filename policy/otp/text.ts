@@ -1,0 +1,32 @@
+// The text of a one-time password: the language's words, then at most one line that a phone reads by itself. Both such
+// lines want the end of the message, so a request names one of them.
+import type { OtpTexts } from './contract.ts';
+
+export type OtpWording = {
+  readonly language: string;
+  readonly brand: string | null;
+  /**
+   * WebOTP and Safari: the last line `@example.com #493817` (https://wicg.github.io/sms-one-time-codes). The host of the
+   * page; of frames only the top one is supported.
+   */
+  readonly domain: string | null;
+  /** Android SMS Retriever: `<#>` before the text, and the eleven characters of the app's hash as the last line. */
+  readonly appHash: string | null;
+};
+
+/**
+ * The language as asked for, or without its region (`bn-BD` → `bn`); null: there is no text in it.
+ */
+export function otpLanguage(texts: OtpTexts, asked: string): string | null {
+  const lower = asked.toLowerCase();
+  const base = lower.split('-')[0] ?? '';
+  return [lower, base].find((each) => Object.hasOwn(texts, each)) ?? null;
+}
+
+/** The language must be one of the texts. */
+export function otpText(texts: OtpTexts, { language, brand, domain, appHash }: OtpWording, code: string): string {
+  const { plain, branded } = texts[language] as OtpTexts[string];
+  const words = (brand === null ? plain : branded).replace('{code}', () => code).replace('{brand}', () => brand ?? '');
+  if (domain !== null) return `${words}\n@${domain} #${code}`;
+  return appHash === null ? words : `<#> ${words}\n${appHash}`;
+}

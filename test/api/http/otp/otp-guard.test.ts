@@ -1,0 +1,157 @@
+// The guard against fraud at a real ingress with two threads and a real nats-server: what one thread finds is in effect
+// in the other, what a person orders as well, and what it refuses is an event with its figures.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  blocksOf,
+  changeLists,
+  putBlock,
+  releaseBlock,
+  sweepBlocks,
+} from '../../../../cluster/bus/otp-guard-bucket.ts';
+import { openBucket } from '../../../../cluster/bus/ensure.ts';
+import { decodeEvents } from '../../../../model/records/event-record.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import { recordsOf } from '../../../support/bus.ts';
+import { until } from '../../../support/until.ts';
+import { type Tenant, call } from '../harness.ts';
+import { type OtpClient, openOtpClient } from './otp-client.ts';
+
+const client: OtpClient = await openOtpClient();
+const { harness, ingress, verify, resend } = client;
+const bucket = await openBucket(harness.bus, 'otp_guard');
+afterAll(() => harness.stop());
+
+let tenant: Tenant;
+let prefix = '';
+let blocks = 0;
+beforeAll(async () => {
+  tenant = await harness.tenant();
+});
+
+/** Numbers of a block that no other test uses. */
+function freshBlock(): (lastDigits: number) => string {
+  blocks += 1;
+  prefix = `+88017${String(3_000 + blocks * 100)}`.slice(0, 10);
+  const own = prefix;
+  return (lastDigits) => `${own}${String(lastDigits).padStart(4, '0')}`;
+}
+
+const start = (to: string, body: object = {}, of: Tenant = tenant, token = of.live) =>
+  call(ingress, 'POST', '/v1/otp', token, { to, ...body });
+/** As often as it takes to have asked both threads. */
+const inBothThreads = async (ask: () => Promise<{ status: number; body: Record<string, unknown> }>, code: unknown) => {
+  const answers = await Promise.all(Array.from({ length: 12 }, ask));
+  return answers.every(({ body }) => body['code'] === code);
+};
+const spread = (at: number) => (at * 37) % 10_000;
+
+describe('numbers that follow each other', () => {
+  test('are blocked in both threads, for this account only, and a test key is asked nothing', async () => {
+    const number = freshBlock();
+    for (let at = 0; at < 11; at += 1) expect((await start(number(100 + at))).status).toBe(201);
+    await until('both threads refuse', () => inBothThreads(() => start(number(500)), 'otp_blocked'));
+    const { status, body, headers } = await start(number(501));
+    expect({ status, body }).toMatchObject({
+      status: 429,
+      body: { code: 'otp_blocked', detail: expect.stringContaining(prefix) },
+    });
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(500);
+    const stored = await blocksOf(harness.bus, tenant.accountId);
+    expect(stored).toMatchObject([{ prefix, rule: 'sequence', statistic: 10, threshold: 10, times: 1, shadow: false }]);
+    expect((await start(number(502), {}, tenant, tenant.test)).status).toBe(201);
+    const other = await harness.tenant();
+    expect((await start(number(503), {}, other)).status).toBe(201);
+    const refusals = async () =>
+      (await recordsOf(harness.bus, 'EVENTS'))
+        .flatMap(({ data }) => decodeEvents(data))
+        .filter(({ kind }) => kind === 'refused');
+    await until('the refusal is an event', async () =>
+      (await refusals()).some(
+        ({ error, recipient }) => error === 'otp_blocked:sequence:10.0:10.0' && recipient.includes('*'),
+      ),
+    );
+  });
+
+  test('are not when their codes are entered', async () => {
+    const number = freshBlock();
+    for (let at = 0; at < 25; at += 1) {
+      const { status, body } = await start(number(at));
+      expect({ status, body }).toMatchObject({ status: 201 });
+      const message = await until('its message', async () =>
+        (await harness.messages('MT_OTP')).find(({ messageId }) => messageId === body['sms_id']),
+      );
+      const code = /\d{6}/.exec('text' in message.body ? message.body.text : '')?.[0] ?? '';
+      expect((await verify(body['id'], code, { token: tenant.live })).body).toMatchObject({ valid: true });
+    }
+  });
+});
+
+describe('many numbers of one block', () => {
+  test('need a challenge, which the caller says was passed', async () => {
+    const number = freshBlock();
+    for (let at = 0; at < 20; at += 1) expect((await start(number(spread(at)))).status).toBe(201);
+    await until('both threads refuse', () => inBothThreads(() => start(number(9_999)), 'otp_challenge'));
+    const passed = await start(number(9_998), { challenge_passed: true });
+    expect({ status: passed.status, body: passed.body }).toMatchObject({ status: 201 });
+    // It waits for its code already, and the same code may be sent once more.
+    expect((await resend(passed.body['id'], tenant.live)).status).toBe(200);
+  });
+});
+
+describe('a person', () => {
+  const order = {
+    rule: 'operator',
+    statistic: 0,
+    threshold: 0,
+    times: 0,
+    shadow: false,
+    released: null,
+    note: '',
+  } as const;
+
+  test('blocks and releases any prefix, also for what is sent again', async () => {
+    const number = freshBlock();
+    const { body } = await start(number(1));
+    const own = prefix.slice(0, -1);
+    const place = { accountId: tenant.accountId, prefix: own };
+    const fromMs = systemClock.nowMs();
+    expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 600_000 })).toBe(true);
+    await until('both threads refuse', () => inBothThreads(() => start(number(2)), 'otp_blocked'));
+    expect((await resend(body['id'], tenant.live)).body).toMatchObject({ code: 'otp_blocked' });
+    // A shorter one changes nothing.
+    expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 1_000 })).toBe(false);
+    expect(await releaseBlock(bucket, place, 'operator', fromMs + 1)).toMatchObject({ released: 'operator' });
+    expect(await releaseBlock(bucket, place, 'operator', fromMs + 1)).toBeNull();
+    await until('it is released', async () => (await start(number(2))).status === 201);
+  });
+
+  test('sets destinations and a safe list', async () => {
+    const number = freshBlock();
+    const own = await harness.tenant();
+    await changeLists(bucket, own.accountId, { destinations: ['+88018'], safeList: [number(7)] });
+    await until('both threads refuse', () => inBothThreads(() => start(number(1), {}, own), 'otp_blocked'));
+    expect((await start(number(7), {}, own)).status).toBe(201);
+    await changeLists(bucket, own.accountId, { destinations: null });
+    await until('the list is gone', async () => (await start(number(2), {}, own)).status === 201);
+  });
+});
+
+test('blocks are forgotten a day after their end, and not before', async () => {
+  const { accountId } = await harness.tenant();
+  const dayMs = 86_400_000;
+  const block = {
+    accountId,
+    rule: 'conversion',
+    statistic: 12,
+    threshold: 11.5,
+    shadow: false,
+    released: null,
+    note: '',
+  } as const;
+  await putBlock(bucket, { ...block, prefix: '+8801', times: 1, fromMs: 0, untilMs: 1_000 });
+  await putBlock(bucket, { ...block, prefix: '+8802', times: 1, fromMs: 0, untilMs: 2_000 });
+  await sweepBlocks(harness.bus, 1_000 + dayMs);
+  expect(await blocksOf(harness.bus, accountId)).toHaveLength(2);
+  expect(await sweepBlocks(harness.bus, 1_001 + dayMs)).toBe(1);
+  expect(await blocksOf(harness.bus, accountId)).toMatchObject([{ prefix: '+8802' }]);
+});

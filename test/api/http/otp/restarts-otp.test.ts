@@ -1,0 +1,48 @@
+// One-time passwords over what changes between a start and its verification: the process, the body key, the clock, and the
+// record of the number.
+import { afterAll, expect, test } from 'vitest';
+import { streamOfBucket } from '../../../../cluster/bus/streams.ts';
+import { bodyKey } from '../harness.ts';
+import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
+
+const client: OtpClient = await openOtpClient(1);
+const { harness, ingress, start, verify, get } = client;
+afterAll(() => harness.stop());
+
+test('a killed ingress, a rotated key and a later clock: the code counts until its time, and no guess is forgotten', async () => {
+  const [one, two, short] = [await start(), await start(), await start({ ttl_seconds: 30 })];
+  await verify(one.body['id'], otherThan(one.body['test_code']));
+  await ingress.kill9();
+  const rotated = [Buffer.alloc(32, 9), bodyKey].map((key) => key.toString('base64')).join(',');
+  const rightClock = await harness.ingress({ HELIOGRAPH_BODY_KEY: rotated });
+  client.use(rightClock);
+  expect((await get(one.body['id'])).body).toMatchObject({ status: 'pending', attempts_remaining: 4 });
+  expect((await verify(one.body['id'], one.body['test_code'])).body).toMatchObject({
+    valid: true,
+    attempts_remaining: 3,
+  });
+  const fresh = await start();
+  expect((await verify(fresh.body['id'], fresh.body['test_code'])).body).toMatchObject({ valid: true });
+
+  const later = { HELIOGRAPH_OWN_BUS: 'yes', CLOCK_SHIFT_MS: '31000' };
+  client.use(await harness.ingress({ HELIOGRAPH_BODY_KEY: rotated, ...later }));
+  expect((await verify(short.body['id'], short.body['test_code'])).body).toMatchObject({
+    valid: false,
+    status: 'expired',
+  });
+  expect((await get(short.body['id'])).body).toMatchObject({ status: 'expired', attempts_remaining: 5 });
+  expect((await verify(two.body['id'], two.body['test_code'])).body).toMatchObject({ valid: true });
+  client.use(rightClock);
+});
+
+test('failed guesses outlive the record of their number', async () => {
+  const to = freshNumber();
+  for (const purpose of ['a', 'b', 'c', 'd']) {
+    const { body } = await start({ to, purpose });
+    for (let guess = 0; guess < 5; guess += 1) await verify(body['id'], otherThan(body['test_code']));
+  }
+  // As after its hour.
+  await harness.bus.manager.streams.purge(streamOfBucket('otp'));
+  expect(await start({ to })).toMatchObject({ status: 429, body: { code: 'otp_locked' } });
+  expect(await start()).toMatchObject({ status: 201 });
+});

@@ -1,0 +1,326 @@
+// Reports over HTTP and on the command line, over a seeded run of events: each is what docs/reports.md computes from the
+// events, in every format; wrong parameters are named; an account has its share.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunReportReply, querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
+import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
+import { reports } from '../../../analytics/reports/catalogue.ts';
+import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
+import { applySchema } from '../../../analytics/store/schema.ts';
+import { sparkline } from '../../../cli/report.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { type DeliveryEvent, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
+import type { Category } from '../../../model/message.ts';
+import { encodeEvents } from '../../../model/records/event-record.ts';
+import { seededRandom } from '../../../platform/random.ts';
+import { contextOf } from '../../analytics/support/events.ts';
+import { runCli } from '../../support/cli.ts';
+import { expectExactCounts } from '../../support/recount.ts';
+import { until } from '../../support/until.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+const page = new URL('../../../docs/reports.md', import.meta.url);
+const text = readFileSync(page, 'utf8');
+const dir = mkdtempSync(join(tmpdir(), 'heliograph-reports-'));
+/** Clocks in Berlin went back on the 25th. */
+const range = 'from=2026-10-22T00:00:00Z&to=2026-10-29T00:00:00Z';
+const messages = 600;
+
+let api: RunningApi;
+let engine: Engine;
+let node: AnalyticsNode;
+
+beforeAll(async () => {
+  api = await runApi();
+  engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
+  await applySchema(engine);
+  node = await startAnalytics(api.bus, engine);
+  const publisher = new Publisher(api.bus);
+  const lives = seededLives();
+  for (let from = 0; from < lives.length; from += 50) {
+    const record = encodeEvents(lives.slice(from, from + 50).flat());
+    expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
+  }
+  publisher.close();
+  const recorded = async () => (await engine.rows('SELECT toUInt32(uniqExact(message_id)) FROM sms_events'))[0]?.[0];
+  await until('everything is recorded', async () => (await recorded()) === lives.length);
+});
+afterAll(async () => {
+  await node?.stop(2_000);
+  await engine?.close();
+  await api?.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Messages of seven days that end in every way, and some refused requests and test messages. */
+function seededLives(): readonly (readonly DeliveryEvent[])[] {
+  const random = seededRandom(11);
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
+  return Array.from({ length: messages }, (_, n) => {
+    const acceptedAtMs = Date.UTC(2026, 9, 22) + Math.floor(random.unit() * 7 * 86_400_000);
+    const isRefused = n % 20 === 0;
+    const context = contextOf({
+      accountId: api.accountId,
+      acceptedAtMs,
+      carrier: isRefused ? '' : one(['alpha', 'beta']),
+      category: one<Category>(['otp', 'transactional', 'promotional']),
+      sender: one(['BRAND', 'SHOP', 'O\'Neil, "Ltd"']),
+      encoding: one(['gsm7', 'ucs2']),
+      segments: isRefused ? 0 : one([1, 1, 2]),
+      livemode: n % 15 !== 0,
+    });
+    if (isRefused)
+      return [
+        deliveryEvent(context, { kind: 'refused', atMs: acceptedAtMs, error: one(['no_route', 'invalid_field:to']) }),
+      ];
+    const parts = Array.from({ length: context.segments }, (__, at) => at + 1);
+    const of = (kind: DeliveryEvent['kind'], afterMs: number, error: string | null = null) =>
+      parts.map((segment) =>
+        deliveryEvent(context, { kind, atMs: acceptedAtMs + afterMs + segment, segment, attempt: 1, error }),
+      );
+    const submitMs = Math.floor(random.unit() * 3_000);
+    const endMs = submitMs + 20 + Math.floor(random.unit() * 60_000);
+    const unknown = deliveryEvent(context, { kind: 'unknown', atMs: acceptedAtMs + endMs, error: 'no_receipt' });
+    const begin = [acceptedEvent(context), ...of('submitted', submitMs)];
+    const ends: readonly (readonly DeliveryEvent[])[] = [
+      ...Array.from({ length: 5 }, () => [...begin, ...of('delivered', endMs)]),
+      [...begin, ...of('undelivered', endMs, 'receipt_undelivered:042').slice(0, 1)],
+      [...begin, unknown],
+      [...begin, unknown, ...of('delivered', endMs + 900_000)],
+      [...begin, ...of('undelivered', endMs, 'receipt_expired:000').slice(0, 1), ...of('delivered', endMs + 5)],
+      begin,
+    ];
+    return one(ends);
+  });
+}
+
+/** Every report of the page with the query over events that stands below it. */
+const walk = [...text.matchAll(/^`GET (\/v1\/reports\/[^`\s]+)`[^\n]*\n\n```sql\n([\s\S]*?)```/gm)].map(
+  ([, path = '', sql = '']) => ({
+    path,
+    sql,
+  }),
+);
+
+describe('the walk-through of docs/reports.md', () => {
+  beforeAll(async () => {
+    const [, view = ''] = /```sql\n(CREATE VIEW[\s\S]*?)```/.exec(text) ?? [];
+    const own = view.replace('WHERE kind', `WHERE account_id = '${api.accountId}' AND livemode AND kind`);
+    await engine.command(own);
+  });
+
+  test('has every report', () => {
+    expect(new Set(walk.map(({ path }) => path.split(/[/?]/)[3]))).toEqual(new Set(reports.map(({ name }) => name)));
+  });
+
+  test.each(walk)('$path is what the events say', async ({ path, sql }) => {
+    const { status, body } = await api.call('GET', `${path}&${range}`);
+    expect(status).toBe(200);
+    const json = await engine.octets(
+      `${sql} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
+      'JSONEachRow',
+      {},
+      20_000,
+      'system',
+    );
+    const expected = JSON.parse(json.toString()) as Record<string, unknown>[];
+    expect(expected.length).toBeGreaterThan(1);
+    const names = Object.keys(expected[0] ?? {});
+    const keys = names.filter((name) => typeof expected[0]?.[name] === 'string');
+    const sorted = (rows: Record<string, unknown>[]) =>
+      new Map(
+        rows.map((row) => [
+          keys.map((key) => row[key]).join('|') + String(Number(row['segments_per_message'] ?? 0)),
+          row,
+        ]),
+      );
+    const found = sorted(body.data);
+    expect([...found.keys()].toSorted()).toEqual([...sorted(expected).keys()].toSorted());
+    for (const [key, row] of sorted(expected)) {
+      for (const name of names) {
+        const value = found.get(key)?.[name];
+        if (!name.endsWith('_ms')) expect([key, name, value]).toEqual([key, name, row[name]]);
+        else expect(Math.abs(Number(value) - Number(row[name]))).toBeLessThanOrEqual(Number(row[name]) * 0.026 + 1);
+      }
+    }
+  });
+
+  test('and the counts are those of the fold of single messages', async () => {
+    const { refused } = await expectExactCounts((sql) => engine.rows(sql));
+    expect(refused).toBe(messages / 20);
+  });
+});
+
+describe('a report', () => {
+  test('is the same by blocks of six hours, by half hours and in one row', async () => {
+    const ofDay = async (query: string) => {
+      const { body } = await api.call('GET', `/v1/reports/delivery?${range}&${query}`);
+      return body.data.reduce((sum: number, row: any) => sum + row.messages, 0);
+    };
+    const whole = await ofDay('');
+    expect(whole).toBeGreaterThan(500);
+    for (const zone of ['UTC', 'Asia/Kolkata', 'Europe/Berlin', 'America/St_Johns', 'Australia/Lord_Howe']) {
+      for (const by of ['day', 'hour', 'day,sender'])
+        expect(await ofDay(`group_by=${by}&time_zone=${zone}`)).toBe(whole);
+    }
+  });
+
+  test('has a day of 25 hours where clocks go back', async () => {
+    const { body } = await api.call(
+      'GET',
+      '/v1/reports/throughput?from=2026-10-24&to=2026-10-27&time_zone=Europe/Berlin&group_by=day',
+    );
+    expect(body.data.map((row: any) => row.seconds)).toEqual([86_400, 90_000, 86_400]);
+    expect(body).toMatchObject({
+      from: '2026-10-23T22:00:00.000Z',
+      to: '2026-10-26T23:00:00.000Z',
+      time_zone: 'Europe/Berlin',
+    });
+    const hours = await api.call(
+      'GET',
+      '/v1/reports/delivery?from=2026-10-25&to=2026-10-26&time_zone=Europe/Berlin&group_by=hour',
+    );
+    const names = hours.body.data.map((row: any) => row.hour);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('shows the messages of its key’s account and mode', async () => {
+    const total = async (key: string) => {
+      const { body } = await api.call('GET', `/v1/reports/delivery?${range}`, { key });
+      return [body.livemode, body.data[0].messages];
+    };
+    const [, live] = await total(api.live);
+    const [, tested] = await total(api.testKey);
+    expect(live + tested).toBe(messages - messages / 20);
+    expect(tested).toBeGreaterThan(10);
+    expect(await total(api.other)).toEqual([true, 0]);
+  });
+
+  test('is a CSV and a Parquet file with the same rows', async () => {
+    const path = `/v1/reports/errors?${range}&group_by=sender`;
+    const json = await api.call('GET', path);
+    const get = (format: string) =>
+      fetch(`http://127.0.0.1:${api.api.port}${path}&format=${format}`, {
+        headers: { authorization: `Bearer ${api.live}` },
+      });
+    const csv = await get('csv');
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="errors.csv"');
+    const lines = (await csv.text()).trimEnd().split('\n');
+    expect(lines[0]).toBe('"sender","status","error","cause","who_acts","messages"');
+    expect(lines.length).toBe(json.body.data.length + 1);
+    const file = join(dir, 'errors.parquet');
+    writeFileSync(file, Buffer.from(await (await get('parquet')).arrayBuffer()));
+    const rows = await engine.rows(
+      `SELECT sender, status, error, cause, who_acts, toInt32(messages) FROM file('${file}', 'Parquet')`,
+    );
+    expect(rows).toEqual(json.body.data.map((row: object) => Object.values(row)));
+    expect(rows.find((row) => row[2] === 'no_route')).toMatchObject({
+      3: 'No carrier takes this message',
+      4: 'operator',
+    });
+    expect(rows.find((row) => row[2] === 'receipt_undelivered:042')?.[4]).toBe('nobody');
+  });
+
+  test.each([
+    ['group_by=colour', 'group_by'],
+    ['group_by=day,carrier,sender', 'group_by'],
+    ['group_by=day,day', 'group_by'],
+    ['group_by=hour,day', 'group_by'],
+    ['from=2026-10-02&to=2026-10-01', 'from'],
+    ['from=2026-10-01&to=2026-10-01', 'from'],
+    ['from=2025-01-01&to=2026-10-01', 'from'],
+    ['from=2026-06-01&to=2026-10-01&group_by=hour', 'from'],
+    ['from=1970-01-01&to=2026-01-02', 'from'],
+    ['from=2026-10-01T00:10:00Z', 'from'],
+    ['from=2026-02-30', 'from'],
+    ['from=yesterday', 'from'],
+    ['to=9999-01-01', 'to'],
+    ['time_zone=Europe/Atlantis', 'time_zone'],
+    ['time_zone=Asia/Kathmandu', 'time_zone'],
+    ["time_zone=UTC')--", 'time_zone'],
+    ['time_zone=%2B05:30', 'time_zone'],
+    ['format=xlsx', 'format'],
+    ['format=csv&format=json', 'format'],
+    ['sender=', 'sender'],
+  ])('refuses %s and names %s', async (query, field) => {
+    expect(refusal(await api.call('GET', `/v1/reports/delivery?${query}`))).toMatchObject({
+      status: 422,
+      fields: [`${field} invalid_field`],
+    });
+  });
+
+  test('refuses what it does not have', async () => {
+    const unknown = await api.call('GET', '/v1/reports/delivery?colour=red');
+    expect(refusal(unknown)).toMatchObject({ status: 422, fields: ['colour unknown_field'] });
+    const bySender = await api.call('GET', '/v1/reports/latency?group_by=sender');
+    expect(refusal(bySender)).toMatchObject({ status: 422, fields: ['group_by invalid_field'] });
+    expect(refusal(await api.call('GET', '/v1/reports/campaigns'))).toMatchObject({
+      status: 404,
+      code: 'not_available',
+    });
+    expect(refusal(await api.call('GET', '/v1/reports/weather'))).toMatchObject({ status: 404, code: 'not_found' });
+    const key = await api.newKey(api.accountId, true, ['sms:read']);
+    expect(refusal(await api.call('GET', '/v1/reports/delivery', { key }))).toMatchObject({
+      status: 403,
+      code: 'scope_missing',
+    });
+  });
+
+  test('values of filters are values, whatever they hold', async () => {
+    const { body } = await api.call(
+      'GET',
+      `/v1/reports/delivery?${range}&sender=${encodeURIComponent('O\'Neil, "Ltd"')}`,
+    );
+    expect(body.data[0].messages).toBeGreaterThan(50);
+    const none = await api.call('GET', `/v1/reports/delivery?${range}&sender=${encodeURIComponent("' OR 1 = 1 --")}`);
+    expect(none.body.data[0].messages).toBe(0);
+  });
+
+  test('takes a place of its account until its last part is fetched', async () => {
+    const { accountId } = api;
+    const fromMs = Date.UTC(2026, 9, 22);
+    const query = {
+      report: 'delivery',
+      accountId,
+      livemode: true,
+      fromMs,
+      toMs: fromMs + 3_600_000,
+      timeZone: 'UTC',
+      groupBy: [],
+      filters: {},
+      format: 'json',
+    };
+    const run = async () =>
+      (
+        await api.bus.connection.request(querySubjects.report, JSON.stringify(query), { timeout: reportTimeoutMs })
+      ).json<RunReportReply>();
+    const part = async (of: RunReportReply) => {
+      if (of.result !== 'found') throw new Error(of.result);
+      return api.bus.connection.request(of.subject, JSON.stringify({ id: of.id, part: 0 }));
+    };
+    const [first, second] = [await run(), await run()];
+    expect(await run()).toEqual({ result: 'no_place', why: 'account_full' });
+    expect(refusal(await api.call('GET', '/v1/reports/delivery'))).toMatchObject({ status: 429, code: 'account_busy' });
+    expect((await part(first)).json()).toMatchObject([{ refused_requests: expect.any(Number) }]);
+    expect((await part(first)).data.length).toBe(0);
+    await part(await run());
+    await part(second);
+  });
+
+  test('on the command line is a table with bars, a file, or a sentence', async () => {
+    const cli = (...words: string[]) =>
+      runCli(['report', ...words, '--account', api.accountId], { NATS_URL: api.nats.url });
+    const zone = ['--from', '2026-10-22', '--to', '2026-10-29', '--time-zone', 'Asia/Kolkata'];
+    const table = await cli('delivery', ...zone, '--group-by', 'day');
+    expect(table.stdout).toMatch(/^What became of messages {2}acc_\w+ {2}live/);
+    expect(table.stdout).toMatch(/^2026-10-23 +\d+/m);
+    expect(table.stdout).toMatch(/^messages {2}[▁-█]{7}$/m);
+    expect((await cli('segments', ...zone, '--format', 'csv')).stdout).toMatch(/^"encoding","segments_per_message"/);
+    expect((await cli('weather')).stderr).toMatch(/there is no report "weather"; there are: delivery, /);
+    expect((await cli('delivery', '--from', 'soon')).stderr).toMatch(/from: must be a time with its offset/);
+    expect(sparkline([0, 1, 2, 4, 8])).toBe('▁▂▃▅█');
+  });
+});

@@ -1,0 +1,71 @@
+// What the guard remembers is bounded, with a share for each account: the totals hold whatever is sent, and an account that
+// floods makes no other's numbers forgotten.
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../platform/limits.ts';
+import { Blocks } from '../../../policy/otp-guard/blocks.ts';
+import type { GuardBounds, GuardEvent } from '../../../policy/otp-guard/contract.ts';
+import { OtpGuard } from '../../../policy/otp-guard/guard.ts';
+import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
+import { guardModesDefault } from '../../../policy/otp/contract.ts';
+
+const { maturityMs } = thresholds;
+
+let guard: OtpGuard;
+let nowMs: number;
+let events: GuardEvent[];
+
+function begin(bounds: GuardBounds = limits.otpGuard): void {
+  const blocks = new Blocks(bounds.blocksShare);
+  guard = new OtpGuard(guardModesDefault, bounds, () => blocks);
+  nowMs = 1_000_000;
+  events = [];
+}
+beforeEach(() => begin());
+
+const numberOf = (block: number, at: number) => `+88017${String(block).padStart(4, '0')}${String(at).padStart(4, '0')}`;
+const spread = (at: number) => (at * 37) % 10_000;
+function send(to: string, { accountId = 'a' } = {}): void {
+  events.push(...guard.sent({ accountId, to, ip: null, device: null, carrier: 'one', isProbe: false }, nowMs));
+}
+const enter = (to: string, accountId: string) => events.push(...guard.verified({ accountId, to }, nowMs));
+function pass(ms: number): void {
+  nowMs += ms;
+  events.push(...guard.advance(nowMs));
+}
+const blocked = () => events.filter((event) => event.kind === 'blocked');
+
+describe('bounds', () => {
+  it('hold whatever is sent, and an account that floods makes no other’s numbers forgotten', () => {
+    const bounds = { ...limits.otpGuard, pendingMax: 100, pendingShare: 80, historiesMax: 60, historiesShare: 40 };
+    begin(bounds);
+    for (let at = 0; at < 15; at += 1) send(numberOf(9_000 + at, 1), { accountId: 'quiet' });
+    const sends = fc.array(fc.tuple(fc.nat(4), fc.nat(9_999), fc.nat(9_999)), { maxLength: 400 });
+    fc.assert(
+      fc.property(sends, (all) => {
+        for (const [account, block, at] of all) send(numberOf(block, at), { accountId: `loud${account % 2}` });
+        pass(1);
+        expect(guard.held.pending).toBeLessThanOrEqual(bounds.pendingMax);
+        expect(guard.held.histories).toBeLessThanOrEqual(bounds.historiesMax);
+      }),
+      { numRuns: 30 },
+    );
+    for (let at = 0; at < 15; at += 1) enter(numberOf(9_000 + at, 1), 'quiet');
+    expect(guard.held.accounts).toBe(3);
+  });
+
+  it('forget the account that sent nothing for longest', () => {
+    begin({ ...limits.otpGuard, accountsMax: 2 });
+    for (const accountId of ['a', 'b', 'a', 'c']) send(numberOf(1, 1), { accountId });
+    expect(guard.held).toMatchObject({ accounts: 2, pending: 2 });
+  });
+
+  it('forget what was told of a message that was not sent after all', () => {
+    for (let at = 0; at < 12; at += 1) {
+      send(numberOf(1, spread(at)));
+      guard.withdraw({ accountId: 'a', to: numberOf(1, spread(at)) });
+    }
+    pass(maturityMs);
+    expect([blocked(), guard.held.pending]).toEqual([[], 0]);
+  });
+});

@@ -1,0 +1,2 @@
+// Replaces the real delivery process in tests of the supervisor.
+import './plain.ts';

@@ -1,0 +1,147 @@
+// The delivery of webhooks on a real nats-server, with receivers on loopback: accounts and endpoints are put into the
+// directory as the control role does it, and delivery events are published as a carrier's actor does it.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HttpSender } from '../../actors/webhook/send/http-sender.ts';
+import { type WebhookNode, startWebhooks } from '../../actors/webhook/webhook-node.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
+import { EventWriter } from '../../cluster/bus/event-writer.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import type { WebhookEntry } from '../../directory/contract.ts';
+import { openDirectory } from '../../directory/directory.ts';
+import { filledEntryName, tenantEntities } from '../../directory/tenant-entities.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type AccountId, newAccountId, newWebhookEndpointId } from '../../model/ids.ts';
+import { bodyCipher } from '../../model/records/body-cipher.ts';
+import { newWebhookSecret, sealWebhookSecrets } from '../../model/webhook-secrets.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
+import { parseNetworks } from '../../platform/ip-address.ts';
+import { defaultShares } from '../../platform/limits-shares.ts';
+import { bodyKey } from './host-process.ts';
+
+export const webhookCipher = bodyCipher(bodyKey);
+
+export type Received = {
+  readonly id: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly json: { type: string; timestamp: string; data: Record<string, unknown> };
+  readonly atMs: number;
+};
+
+export type Receiver = {
+  readonly url: string;
+  readonly received: Received[];
+  /** Answers every request from now on with this; null: never. A function decides for each. */
+  answer: AnswerTo;
+  close(): Promise<void>;
+};
+type AnswerOf = { readonly status: number; readonly headers?: Record<string, string> } | null;
+type AnswerTo = (request: Received, count: number) => AnswerOf | Promise<AnswerOf>;
+
+/** A receiver on a port of its own. `received` has every request, answered or not. */
+export async function startReceiver(answer: AnswerTo = () => ({ status: 204 })): Promise<Receiver> {
+  const received: Received[] = [];
+  const receiver = { url: '', received, answer, close: async () => {} };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const headers = request.headers as Record<string, string>;
+      const [id = '', path] = [headers['webhook-id'], request.url ?? ''];
+      const one = { id, path, headers, body, json: JSON.parse(body), atMs: systemClock.nowMs() };
+      received.push(one);
+      void Promise.resolve(receiver.answer(one, received.length)).then((said) => {
+        if (said !== null) response.writeHead(said.status, said.headers).end();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  receiver.close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return receiver;
+}
+
+export async function putAccount(bus: Bus): Promise<AccountId> {
+  const accountId = newAccountId(systemClock.nowMs());
+  const bucket = await openBucket(bus, 'directory');
+  const entry = { v: 1, accountId, name: 'Test', status: 'active', senders: [] } as const;
+  await bucket.put(tenantEntities.account.nameOf(accountId), tenantEntities.account.encode(entry));
+  await bucket.put(filledEntryName, '{"v":1}');
+  return accountId;
+}
+
+export type PutEndpoint = { readonly entry: WebhookEntry; readonly secret: string };
+
+/** Registers an endpoint, or changes one. */
+export async function putEndpoint(
+  bus: Bus,
+  of: Pick<WebhookEntry, 'accountId' | 'url'> & Partial<WebhookEntry>,
+): Promise<PutEndpoint> {
+  const nowMs = systemClock.nowMs();
+  const id = of.id ?? newWebhookEndpointId(nowMs);
+  const secret = newWebhookSecret();
+  const entry: WebhookEntry = {
+    v: 1,
+    livemode: true,
+    events: ['*'],
+    ordering: 'none',
+    batch: null,
+    sealedSecrets: sealWebhookSecrets([{ secret, untilMs: null }], id, webhookCipher),
+    status: 'enabled',
+    disabledReason: null,
+    description: '',
+    createdAtMs: nowMs,
+    ...of,
+    id,
+  };
+  const { webhook } = tenantEntities;
+  const bucket = await openBucket(bus, 'directory');
+  await bucket.put(webhook.nameOf(webhook.idOf(entry)), webhook.encode(entry));
+  return { entry, secret };
+}
+
+/** Publishes delivery events, and waits until they are durable. */
+export function eventPublisher(bus: Bus): { publish(events: readonly DeliveryEvent[]): Promise<void>; close(): void } {
+  const publisher = new Publisher(bus);
+  const writer = new EventWriter(publisher);
+  return {
+    async publish(events) {
+      await Promise.all(events.map((event) => new Promise<void>((resolve) => writer.write(event, () => resolve()))));
+    },
+    close() {
+      writer.close();
+      publisher.close();
+    },
+  };
+}
+
+export type RunningWebhooks = { readonly node: WebhookNode; stop(): Promise<void> };
+
+/** The parts of the delivery process, allowed to call loopback. */
+export async function runWebhooks(
+  bus: Bus,
+  { clock = systemClock, shares = defaultShares }: { clock?: Clock; shares?: typeof defaultShares } = {},
+): Promise<RunningWebhooks> {
+  const directory = await openDirectory(bus);
+  const sender = new HttpSender({ rules: () => ({ allowed: parseNetworks(['127.0.0.0/8']) }), clock });
+  const node = startWebhooks({
+    ...{ bus, directory, sender, cipher: webhookCipher, shares, clock },
+    replicas: 1,
+    alone: true,
+  });
+  return {
+    node,
+    async stop() {
+      await node.stop();
+      await sender.close();
+      await directory.close();
+    },
+  };
+}
