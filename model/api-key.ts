@@ -15,6 +15,7 @@ export const accountScopes = [
   'senders:manage',
   'templates:manage',
   'suppressions:manage',
+  'links:manage',
   'reports:read',
   'webhooks:manage',
 ] as const;

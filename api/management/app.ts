@@ -17,6 +17,7 @@ import { apiKeyEndpoints } from './routes/api-keys.ts';
 import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
+import { linkEndpoints } from './routes/links.ts';
 import { otpEndpoints } from './routes/hot-otp.ts';
 import { otpGuardEndpoints } from './routes/otp-guard.ts';
 import { reportEndpoints } from './routes/reports.ts';
@@ -41,6 +42,7 @@ export const endpoints: readonly Endpoint[] = [
   ...senderEndpoints,
   ...templateEndpoints,
   ...suppressionEndpoints,
+  ...linkEndpoints,
   ...otpGuardEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,

@@ -7,6 +7,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import type { CarrierConfig, Configuration } from '../../config/configuration.ts';
 import type { Actor, Store } from '../../control/store/store.ts';
 import type { Account, Directory } from '../../directory/contract.ts';
+import type { LinkDirectory } from '../../directory/links.ts';
 import type { Scope } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
@@ -85,6 +86,7 @@ export const deletion = (
 export type HandlerParts = {
   readonly store: Store;
   readonly directory: Directory;
+  readonly links: LinkDirectory;
   readonly bus: Bus;
   /** From the current configuration. */
   readonly carriers: () => readonly CarrierConfig[];

@@ -26,6 +26,7 @@ import { loadConfiguration } from '../../config/load.ts';
 import { loadSettings } from '../../config/settings.ts';
 import { startDecisionWriter } from '../../control/projection/decision-writer.ts';
 import { openDirectory } from '../../directory/directory.ts';
+import { openLinks } from '../../directory/links.ts';
 import { startProjector } from '../../control/projection/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-notes.ts';
@@ -81,6 +82,7 @@ runRole('control', async (link) => {
 
   const { startManagementApi } = await import('../../api/management/server.ts');
   const directory = await openDirectory(bus, clock);
+  const links = openLinks(bus, clock);
   const demoFile = demoKeysFile(settings.dataDir);
   const demo = await demoAccount(store, { file: demoFile, realCarriers: realCarriers(configuration.carriers) });
   if (demo !== null) {
@@ -104,7 +106,7 @@ runRole('control', async (link) => {
   });
   const testEvents = new TestEvents(bus, cipher, clock);
   const api = await startManagementApi({
-    ...{ store, directory, idempotentWrite, bus, carriers: () => configuration.carriers },
+    ...{ store, directory, links, idempotentWrite, bus, carriers: () => configuration.carriers },
     shares: configuration.limits.shares,
     content: () => configuration.content,
     webhooks: () => configuration.webhooks,
@@ -147,7 +149,7 @@ runRole('control', async (link) => {
       stopDisabling();
       await decisions.stop();
       await Promise.all([projector.close(), audit.close()]);
-      await directory.close();
+      await Promise.all([directory.close(), links.close()]);
       clock.stop();
       await Promise.all([store.close(), system.close()]);
       keys.close();

@@ -28,6 +28,8 @@ export const auditActions = [
   'suppression.removed',
   'suppression.opted_out',
   'suppression.opted_in',
+  'link.disabled',
+  'link.enabled',
   ...desiredState.map((order) => `carrier.${order}` as const),
   ...desiredState.map((order) => `bind.${order}` as const),
   'dead_record.replayed',

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endpoints } from '../../../api/management/app.ts';
 import { type AuditAction, auditActions } from '../../../control/store/audit-actions.ts';
 import { until } from '../../support/until.ts';
+import { linkTarget } from '../../../model/records/link-record.ts';
+import { sendLink } from './support/sent-link.ts';
 import { type RunningApi, runApi } from './support/running-api.ts';
 import { carrierWith } from '../../support/carrier-harness.ts';
 
@@ -27,6 +29,13 @@ const orders = (verb: string, done: 'paused' | 'drained' | 'resumed') => ({
   [`post /v1/carriers/{name}/binds/{bind}/${verb}`]: { action: `bind.${done}` as const, json: { reason: 'why' } },
 });
 const idOf = async (path: string, json: object) => String((await api.call('POST', path, { json })).body.id);
+const newLink = async (url: string) => {
+  const id = await sendLink(api.bus, linkTarget(api.accountId, true, url));
+  const isKnown = async () =>
+    (await api.call('GET', '/v1/links')).body.data.some((each: { id: string }) => each.id === id);
+  await until('the API knows the link', isKnown);
+  return id;
+};
 const webhook = () => idOf('/v1/webhooks', { url: 'https://example.com/' });
 const attempts = 'it changes nothing; each request it makes is listed among the attempts of the endpoint';
 const template = { name: 'one', category: 'transactional', body: 'Hello', variables: [] };
@@ -88,6 +97,8 @@ const table: Readonly<Record<string, string | Audited>> = {
     action: 'suppression.removed',
     of: () => idOf('/v1/suppressions', { number: '+8801712340003' }),
   },
+  'post /v1/links/{id}/disable': { action: 'link.disabled', of: () => newLink('https://example.org/one') },
+  'post /v1/links/{id}/enable': { action: 'link.enabled', of: () => newLink('https://example.org/two') },
   'patch /v1/otp-guard': {
     action: 'otp_guard.changed',
     json: { destinations: ['+880'], safe_list: ['+8801712340009'] },

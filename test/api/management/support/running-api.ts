@@ -9,6 +9,7 @@ import { RateLimits, newRateMemory } from '../../../../api/http/rate-limits.ts';
 import { IdempotentRequests } from '../../../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../../../acceptance/idempotency/store.ts';
 import { createIdempotentWrite } from '../../../../api/management/idempotent-write.ts';
+import { openLinks } from '../../../../directory/links.ts';
 import { type BodyCipher, bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
@@ -73,10 +74,12 @@ export async function runApi(
     rates: new RateLimits(newRateMemory()),
   });
   const audit = auditCommands(bus, store);
+  const links = openLinks(bus);
   const testEvents = new TestEvents(bus, cipher);
   const api = await startManagementApi({
     store,
     directory,
+    links,
     idempotentWrite,
     bus,
     carriers: () => carriers,
@@ -126,6 +129,7 @@ export async function runApi(
       testEvents.stop();
       await api.close(1_000);
       await audit.close();
+      await links.close();
       keys.close();
       await harness.stop();
     },
