@@ -24,6 +24,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   'otp-fraud': () => import('./otp-fraud.ts'),
   'otp-pairs': () => import('./otp-pairs.ts'),
   webhooks: () => import('./webhooks.ts'),
+  record: () => import('./record.ts'),
 };
 
 async function main(): Promise<number> {

@@ -69,7 +69,10 @@ function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' 
 /** Aligned columns; a column of counts that is 0 in every row is left out. With a time: a line of each first measure. */
 function tableOf(report: Report, { groupBy }: ReportQuery, rows: readonly Row[]): string[] {
   const measures = report.measures.filter(({ name }) => rows.some((row) => row[name] !== 0 && row[name] !== null));
-  const texts: readonly string[] = [...groupBy, ...report.always.map(({ name }) => name)];
+  const texts: readonly string[] = [
+    ...groupBy,
+    ...[...report.always, ...(report.derived ?? [])].map(({ name }) => name),
+  ];
   const names = [...texts, ...measures.map(({ name }) => name)];
   const cells = [names, ...rows.map((row) => names.map((name) => cellOf(row[name] ?? null)))];
   const widths = names.map((_, at) => Math.max(...cells.map((line) => (line[at] ?? '').length)));

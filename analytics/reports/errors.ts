@@ -13,6 +13,8 @@ export const errors: Report = {
   always: [
     { name: 'status', unit: 'text', help: 'the status; `refused` for refused requests', sql: 'status' },
     { name: 'error', unit: 'text', help: 'as `error` of the message', sql: 'error' },
+  ],
+  derived: [
     { name: 'cause', unit: 'text', help: 'in plain words', sql: causeSql },
     {
       name: 'who_acts',

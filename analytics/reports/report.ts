@@ -21,8 +21,8 @@ export type ReportColumn = {
   readonly unit: ColumnUnit;
   readonly help: string;
   /**
-   * Of a measure: an aggregate over the rows of the table. Of a column in `always`: an expression over one row. `seconds`
-   * is the length of the group's time.
+   * Of a measure: an aggregate over the rows of the table. Of a column in `always`: an expression over one row, in `derived`
+   * over the columns of the answer. `seconds` is the length of the group's time.
    */
   readonly sql: string;
 };
@@ -42,6 +42,8 @@ export type Report = {
   readonly filters: readonly Filter[];
   /** Every row is grouped by these, too. */
   readonly always: readonly ReportColumn[];
+  /** Computed from the columns before them, once for each row of the answer. */
+  readonly derived?: readonly ReportColumn[];
   readonly measures: readonly ReportColumn[];
   /** Columns of the table that the SQL above reads. */
   readonly reads: readonly string[];

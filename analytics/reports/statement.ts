@@ -20,6 +20,7 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
+    ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
   ];
   const grouped = [

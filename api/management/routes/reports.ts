@@ -140,7 +140,10 @@ function answerOf(report: Report) {
       report.groupBy.map((name) => [name, z.string().optional().describe(`${shown[name]} (when grouped by)`.trim())]),
     ),
     ...Object.fromEntries(
-      [...report.always, ...report.measures].map(({ name, unit, help }) => [name, schemas[unit].describe(help)]),
+      [...report.always, ...(report.derived ?? []), ...report.measures].map(({ name, unit, help }) => [
+        name,
+        schemas[unit].describe(help),
+      ]),
     ),
   });
   const name = `${report.name.charAt(0).toUpperCase()}${report.name.slice(1)}Report`;

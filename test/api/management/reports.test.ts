@@ -14,7 +14,6 @@ import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
 import type { Category } from '../../../model/message.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { seededRandom } from '../../../platform/random.ts';
 import { contextOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
@@ -131,7 +130,12 @@ describe('the walk-through of docs/reports.md', () => {
     const names = Object.keys(expected[0] ?? {});
     const keys = names.filter((name) => typeof expected[0]?.[name] === 'string');
     const sorted = (rows: Record<string, unknown>[]) =>
-      new Map(rows.map((row) => [keys.map((key) => row[key]).join('|') + (row['segments_per_message'] ?? ''), row]));
+      new Map(
+        rows.map((row) => [
+          keys.map((key) => row[key]).join('|') + String(Number(row['segments_per_message'] ?? 0)),
+          row,
+        ]),
+      );
     const found = sorted(body.data);
     expect([...found.keys()].toSorted()).toEqual([...sorted(expected).keys()].toSorted());
     for (const [key, row] of sorted(expected)) {

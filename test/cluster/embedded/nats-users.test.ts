@@ -180,6 +180,9 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'webhooks.test': { publish: ['control'], subscribe: ['delivery'] },
   'webhooks.replay': { publish: ['control'], subscribe: ['delivery'] },
   'webhooks.disable': { publish: ['delivery'], subscribe: ['control'] },
+  'q.report.run': { publish: ['control'], subscribe: ['analytics'] },
+  'q.report.part.one': { publish: ['control'], subscribe: ['analytics'] },
+  'q.recorder.report.run': { publish: ['analytics'], subscribe: ['analytics'] },
   'q.recorder.sms.get': { publish: ['analytics'], subscribe: ['analytics'] },
   ...Object.fromEntries(
     roles.map((role) => {
