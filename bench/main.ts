@@ -25,6 +25,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   'otp-pairs': () => import('./otp-pairs.ts'),
   webhooks: () => import('./webhooks.ts'),
   record: () => import('./record.ts'),
+  reports: () => import('./reports.ts'),
 };
 
 async function main(): Promise<number> {

@@ -49,8 +49,6 @@ export type Report = {
   readonly reads: readonly string[];
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
-  /** Columns by which `messages` is added up before the measures: percentiles need whole counts. */
-  readonly summedBy?: readonly string[];
 };
 
 /** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */

@@ -54,10 +54,7 @@ function rowsSql(report: Report, query: ReportQuery, slots: Slots): string {
   ].join(' AND ');
   const of = (table: string, starts: readonly number[]) =>
     `SELECT ${read.join(', ')} FROM ${table} WHERE ${conditions} AND ${slotSql(starts)}`;
-  const rows = `${of(report.table, slots.halfHours)} UNION ALL ${of(`${report.table}_6h`, slots.blocks)}`;
-  if (report.summedBy === undefined) return rows;
-  const by = [...new Set([...dimensions, ...report.summedBy])].join(', ');
-  return `SELECT ${by}, sum(messages) AS messages FROM (${rows}) GROUP BY ${by}`;
+  return `${of(report.table, slots.halfHours)} UNION ALL ${of(`${report.table}_6h`, slots.blocks)}`;
 }
 
 /** As one range where it can be; whole numbers only. */

@@ -6,6 +6,8 @@ import { CountChanges } from '../../analytics/recorder/counts/count-changes.ts';
 import { applyEvent, countedStatuses, emptyCounted, noTime } from '../../analytics/recorder/counts/counted-state.ts';
 import { MessageStates } from '../../analytics/recorder/counts/message-states.ts';
 import { Names } from '../../analytics/recorder/counts/names.ts';
+import { latency } from '../../analytics/reports/latency.ts';
+import { statementOf } from '../../analytics/reports/statement.ts';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { type DeliveryEvent, acceptedEvent, deliveryEvent, eventKinds } from '../../model/delivery-event.ts';
@@ -197,6 +199,28 @@ describe('recorded', () => {
         "SELECT error, toUInt32(sum(messages)) FROM message_counts WHERE status = 'refused' GROUP BY error",
       ),
     ).toEqual([['no_route', 1]]);
+  });
+
+  test('a time that is taken back counts no more in a percentile', async () => {
+    const sent = contextOf();
+    const [accepted, , submitted] = lifeOf(sent);
+    const at = sent.acceptedAtMs;
+    await events.publish([accepted!, { ...submitted!, atMs: at + 60_000 }]);
+    await counted();
+    // Another submit of it, which was earlier by the clock of its node.
+    await events.publish([
+      deliveryEvent(sent, { kind: 'submitted', atMs: at + 100, attempt: 2, segment: 1, carrierMessageId: 'c2' }),
+    ]);
+    await counted();
+    const fromMs = Math.floor(at / 1_800_000) * 1_800_000;
+    const { sql, params } = statementOf(latency, {
+      ...{ report: 'latency', accountId: sent.accountId, livemode: true, fromMs, toMs: fromMs + 1_800_000 },
+      ...{ timeZone: 'UTC', groupBy: [], filters: {}, format: 'json' },
+    });
+    const json = await events.engine.octets(sql, 'JSONEachRow', params, 20_000, 'system');
+    expect(JSON.parse(json.toString())).toEqual([
+      { stage: 'accepted_to_submitted', messages: 1, p50_ms: 101, p90_ms: 101, p95_ms: 101, p99_ms: 101 },
+    ]);
   });
 
   test('messages of before the store had counts change none', async () => {
