@@ -39,7 +39,7 @@ const groupings: readonly (readonly Dimension[])[] = [
 ];
 const zones = ['Asia/Kolkata', 'Europe/Berlin', 'UTC'];
 
-async function run({ seconds, seed, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
   const engine = openEngine({ clickhouseUrl: null, dataDir });
   try {
@@ -68,9 +68,6 @@ async function run({ seconds, seed, count = 100_000_000 }: BenchOptions): Promis
       'SELECT toUInt32(count()), (SELECT toUInt32(count()) FROM message_counts_6h) FROM message_counts',
     );
     return {
-      bench: 'reports',
-      seconds,
-      seed,
       load: `${count} messages in ${days} days, ${tookMs.length} reports, ${askedAtOnce} at a time`,
       figures: {
         rows_of_half_hours: Number(rows?.[0]),
