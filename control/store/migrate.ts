@@ -12,7 +12,7 @@ import { tenants } from './migrations/0001-tenants.ts';
 import { subscribers } from './migrations/0002-subscribers.ts';
 import { auditLog } from './migrations/0003-audit-log.ts';
 import { webhooks } from './migrations/0004-webhooks.ts';
-import { otp } from './migrations/0007-otp.ts';
+import { otp } from './migrations/0005-otp.ts';
 import { installationId, type Store } from './store.ts';
 import { grantRights } from './rights.ts';
 
@@ -22,7 +22,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002-subscribers': subscribers,
   '0003-audit-log': auditLog,
   '0004-webhooks': webhooks,
-  '0007-otp': otp,
+  '0005-otp': otp,
 };
 
 /** Returns the names of the applied steps. `upTo` is the last step to apply, for tests of the next one. */
