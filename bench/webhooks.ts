@@ -80,7 +80,7 @@ export const bench: Bench = {
         await systemClock.sleep(everyMs);
       }
       await until('every event has arrived', () => publishedAtMs.size === 0, { limitMs: settleMs }).catch(
-        (error: unknown) => ignoring(error, 'what is missing is a figure'),
+        (error: unknown) => ignoring(error, 'what has not arrived is counted as lost'),
       );
     } finally {
       await end();
