@@ -29,7 +29,7 @@ const livesPerRecord = 25;
 const recordedWithinMs = 300_000;
 const lookEveryMs = 25;
 
-async function run({ seconds, seed, count = 200_000 }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, count = 200_000 }: BenchOptions): Promise<BenchResult> {
   const { bus, stop } = await startBus('bench');
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
   const engine = openEngine({ clickhouseUrl: null, dataDir });

@@ -39,7 +39,7 @@ const groupings: readonly (readonly Dimension[])[] = [
 ];
 const zones = ['Asia/Kolkata', 'Europe/Berlin', 'UTC'];
 
-async function run({ seconds, seed, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
   const engine = openEngine({ clickhouseUrl: null, dataDir });
   try {
