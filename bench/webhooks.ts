@@ -29,11 +29,13 @@ export const bench: Bench = {
     const random = seededRandom(seed);
     const publishedAtMs = new Map<string, number>();
     const latencies = new LatencyHistogram();
+    let arrived = 0;
     const healthy = await startReceiver((one) => {
       const key = `${one.path}|${one.id}`;
       const atMs = publishedAtMs.get(key);
       if (atMs !== undefined && publishedAtMs.delete(key)) latencies.add((systemClock.monotonicMs() - atMs) * 1_000);
       healthy.received.length = 0;
+      arrived += 1;
       return { status: 204 };
     });
     const hanging = await startReceiver(() => null);
@@ -59,6 +61,11 @@ export const bench: Bench = {
     const events = eventPublisher(bus.bus);
     let told = 0;
     try {
+      // The process has begun when one event has arrived.
+      const [one] = accounts;
+      const message = messageWith({ accountId: one?.id as AccountId, messageId: newMessageId(systemClock.nowMs()) });
+      await events.publish([eventOfMessage(message, { kind: 'undelivered', atMs: systemClock.nowMs() })]);
+      await until('the first event has arrived', () => arrived > 0);
       const began = systemClock.monotonicMs();
       for (let offered = 0; offered < seconds * rate; ) {
         const due = Math.floor(((systemClock.monotonicMs() - began) / 1_000) * rate) - offered;
