@@ -82,6 +82,7 @@ describe('an endpoint', () => {
     expect(await wrong(['sms.delivered', 'sms.delivered'])).toEqual(['events invalid_field']);
     expect(await wrong(['*', 'sms.delivered'])).toEqual(['events invalid_field']);
     expect(await wrong(['sms.sent'])).toEqual(['events[0] invalid_field']);
+    expect(await wrong(['sms.delivered', 'otp.verified'])).toEqual(['events[1] invalid_field']);
     expect(await wrong('sms.sent')).toEqual(['events invalid_field']);
   });
 
