@@ -54,6 +54,8 @@ const table: Readonly<Record<string, Entry>> = {
   doctor: 'reads',
   smsc: 'reads',
   'nats-permissions': 'reads',
+  listen: 'reads',
+  report: 'reads',
   flight: 'reads',
   audit: 'reads',
   'audit verify': 'reads',
