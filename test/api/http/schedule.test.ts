@@ -201,6 +201,7 @@ test('explain: every gate is evaluated, nothing is sent, and a refusal does not 
     'scope',
     'account',
     'send_at',
+    'callback_url',
     'recipient',
     'sender',
     'template',
