@@ -9,6 +9,7 @@ import {
   sweepBlocks,
 } from '../../../../cluster/bus/otp-guard-bucket.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
+import { GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { decodeEvents } from '../../../../model/records/event-record.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { recordsOf } from '../../../support/bus.ts';
@@ -74,6 +75,11 @@ describe('numbers that follow each other', () => {
 
   test('are not when their codes are entered', async () => {
     const number = freshBlock();
+    let verified = 0;
+    const stop = new GuardTalk(harness.bus, 'test').listen(({ kind }) => {
+      if (kind === 'verified') verified += 1;
+    });
+    await harness.bus.connection.flush();
     for (let at = 0; at < 25; at += 1) {
       const { status, body } = await start(number(at));
       expect({ status, body }).toMatchObject({ status: 201 });
@@ -82,7 +88,9 @@ describe('numbers that follow each other', () => {
       );
       const code = /\d{6}/.exec('text' in message.body ? message.body.text : '')?.[0] ?? '';
       expect((await verify(body['id'], code, { token: tenant.live })).body).toMatchObject({ valid: true });
+      await until('the other thread is told', () => verified > at);
     }
+    stop();
   });
 });
 
