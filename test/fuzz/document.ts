@@ -38,7 +38,11 @@ export type Operation = {
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: JsonSchema | null;
-  readonly answers: ReadonlyMap<number, { readonly contentType: string; readonly fits: Fits }>;
+  /** `files`: other content types of the same answer, which have no schema. */
+  readonly answers: ReadonlyMap<
+    number,
+    { readonly contentType: string; readonly files: readonly string[]; readonly fits: Fits }
+  >;
   readonly takesBody: Fits;
 };
 
@@ -62,7 +66,8 @@ export function operationsOf(document: OpenApi): readonly Operation[] {
       const body = jsonSchema(raw.requestBody?.content)?.[1].schema ?? null;
       const answers = Object.entries(raw.responses).map(([status, { content }]) => {
         const [contentType, { schema }] = jsonSchema(content) ?? ['', { schema: {} }];
-        return [Number(status), { contentType, fits: fitsOf(document, schema) }] as const;
+        const files = Object.keys(content ?? {}).filter((type) => type !== contentType);
+        return [Number(status), { contentType, files, fits: fitsOf(document, schema) }] as const;
       });
       return {
         name: `${method} ${path}`,

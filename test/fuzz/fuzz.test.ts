@@ -176,9 +176,14 @@ describe(`${requestsTotal} requests of seed ${seed}`, () => {
       template: 'template',
       suppression: 'suppression',
       sms: 'sms',
+      webhook: 'webhook',
+      otp: 'otp',
     };
     const kind = kinds[String(json['object'])];
     if (method === 'POST' && kind !== undefined) wire.remember(kind, String(json['id']));
+    if (path.startsWith('/v1/links')) {
+      for (const { id } of (json['data'] ?? []) as { id: string }[]) wire.remember('link', id);
+    }
     if (typeof json['next_cursor'] === 'string') wire.remember('cursor', json['next_cursor']);
     if (status !== 202) return;
     if (kind === 'sms') accepted.add(String(json['id']));

@@ -3,10 +3,15 @@ import fc from 'fast-check';
 import type { OpenApi, Operation, Parameter } from './document.ts';
 import { oddText } from './odd-values.ts';
 import { valuesOf } from './schema-values.ts';
-import { given, hints } from './sound-values.ts';
+import { blockedPrefix, given, hints } from './sound-values.ts';
 
 export function pathOf(operation: Operation): fc.Arbitrary<string> {
   if (operation.path.startsWith('/v1/carriers/')) return carrierPathOf(operation.path);
+  if (operation.path.includes('{prefix}')) {
+    const odd = { weight: 1, arbitrary: oddSegment.filter(noDots) };
+    const prefix = fc.oneof({ weight: 8, arbitrary: fc.constant(encodeURIComponent(blockedPrefix)) }, odd);
+    return prefix.map((each) => operation.path.replace('{prefix}', () => each));
+  }
   if (!operation.path.includes('{id}')) return fc.constant(operation.path);
   const noun = /\/v1\/([a-z-]+)/.exec(operation.path)?.[1] ?? '';
   const kind = {
@@ -16,19 +21,23 @@ export function pathOf(operation: Operation): fc.Arbitrary<string> {
     templates: 'template',
     suppressions: 'suppression',
     webhooks: 'webhook',
+    otp: 'otp',
+    links: 'link',
   }[noun];
   const id = fc.oneof(
     { weight: 6, arbitrary: given(kind ?? 'sms') },
     { weight: 1, arbitrary: fc.constantFrom('sms', 'key', 'template').chain(given) },
     { weight: 1, arbitrary: fc.stringMatching(/^(sms|key|snd|tpl|sup)_[0-9A-HJKMNP-TV-Z]{26}$/) },
-    { weight: 2, arbitrary: oddSegment },
+    { weight: 2, arbitrary: operation.path.endsWith('{id}') ? oddSegment : oddSegment.filter(noDots) },
   );
   return id.map((each) => operation.path.replace('{id}', () => each));
 }
 
+// Clients remove dot segments from a path: then it is another one.
+const noDots = (text: string) => !/^(\.|%2e)*$/i.test(text);
+
 function carrierPathOf(path: string): fc.Arbitrary<string> {
-  // Clients remove dot segments from a path: then it is another one.
-  const odd = { weight: 2, arbitrary: oddSegment.filter((text) => !/^(\.|%2e)*$/i.test(text)) };
+  const odd = { weight: 2, arbitrary: oddSegment.filter(noDots) };
   const name = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('alpha', 'beta', 'gamma', 'sandbox', 'delta') }, odd);
   const bind = fc.oneof({ weight: 8, arbitrary: fc.constantFrom('1', '2', '3', '0', '01', '1e1', '9999') }, odd);
   return fc.tuple(name, bind).map(([of, nth]) => path.replace('{name}', () => of).replace('{bind}', () => nth));

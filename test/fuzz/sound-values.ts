@@ -66,13 +66,35 @@ function sentOne(message: unknown): unknown {
   return rest;
 }
 
+/** Of numbers that no other request sends to. */
+export const blockedPrefix = '+8801612';
+
 /** Bodies whose fields must agree in ways that no schema expresses. */
 export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
-  'post /v1/sms': fc.record({
-    to: recipient,
-    from: fc.constant('HELIOGRAPH'),
-    message: fc.string({ minLength: 1, maxLength: 200 }),
+  'post /v1/sms': fc.oneof(
+    fc.record({
+      to: recipient,
+      from: fc.constant('HELIOGRAPH'),
+      message: fc.string({ minLength: 1, maxLength: 200 }),
+    }),
+    fc.record({
+      to: recipient,
+      from: fc.constant('HELIOGRAPH'),
+      message: fc.constant('New: https://shop.example.org/offer'),
+      track_clicks: fc.constant(true),
+    }),
+  ),
+  'post /v1/otp': fc.record({ to: recipient, from: fc.constant('HELIOGRAPH') }),
+  'post /v1/otp/{id}/verify': fc.record({ code: fc.stringMatching(/^[0-9]{6}$/) }),
+  'post /v1/otp/{id}/resend': fc.constant({}),
+  'post /v1/otp/{id}/cancel': fc.constant({}),
+  'patch /v1/otp-guard': fc.record({ safe_list: fc.constant(['+8801700']) }),
+  'post /v1/otp-guard/blocks': fc.record({ prefix: fc.constant(blockedPrefix), minutes: fc.constantFrom(1, 60) }),
+  'post /v1/webhooks': fc.record({
+    url: fc.constantFrom('https://hooks.example.com/sms', 'https://hooks.example.org/'),
+    events: fc.constantFrom(['sms.delivered'], ['*']),
   }),
+  'post /v1/webhooks/{id}/replay': fc.record({ since: fc.constantFrom('<in -60>', '<in -3600>') }),
   'post /v1/templates': fc.record({
     name: fc.stringMatching(/^[a-z]{6}$/),
     category: fc.constantFrom('otp', 'transactional', 'promotional'),

@@ -49,6 +49,9 @@ function refusalFinding(sent: Sent, { status, headers, text }: FuzzReply, isProb
     return { kind: `${status}`, why: text.slice(0, 500) };
   }
   if (sent.method === 'HEAD') return null;
+  // Who opens a short link is a person: the answer is a sentence.
+  if (status === 404 && sent.path.startsWith('/r/') && headers['content-type'] === 'text/plain; charset=utf-8')
+    return null;
   if (headers['content-type'] !== 'application/problem+json') {
     return { kind: `${status} without a problem`, why: `${String(headers['content-type'])}: ${text.slice(0, 300)}` };
   }
@@ -79,6 +82,7 @@ function successFinding(
   if (operation === null || sent.method === 'HEAD') return null;
   const answer = operation.answers.get(status);
   if (answer === undefined) return null;
+  if (answer.files.includes(String(headers['content-type']))) return null;
   if (headers['content-type'] !== answer.contentType) {
     return { kind: `another content type of ${operation.name}`, why: String(headers['content-type']) };
   }

@@ -76,7 +76,8 @@ export const otpEndpoints: readonly Endpoint[] = [
     scope: 'sms:send',
     params: otpParams,
     answer: { status: 200, description: 'Canceled. A repeat gets the same answer.', schema: changedOtp },
-    problems: ['otp_not_pending', 'clock_wrong'],
+    // A body may be left out, and must be an empty object.
+    problems: ['otp_not_pending', 'clock_wrong', 'invalid_json', 'unsupported_media_type', 'body_too_large'],
   },
   {
     method: 'get',

@@ -73,18 +73,17 @@ const secret = z
 
 export const newWebhook = webhook.extend({ secret }).openapi('NewWebhook');
 
-export const createWebhookBody = z
-  .strictObject({
-    url,
-    events: events.optional(),
-    ordering: ordering.optional(),
-    batch: batch.optional(),
-    description: description.optional(),
-  })
-  .openapi('CreateWebhook');
+const optional = {
+  events: events.optional(),
+  ordering: ordering.optional(),
+  batch: batch.optional(),
+  description: description.optional(),
+};
+export const createWebhookBody = z.strictObject({ url, ...optional }).openapi('CreateWebhook');
 
-export const changeWebhookBody = createWebhookBody
-  .extend({ url: url.optional(), status: status.optional() })
+// Not an extension of CreateWebhook: the document would then demand the url here too.
+export const changeWebhookBody = z
+  .strictObject({ url: url.optional(), ...optional, status: status.optional() })
   .openapi('ChangeWebhook');
 
 export const rotateSecretBody = z
