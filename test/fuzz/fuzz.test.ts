@@ -17,7 +17,7 @@ import { type FuzzReply, Wire, connections, jsonOf } from './wire.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 const seed = Number(process.env['HELIOGRAPH_FUZZ_SEED'] ?? 20_260_101);
-const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 10_000);
+const requestsTotal = Number(process.env['HELIOGRAPH_FUZZ_REQUESTS'] ?? 15_000);
 const brokenTotal = Math.floor(requestsTotal * 0.03);
 /** Alone on two cores it takes half a minute; beside other work several times that. */
 const timeoutMs = 400_000;

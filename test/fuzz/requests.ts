@@ -19,14 +19,13 @@ function weightOf({ name, path }: Operation): number {
   if (path.startsWith('/v1/sms')) return 4;
   // Only after another request made what they are about.
   if (name === 'delete /v1/webhooks/{id}') return 1;
-  if (/^\/v1\/(otp|webhooks)\//.test(path)) return 8;
-  // A command is answered when every node that serves the carrier follows it: the slowest of all.
-  return path.startsWith('/v1/carriers/') ? 1 : 2;
+  if (/^\/v1\/(otp|webhooks)\//.test(path)) return 6;
+  return 2;
 }
 
 /** The keys for an operation: settings have an account of their own, carriers belong to no account. */
 function ownersOf({ name, path }: Operation): readonly KeyName[] {
-  if (name === 'patch /v1/account/settings' || path.startsWith('/v1/otp-guard')) return ['settings'];
+  if (name === 'patch /v1/account/settings' || name === 'patch /v1/otp-guard') return ['settings'];
   return /^\/v1\/(carriers|audit)/.test(path) ? ['operator'] : goodKeys;
 }
 

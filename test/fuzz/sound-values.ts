@@ -84,6 +84,7 @@ export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       track_clicks: fc.constant(true),
     }),
   ),
+  'patch /v1/api-keys/{id}': fc.constantFrom({ description: 'shop' }, { ip_allowlist: ['127.0.0.0/8'] }),
   'post /v1/otp': fc.record({ to: recipient, from: fc.constant('HELIOGRAPH') }),
   'post /v1/otp/{id}/verify': fc.record({ code: fc.stringMatching(/^[0-9]{6}$/) }),
   'post /v1/otp/{id}/resend': fc.constant({}),
@@ -94,6 +95,7 @@ export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     url: fc.constantFrom('https://hooks.example.com/sms', 'https://hooks.example.org/'),
     events: fc.constantFrom(['sms.delivered'], ['*']),
   }),
+  'patch /v1/webhooks/{id}': fc.constantFrom({ description: 'shop' }, { events: ['sms.delivered', 'sms.failed'] }),
   'post /v1/webhooks/{id}/replay': fc.record({ since: fc.constantFrom('<in -60>', '<in -3600>') }),
   'post /v1/templates': fc.record({
     name: fc.stringMatching(/^[a-z]{6}$/),
