@@ -16,6 +16,7 @@ import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, recordClicks } from './clicks/recording.ts';
+import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
@@ -34,6 +35,14 @@ export type AnalyticsNode = {
   stop(deadlineMs: number): Promise<void>;
 };
 
+/** What only the recording node has. */
+type Keepers = {
+  readonly reaper: Reaper;
+  readonly purge: Purge;
+  readonly clicks: ClickRecording;
+  readonly facts: FactRecorder;
+};
+
 const watchEveryMs = 5_000;
 
 /** The schema must be applied. Resolves when the recorder reads and queries are answered. */
@@ -49,7 +58,7 @@ export async function startAnalytics(
   const recorded = new RecordedEvents(engine);
   let recorder: Recorder | null = null;
   const stopping = new AbortController();
-  let keepers: { readonly reaper: Reaper; readonly purge: Purge; readonly clicks: ClickRecording } | null = null;
+  let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
   const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate });
@@ -82,6 +91,7 @@ export async function startAnalytics(
       }),
       purge: startPurge(bus, () => started.recorded, clock),
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
+      facts: recordFacts({ bus, engine, publisher, clock }),
     };
     void started.ended.then((how) => {
       recorder = null;
@@ -89,6 +99,7 @@ export async function startAnalytics(
       keepers?.reaper.stop();
       keepers?.purge.stop();
       void keepers?.clicks.stop(0);
+      void keepers?.facts.stop();
       keepers = null;
       if (stopping.signal.aborted) return;
       if (how === 'fenced') void waitForSilence();
@@ -137,6 +148,9 @@ export async function startAnalytics(
       reports.stop();
       // While the recorder of events still knows what was delivered.
       await keepers?.clicks.stop(deadlineMs * 0.2);
+      await withDeadline('the last facts', deadlineMs * 0.1, keepers?.facts.stop() ?? Promise.resolve()).catch(
+        (error: unknown) => ignoring(error, 'they are delivered again after the next start'),
+      );
       await Promise.all([answers.stop(), recorder?.stop(deadlineMs * 0.6)]);
       await withDeadline('the last events', deadlineMs * 0.1, publisher.idle()).catch((error: unknown) =>
         ignoring(error, 'the reaper publishes its events again after the next start'),

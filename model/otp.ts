@@ -2,12 +2,22 @@
 // share (what is pending, sends, failed guesses) is one record, so that every decision is one compare-and-set. Types,
 // and the status that follows from the time.
 import type { MessageId, OtpId } from './ids.ts';
+import type { MessageStatus } from './status.ts';
 
 export const otpStatuses = ['pending', 'verified', 'expired', 'max_attempts_reached', 'canceled', 'failed'] as const;
 export type OtpStatus = (typeof otpStatuses)[number];
 
-/** Why an OTP failed. locked: too many failed guesses about its number. */
-export type OtpFailure = 'locked';
+/**
+ * Why a record says that an OTP failed. locked: too many failed guesses about its number · not_sent: its message was not
+ * accepted, so that no client knows it.
+ */
+export type OtpFailure = 'locked' | 'not_sent';
+
+/**
+ * Why an OTP ended without being verified. delivery_failed: its time is over, and none of its messages was delivered or is
+ * on its way.
+ */
+export type OtpEndReason = OtpFailure | 'expired' | 'delivery_failed' | 'max_attempts_reached';
 
 /** One message with the code. */
 export type OtpSend = { readonly messageId: MessageId; readonly atMs: number };
@@ -28,6 +38,10 @@ export type Otp = {
   readonly endedAtMs: number | null;
   readonly sender: string;
   readonly clientReference: string | null;
+  /** Of its text; null for a template of the account. */
+  readonly language: string | null;
+  /** The client brought the code, which may be verified elsewhere. */
+  readonly ownCode: boolean;
   readonly sends: readonly OtpSend[];
   /** Names the request whose guess was right, by its idempotency key where it has one: only it gets the answer again. */
   readonly verifiedBy: string | null;
@@ -45,6 +59,21 @@ export type OtpNumber = {
 };
 
 export const otpAttemptsMax = 5;
+
+/** How a message can end without having arrived. After `unknown` it may have. */
+const undelivered: ReadonlySet<string> = new Set<MessageStatus>([
+  'undelivered',
+  'expired',
+  'rejected',
+  'failed',
+  'blocked',
+  'canceled',
+]);
+
+/** Whether no message of an OTP has arrived or still may: by the status of each, null where it is not known. */
+export function isUndelivered(statuses: readonly (string | null)[]): boolean {
+  return statuses.length > 0 && statuses.every((status) => status !== null && undelivered.has(status));
+}
 
 /** The status at a time: an OTP ends by itself when its time or its attempts are over. */
 export function statusOf(otp: Pick<Otp, 'status' | 'expiresAtMs' | 'attempts'>, nowMs: number): OtpStatus {

@@ -17,19 +17,26 @@ export const webhookEventTypes = [
   'sms.canceled',
   'sms.received',
   'sms.opted_out',
+  /** A person opened a short link. */
+  'link.clicked',
+  /** Something else did, or something that may be no person; only endpoints that name it get it. */
+  'link.requested',
+  'otp.verified',
+  /** It ended without being verified; a cancel by the client is not told. */
+  'otp.failed',
+  /** The guard against fraud blocks numbers from now on. */
+  'otp.blocked',
   /** About another endpoint of the account: it failed for an hour, for a day. */
   'webhook.failing',
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 
-/** Of the API's contract, and told by nobody in this version: refused, so that no client waits for them. */
-export const plannedEventTypes: readonly string[] = ['link.clicked', 'otp.verified', 'otp.failed'];
-
 /** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */
 export const webhookTestType = 'webhook.test';
 
-/** Subscribes to every type, those of later versions too. */
+/** Subscribes to every type, those of later versions too, but for those that must be named. */
 export const everyEventType = '*';
+const namedOnly: ReadonlySet<string> = new Set<WebhookEventType>(['link.requested']);
 
 /** The type that subscribers see of a delivery event; the kinds without one are not told. */
 export const webhookTypeOfKind: { readonly [Kind in EventKind]?: WebhookEventType } = {
@@ -79,5 +86,5 @@ export type WebhookEndpoint = {
 };
 
 export function subscribesTo({ events }: Pick<WebhookEndpoint, 'events'>, type: string): boolean {
-  return events.includes(type) || events.includes(everyEventType);
+  return events.includes(type) || (events.includes(everyEventType) && !namedOnly.has(type));
 }

@@ -14,6 +14,8 @@ export const otpLimits = {
     pendingMax: 2,
     /** A message may take so long: with less time left none is sent again. */
     resendLeastMs: 60_000,
+    /** Of those whose message was not accepted, so many stay in the record. */
+    notSentKept: 4,
     /** How long one that has ended can be read. */
     keptMs: hourMs,
     /** A record of the bucket `otp` lives so long after its last write: as long as one that has just ended is kept. */
@@ -55,5 +57,48 @@ export const otpLimits = {
   },
 } as const;
 
+/** The events of one-time passwords: from their records to FACTS, and from there to ClickHouse and webhooks. */
+export const factLimits = {
+  facts: {
+    /** Records read ahead, and publishes in flight. */
+    prefetch: 500,
+    inFlightMax: 1_024,
+    /**
+     * OTP whose time is awaited, ~250 B each: all accounts' starts of ten minutes (limits.shares.otp_started), twice. With
+     * more no record is read until some have ended.
+     */
+    waitingMax: 400_000,
+    /** After its time is over a guess that was counted before may still be stored as right. */
+    graceMs: 5_000,
+    endEveryMs: 250,
+    /** Ends that are looked into at once: two reads each. */
+    endsAtOnce: 16,
+    /** While the event store is away nobody asks it what became of messages. */
+    awayMs: 10_000,
+    /** How often the place is stored: so much is published again after a crash. */
+    placeEveryMs: 1_000,
+    /** What was published lately of each OTP and number, so that a guess does not publish it again. */
+    toldMs: 10 * 60_000,
+    toldMax: 100_000,
+    renewAgainMs: 1_000,
+    /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
+    refusalsPerSecond: 20,
+    refusalsBurst: 100,
+    /** The recorder: records without an ack, rows of an insert, and how long they wait. */
+    recorderHeldMax: 20_000,
+    insertRowsMax: 10_000,
+    insertEveryMs: 500,
+    ackWaitMs: 60_000,
+    retryMs: 1_000,
+    purgeEveryMs: 60_000,
+    /** Webhooks: records without an ack. */
+    tellersHeldMax: 1_000,
+  },
+} as const;
+
 const { recordTtlMs, ttlSecondsMax, keptMs } = otpLimits.otp;
 assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code that still counts would be forgotten');
+assert(
+  factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
+  'an end by time could be told before a right guess of its last moment is stored',
+);

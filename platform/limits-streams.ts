@@ -26,6 +26,8 @@ export const streamMbDefault = {
   links: 512,
   /** ~300 B each: 3.5 million clicks and messages with links while ClickHouse is unavailable. */
   clicks: 1_024,
+  /** ~600 B each: 850,000 events of one-time passwords and clicks, four each, while ClickHouse or webhooks are away. */
+  facts: 512,
   /** ~20 B each: 26 million keys of 24 hours, 300 a second, are 530 MB; the size suffices for 1,200 a second. */
   idempotency: 2_048,
 } as const;

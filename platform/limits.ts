@@ -9,7 +9,7 @@ import { deliveryLimits } from './limits-delivery.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
-import { otpLimits } from './limits-otp.ts';
+import { factLimits, otpLimits } from './limits-otp.ts';
 import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
@@ -24,6 +24,7 @@ export const limits = {
   ...controlLimits,
   ...processLimits,
   ...otpLimits,
+  ...factLimits,
   ...linkLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,

@@ -64,6 +64,16 @@ export const metrics = {
   redirects: counter('redirects_total', 'Requests for short links, by end (redirected, disabled, unknown)', ['ended']),
   clicksRecorded: counter('clicks_recorded_total', 'Clicks recorded, by class', ['class']),
   clicksLost: counter('clicks_lost_total', 'Clicks that could not be kept until they were stored: not in any report'),
+  factsWaiting: counter(
+    'facts_refused_total',
+    'Events of one-time passwords that FACTS did not take at once, by reason; they are published again',
+    ['reason'],
+  ),
+  factsLost: counter(
+    'facts_lost_total',
+    'Events that could not be published to FACTS and are not told, by kind (refusals of the guard, clicks)',
+    ['kind'],
+  ),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the ingress sees it', [], 'max'),
 
   // directory

@@ -23,6 +23,7 @@ import type {
   OtpGuardRules,
 } from '../../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../../policy/otp-guard/guard.ts';
+import type { GuardDecisions } from './guard-decisions.ts';
 import { GuardEntries } from './guard-entries.ts';
 
 /** Who asks for a code; the account's lists come from the bucket and the configuration. */
@@ -34,6 +35,8 @@ type SharedGuardParts = {
   readonly clock: Clock;
   readonly rules: OtpGuardRules;
   readonly random?: Random;
+  /** Hears what requests are told. */
+  readonly decisions?: Pick<GuardDecisions, 'record'>;
 };
 
 const nameBytes = 8;
@@ -77,7 +80,7 @@ export class SharedGuard {
   }
 
   decide(question: GuardQuestion): GuardVerdict {
-    const { clock, random = systemRandom } = this.#parts;
+    const { clock, random = systemRandom, decisions } = this.#parts;
     const { destinations, safeList } = this.#rules;
     const own = this.#entries.state.listsOf(question.accountId);
     const lists = {
@@ -88,8 +91,12 @@ export class SharedGuard {
     if (verdict.refusal !== null) {
       const { rule, action } = verdict.refusal;
       metrics.otpGuardRefusals.inc({ rule, action });
+      decisions?.record(question.accountId, verdict.refusal);
     }
-    for (const { rule } of verdict.shadow) metrics.otpGuardRefusals.inc({ rule, action: 'shadow' });
+    for (const finding of verdict.shadow) {
+      metrics.otpGuardRefusals.inc({ rule: finding.rule, action: 'shadow' });
+      decisions?.record(question.accountId, finding);
+    }
     return verdict;
   }
 

@@ -35,6 +35,10 @@ export type OtpDraft = {
   readonly request: SmsRequest;
   readonly admitted: Admitted;
   readonly code: string;
+  /** The client brought it. */
+  readonly ownCode: boolean;
+  /** Of the text; null for a template of the account. */
+  readonly language: string | null;
   readonly purpose: string;
   readonly ttlMs: number;
 };
@@ -156,7 +160,7 @@ type Made = { readonly id: OtpId; readonly claim: OtpClaim; readonly nowMs: numb
 function newOtp(
   { cipher }: OtpParts,
   accountId: AccountId,
-  { request, admitted, code, purpose, ttlMs }: OtpDraft,
+  { request, admitted, code, ownCode, language, purpose, ttlMs }: OtpDraft,
   { id, claim, nowMs }: Made,
 ): Otp {
   const secret: OtpSecret = { code, text: admitted.text };
@@ -172,6 +176,8 @@ function newOtp(
     endedAtMs: null,
     sender: request.from,
     clientReference: request.clientReference,
+    language,
+    ownCode,
     sends: [{ messageId: claim.messageId, atMs: nowMs }],
     verifiedBy: null,
   };
@@ -216,7 +222,9 @@ async function publish(
   const isPublished = refused.code === 'overloaded' ? 'unknown' : 'no';
   if (isPublished === 'no' || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
-    await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) => withdrawSend(held, otp.id, send));
+    await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>
+      withdrawSend(held, otp.id, send, clock.nowMs()),
+    );
   }
   return { ...notAccepted(refused), isPublished };
 }

@@ -12,14 +12,15 @@ import { limits } from '../../platform/limits.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
+import { SingleOwner } from '../single-owner.ts';
 import { type DisableRequest, disableSubject } from './contract.ts';
 import { Attempts } from './attempts.ts';
 import { Delivery } from './delivery/delivery.ts';
 import type { EndpointWorker } from './delivery/endpoint-worker.ts';
 import { ParkedLog } from './delivery/parked-log.ts';
 import type { Failing } from './delivery/schedule.ts';
+import { fanOutFacts } from './fan-out/fact-fan-out.ts';
 import { FanOut } from './fan-out/fan-out.ts';
-import { WebhookOwner } from './owner.ts';
 import { Replays } from './replay.ts';
 import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
@@ -56,7 +57,7 @@ export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
     const bucket = await openBucket(parts.bus, 'webhooks', parts.replicas);
     while (!stopping.signal.aborted) {
       try {
-        const owner = new WebhookOwner(bucket, parts.clock);
+        const owner = new SingleOwner(bucket, 'the webhooks', parts.clock);
         await owner.acquire(parts.alone, stopping.signal);
         const active = await startActive(parts, bucket);
         state = 'delivers';
@@ -106,12 +107,16 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
   });
   await delivery.start();
   await fanOut.start();
+  const facts = await fanOutFacts({
+    ...{ bus, directory, queue, publisher: parking, clock },
+    sequence: () => fanOut.sequence,
+  });
   const stopServing = serveRequests({ bus, directory, delivery, parked, attempts, requests, replays, clock });
   return {
     async stop() {
       stopServing();
       replays.stop();
-      await Promise.all([fanOut.stop(), delivery.stop()]);
+      await Promise.all([fanOut.stop(), facts.stop(), delivery.stop()]);
       publisher.close();
       parking.close();
     },

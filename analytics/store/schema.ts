@@ -89,6 +89,13 @@ export async function keepHistoryFor(engine: Engine, days: number): Promise<void
        SETTINGS materialize_ttl_after_modify = 0`,
     );
   }
+  const startOf = { otps: 'started_at', otp_guard_decisions: 'at', otp_messages: 'accepted_at' };
+  for (const [table, column] of Object.entries(startOf)) {
+    await engine.command(
+      `ALTER TABLE ${table} MODIFY TTL toDateTime(${column}) + INTERVAL ${Math.trunc(days)} DAY
+       SETTINGS materialize_ttl_after_modify = 0`,
+    );
+  }
   const submitHours = Math.min(Math.trunc(days) * 24, Math.ceil(submitsKeptMs / 3_600_000));
   await engine.command(
     `ALTER TABLE sms_submits MODIFY TTL toDateTime(at) + INTERVAL ${submitHours} HOUR

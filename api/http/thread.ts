@@ -4,6 +4,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LinkIssuer } from '../../acceptance/link-issuer.ts';
 import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
+import { GuardDecisions } from '../../acceptance/otp-guard/guard-decisions.ts';
 import { SharedGuard } from '../../acceptance/otp-guard/shared-guard.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { watchOverflow } from '../../cluster/bus/overflow-heartbeat.ts';
@@ -168,7 +169,8 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
-  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules) });
+  const decisions = new GuardDecisions(publisher, clock);
+  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules), decisions });
   const otp = {
     ...sending,
     queries,

@@ -19,6 +19,7 @@ import {
   auditNoteSubject,
   webhookFilter,
   decisionFilter,
+  factFilter,
   inboundPartFilter,
   inboundSubject,
   type WaitKind,
@@ -40,6 +41,7 @@ export const streamNames = {
   events: 'EVENTS',
   links: 'LINKS',
   clicks: 'CLICKS',
+  facts: 'FACTS',
   webhooks: 'WEBHOOKS',
   webhookLog: 'WEBHOOK_LOG',
   orders: 'ORDERS',
@@ -152,6 +154,16 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       max_bytes: streamMb.clicks * mib,
     },
     {
+      // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse has them and webhooks were told.
+      name: streamNames.facts,
+      subjects: [factFilter],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      duplicate_window: duplicateWindow,
+      max_bytes: streamMb.facts * mib,
+    },
+    {
       // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
       ...workQueue,
       name: streamNames.webhooks,
@@ -262,6 +274,20 @@ export function webhookConsumer(shard: number): Partial<ConsumerConfig> {
   };
 }
 
+/** Who reads FACTS: each has a durable consumer, and what both have acked is purged. */
+export type FactReader = 'recorder' | 'webhooks';
+
+export function factConsumer(reader: FactReader): Partial<ConsumerConfig> {
+  const { recorderHeldMax, tellersHeldMax, ackWaitMs } = limits.facts;
+  return {
+    durable_name: `facts_${reader}`,
+    filter_subject: factFilter,
+    ...untilAcked,
+    ack_wait: nanos(ackWaitMs),
+    max_ack_pending: reader === 'recorder' ? recorderHeldMax : tellersHeldMax,
+  };
+}
+
 /** The consumer that moves fallback records to DEAD: a few at a time, and rarely. */
 export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
   assert(filter !== undefined, 'a stream without a fallback subject');
@@ -316,6 +342,8 @@ export const keyValueBuckets = {
   otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
   /** Blocked prefixes and the lists of accounts. */
   otp_guard: { name: 'otp_guard', ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
+  /** Up to where the records of one-time passwords and of the guard were told, and who tells them. */
+  otp_events: { name: 'otp_events', ttlMs: 0, maxBytes: gib / 1024 },
   /** Webhooks: the place of the fan-out, its owner, and ~300 B for each endpoint that fails. */
   webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */

@@ -137,6 +137,10 @@ export const linkSwitchSubject = 'links.switch';
 export const issuedLinksSubject = 'clicks.issued';
 export const clicksSubject = 'clicks.seen';
 
+/** Events that are not about the delivery of a message (model/fact.ts), by what they are about. */
+export const factSubjects = { otp: 'facts.otp', guard: 'facts.guard', click: 'facts.click' } as const;
+export const factFilter = 'facts.*';
+
 /** `ops.<carrier>` and `ops.<carrier>.<bind>`: operator commands for a carrier or one of its binds. */
 export function commandSubject(carrier: string, bind: number | null): string {
   return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;

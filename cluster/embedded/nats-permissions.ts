@@ -7,6 +7,7 @@ import { disableSubject, webhookSubjects } from '../../actors/webhook/contract.t
 import {
   auditNoteSubject,
   fallbackFilters,
+  factFilter,
   carrierReportsSubject,
   keysUsedSubject,
   otpGuardSubject,
@@ -63,6 +64,12 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   },
   LINKS: { subjects: ['links.>'], write: ['ingress', 'control'], read: ['ingress', 'control'] },
   CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
+  FACTS: {
+    subjects: [factFilter],
+    write: ['ingress', 'actors', 'analytics'],
+    read: ['analytics', 'delivery', 'control'],
+    remove: ['analytics'],
+  },
   WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
   WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
   ORDERS: {
@@ -89,10 +96,12 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
-  otp: { write: ['ingress'], read: ['ingress'] },
+  // Actors tell what became of each: they have the code of its message, too.
+  otp: { write: ['ingress'], read: ['ingress', 'actors'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
   // Operators order blocks; control also removes those that are forgotten.
-  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control'], remove: ['control'] },
+  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['control'] },
+  otp_events: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   // The purge of EVENTS reads the place of the fan-out.
   webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },

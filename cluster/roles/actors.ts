@@ -9,6 +9,7 @@ import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { ServedByOne, leasesWhenNeeded } from '../../actors/removed/served-by-one.ts';
+import { runOtpEvents } from '../../actors/otp-events/run-otp-events.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -124,6 +125,12 @@ runRole('actors', async ({ env }) => {
   const scheduled = { rules, events, onRemoved: () => removed.lookSoon() };
   const releasers = new Releasers(bus, { scheduled, clock, mayRelease: () => clock.agrees });
   const stopStreams = watchStreams(bus);
+  const otpEvents = runOtpEvents({
+    bus,
+    replicas: configuration.limits.streamReplicas,
+    alone: settings.ownBus,
+    clock: shared === null ? systemClock : clock,
+  });
   void releasers
     .start()
     .catch((error: unknown) => log.error({ error: messageOf(error) }, 'waiting messages cannot be released'));
@@ -150,7 +157,7 @@ runRole('actors', async ({ env }) => {
     async drain(deadlineMs) {
       keeper.stop();
       stopStreams();
-      await Promise.all([releasers.stop(), removed.stop()]);
+      await Promise.all([releasers.stop(), removed.stop(), otpEvents.stop()]);
       await removedLeases.close();
       clock.stop();
       await pool.drain(deadlineMs);

@@ -24,7 +24,7 @@ export type OtpRefusal = {
 /** `next`: the record to store before the answer is given; null: it stays as it is. */
 export type Decided<Answer> = { readonly next: OtpNumber | null; readonly answer: Answer };
 
-const { pendingMax, keptMs, resendLeastMs } = limits.otp;
+const { pendingMax, keptMs, resendLeastMs, notSentKept } = limits.otp;
 
 export type StartAnswer =
   | { readonly kind: 'started'; readonly otp: Otp }
@@ -34,10 +34,11 @@ export type StartAnswer =
 
 export function startOtp(held: OtpNumber, otp: Otp, to: string, rules: OtpLimits, nowMs: number): Decided<StartAnswer> {
   const known = held.otps.find(({ id }) => id === otp.id);
-  if (known !== undefined) return { next: null, answer: { kind: 'known', otp: known } };
+  if (known !== undefined && known.reason !== 'not_sent') return { next: null, answer: { kind: 'known', otp: known } };
+  const others = held.otps.filter((each) => each !== known);
   const refusal = lockOf(held, rules, nowMs) ?? tooManySends(held, rules, nowMs) ?? tooManyPending(held, otp, nowMs);
   if (refusal !== null) return { next: null, answer: { kind: 'refused', refusal } };
-  const next = { ...held, to, otps: [...held.otps, otp], sendsMs: [...held.sendsMs, nowMs] };
+  const next = { ...held, to, otps: [...others, otp], sendsMs: [...held.sendsMs, nowMs] };
   return { next: tidied(next, rules, nowMs), answer: { kind: 'started', otp } };
 }
 
@@ -154,17 +155,21 @@ export function resendOtp(
   return { next: tidied(next, rules, nowMs), answer: { kind: 'changed', otp: resent } };
 }
 
-/** A send that was certainly not published: as if it had not been asked for. An OTP without any send is forgotten. */
-export function withdrawSend(held: OtpNumber, id: OtpId, send: OtpSend): Decided<null> {
+/**
+ * A send that was certainly not published: as if it had not been asked for. An OTP without any send has ended; it stays for
+ * those who were told of its start.
+ */
+export function withdrawSend(held: OtpNumber, id: OtpId, send: OtpSend, nowMs: number): Decided<null> {
   const otp = held.otps.find((each) => each.id === id);
   if (otp === undefined) return { next: null, answer: null };
   const sends = otp.sends.filter(({ messageId }) => messageId !== send.messageId);
-  const otps =
-    sends.length === 0
-      ? held.otps.filter((each) => each.id !== id)
-      : held.otps.map((each) => (each.id === id ? { ...each, sends } : each));
+  const without: Otp =
+    sends.length > 0 ? { ...otp, sends } : { ...ended(otp, 'failed', nowMs), reason: 'not_sent', sends };
+  const otps = held.otps.map((each) => (each.id === id ? without : each));
+  const notSent = otps.filter(({ reason }) => reason === 'not_sent');
   const at = held.sendsMs.indexOf(send.atMs);
-  return { next: { ...held, otps, sendsMs: held.sendsMs.filter((_, index) => index !== at) }, answer: null };
+  const kept = otps.filter((each) => !notSent.slice(0, -notSentKept).includes(each));
+  return { next: { ...held, otps: kept, sendsMs: held.sendsMs.filter((_, index) => index !== at) }, answer: null };
 }
 
 /** Canceling what is canceled changes nothing. */

@@ -70,6 +70,8 @@ async function start(to: string): Promise<OtpId> {
     endedAtMs: null,
     sender: 'HELIO',
     clientReference: null,
+    language: 'en',
+    ownCode: false,
     sends: [{ messageId, atMs: nowMs }],
     verifiedBy: null,
   };

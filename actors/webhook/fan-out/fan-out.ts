@@ -80,9 +80,13 @@ export class FanOut {
     const endpoints = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
     for (const endpoint of endpoints) {
       if (!subscribesTo(endpoint, content.type)) continue;
-      const sequence = this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
-      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {});
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence: this.sequence, content }), () => {});
     }
+  }
+
+  /** Of what is told now and is no delivery event: after those that were told. */
+  get sequence(): number {
+    return this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
   }
 
   async #keep(): Promise<void> {

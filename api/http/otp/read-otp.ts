@@ -4,7 +4,7 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
 import type { SentHop } from '../../../analytics/contract.ts';
 import { type AccountId, isOtpId, placeOfOtp } from '../../../model/ids.ts';
-import type { OtpSend } from '../../../model/otp.ts';
+import { type OtpEndReason, type OtpSend, type OtpStatus, isUndelivered, statusOf } from '../../../model/otp.ts';
 import { problem } from '../../problem.ts';
 import { type AccessParts, admitReader } from '../access.ts';
 import type { Exchange, Guard } from '../exchange.ts';
@@ -31,7 +31,11 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
     const sends = await Promise.all(otp.sends.map((send) => hopsOf(parts.queries, owner.accountId, send)));
     const body = {
       ...otpShape(otp, number.to, parts.clock.nowMs()),
-      reason: otp.reason,
+      ...endOf(
+        statusOf(otp, parts.clock.nowMs()),
+        otp.reason,
+        sends.map(statusOfHops),
+      ),
       purpose: otp.purpose,
       created_at: isoTime(otp.createdAtMs),
       sends: sends.flat(),
@@ -42,8 +46,23 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
 
 const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', [], 1);
 
+type End = { readonly status: OtpStatus; readonly reason: OtpEndReason | null };
+
+/** One whose time is over has failed when none of its messages arrived; while that cannot be asked it is `expired`. */
+function endOf(status: OtpStatus, reason: OtpEndReason | null, statuses: readonly (string | null)[]): End {
+  if (status === 'expired' && isUndelivered(statuses)) return { status: 'failed', reason: 'delivery_failed' };
+  return { status, reason };
+}
+
+type ShownHop = { readonly status: string | null };
+
+/** Delivered by one carrier is delivered; otherwise the last one's word. */
+function statusOfHops(hops: readonly ShownHop[]): string | null {
+  return hops.some(({ status }) => status === 'delivered') ? 'delivered' : (hops.at(-1)?.status ?? null);
+}
+
 /** One entry for each carrier that the message was given to. */
-async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messageId }: OtpSend): Promise<object[]> {
+async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messageId }: OtpSend): Promise<ShownHop[]> {
   const reply = await queries.get({ accountId, messageId, wait: false, withHops: true }, 'otp');
   const hops: readonly SentHop[] = (reply.result === 'found' ? reply.hops : undefined) ?? [notYetKnown];
   return hops.map((hop) => ({

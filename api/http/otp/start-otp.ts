@@ -152,10 +152,11 @@ type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial:
 
 async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done> {
   const { parts, principal, keyed, exchange } = starting;
-  const { request, code } = found(starting.message);
+  const { request, code, language } = found(starting.message);
   const admitted = found(starting.admitted);
-  const { purpose, ttl_seconds: ttlSeconds } = found(starting.asked);
-  const draft = { request, admitted, code, purpose, ttlMs: ttlSeconds * 1_000 };
+  const { purpose, ttl_seconds: ttlSeconds, code: given } = found(starting.asked);
+  const ownCode = given !== undefined;
+  const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000 };
   const started = await startAndSend(parts, principal, draft, claim);
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
   const { carrier } = admitted.route.planFor(claim.messageId);

@@ -11,7 +11,8 @@ import { type OrProblem, type Problem, wrongField } from '../../problem.ts';
 import { missingScope } from '../access.ts';
 import type { StartOtpBody } from './otp-request.ts';
 
-export type OtpMessage = { readonly request: SmsRequest; readonly code: string };
+/** `language`: of the text; null for a template of the account. */
+export type OtpMessage = { readonly request: SmsRequest; readonly code: string; readonly language: string | null };
 
 export function messageOfOtp(
   principal: Principal,
@@ -28,7 +29,7 @@ export function messageOfOtp(
   if (templateId !== undefined) {
     const variables = variablesOf(principal.account, templateId, body, code);
     const request = { ...requestOf({ to, from, message: '', reference }), template: { id: templateId, variables } };
-    return { ok: true, message: { request, code } };
+    return { ok: true, message: { request, code, language: null } };
   }
   const language = otpLanguage(rules.texts, body.language ?? rules.language);
   if (language === null) {
@@ -37,7 +38,7 @@ export function messageOfOtp(
   }
   const { brand = null, domain = null, app_hash: appHash = null } = body;
   const message = otpText(rules.texts, { language, brand, domain, appHash }, code);
-  return { ok: true, message: { request: requestOf({ to, from, message, reference }), code } };
+  return { ok: true, message: { request: requestOf({ to, from, message, reference }), code, language } };
 }
 
 /** A code in two segments may arrive as half a text. Approved templates are as long as they were approved. */

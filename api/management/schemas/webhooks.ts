@@ -4,7 +4,6 @@ import { sendErrors } from '../../../actors/webhook/send/send-error.ts';
 import {
   everyEventType,
   webhookDisabledReasons,
-  plannedEventTypes,
   webhookEventTypes,
   webhookOrderings,
 } from '../../../model/webhook-endpoint.ts';
@@ -17,18 +16,14 @@ const { urlCharsMax, descriptionCharsMax, secretsMax } = limits.webhooks;
 const { overlapSecondsDefault, overlapSecondsMax } = limits.webhooks;
 
 const types = [everyEventType, ...webhookEventTypes] as const;
-const typeProblem = (input: unknown) =>
-  plannedEventTypes.includes(String(input))
-    ? 'is not available in this version: leave it out'
-    : `expected one of ${types.join(', ')}`;
 const events = z
-  .array(z.enum(types, { error: ({ input }) => typeProblem(input) }), { error: 'expected a list of event types' })
+  .array(z.enum(types, { error: `expected one of ${types.join(', ')}` }), { error: 'expected a list of event types' })
   .max(webhookEventTypes.length, 'expected every type only once')
   .refine((list) => new Set(list).size === list.length, 'expected every type only once')
   .refine((list) => !list.includes(everyEventType) || list.length === 1, 'expected "*" alone, or types by name')
   .openapi({
     description:
-      'The types it gets; `["*"]`: every type, those of later versions too; `[]`: only events of messages whose ' +
+      'The types it gets; `["*"]`: every type but `link.requested`, those of later versions too; `[]`: only events of messages whose ' +
       '`callback_url` has its origin.',
     example: ['sms.delivered', 'sms.undelivered'],
   });

@@ -30,6 +30,8 @@ const otpOf = (name: string, nowMs: number, of: Partial<Otp> = {}): Otp => ({
   endedAtMs: null,
   sender: 'HELIO',
   clientReference: null,
+  language: 'en',
+  ownCode: false,
   sends: [{ messageId: `sms_${name}` as MessageId, atMs: nowMs }],
   verifiedBy: null,
   ...of,
@@ -115,14 +117,25 @@ test('a repeated step changes nothing: a start, a resend, a cancel, a right gues
   expect(verifyOtp(verified, otp.id, 'yours', beginMs, rules, beginMs).answer).toMatchObject({ valid: false });
 });
 
-test('what ends gives up its code; a send that is taken back leaves no trace', () => {
+test('what ends gives up its code; a send that is taken back ends its OTP, which can be started again', () => {
   const otp = otpOf('A', beginMs);
   expect((cancelOtp(started(otp), otp.id, rules, beginMs).next as OtpNumber).otps).toMatchObject([{ sealed: null }]);
-  const without = withdrawSend(started(otp), otp.id, {
-    messageId: otp.sends[0]?.messageId as MessageId,
-    atMs: beginMs,
-  });
-  expect(without.next).toEqual({ ...fresh, to });
+  const send = { messageId: otp.sends[0]?.messageId as MessageId, atMs: beginMs };
+  const without = withdrawSend(started(otp), otp.id, send, beginMs + 5).next as OtpNumber;
+  const notSent = { ...otp, status: 'failed', reason: 'not_sent', sealed: null, sends: [], endedAtMs: beginMs + 5 };
+  expect(without).toEqual({ ...fresh, to, otps: [notSent] });
+  expect(started(otp, without).otps).toEqual([otp]);
+});
+
+test('of starts that were taken back the record keeps the last four', () => {
+  let held = fresh;
+  for (const name of ['A', 'B', 'C', 'D', 'E', 'F']) {
+    const otp = otpOf(name, beginMs);
+    const send = { messageId: `sms_${name}` as MessageId, atMs: beginMs };
+    held = withdrawSend(started(otp, held), otp.id, send, beginMs).next as OtpNumber;
+  }
+  expect(held.otps.map(({ id }) => id)).toEqual(['otp_C', 'otp_D', 'otp_E', 'otp_F']);
+  expect(held.sendsMs).toEqual([]);
 });
 
 test('the 20th failure ends every pending code of the number, with its reason', () => {

@@ -1,26 +1,30 @@
-// Which process delivers webhooks: one at a time, because queues, orders and failing endpoints are kept in memory. It
-// renews its entry in the bucket `webhooks`; another takes over when the entry has not changed for a while, measured on
-// its own monotonic clock. Two that overlap for a moment repeat requests under the same webhook-id and lose nothing.
+// Which process does work that is for one at a time, because it keeps queues and orders in memory: the delivery of
+// webhooks, the telling of one-time passwords. It renews its entry in the bucket of that work; another takes over when the
+// entry has not changed for a while, measured on its own monotonic clock. Two that overlap for a moment repeat what they
+// do under the same ids and lose nothing.
 import type { KV } from '@nats-io/kv';
-import { readEntry, remove, replace } from '../../cluster/bus/bucket.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { withDeadline } from '../../platform/deadline.ts';
-import { messageOf } from '../../platform/errors.ts';
-import { limits } from '../../platform/limits.ts';
-import { log } from '../../platform/log.ts';
-import { secretBytes } from '../../platform/random.ts';
+import { readEntry, remove, replace } from '../cluster/bus/bucket.ts';
+import type { Clock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
+import { messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
+import { log } from '../platform/log.ts';
+import { secretBytes } from '../platform/random.ts';
 
 const key = 'owner';
 const { renewEveryMs, takenOverAfterMs, answerMs } = limits.delivery;
 
-export class WebhookOwner {
+export class SingleOwner {
   readonly #bucket: KV;
   readonly #clock: Clock;
   readonly #me = secretBytes(9).toString('base64url');
+  readonly #what: string;
   #revision = 0;
   #renewedAtMs = 0;
 
-  constructor(bucket: KV, clock: Clock) {
+  /** `what`: of the work, for people. */
+  constructor(bucket: KV, what: string, clock: Clock) {
+    this.#what = what;
     this.#bucket = bucket;
     this.#clock = clock;
   }
@@ -36,7 +40,7 @@ export class WebhookOwner {
         const isFree = entry === null || alone || this.#clock.monotonicMs() - seen.atMs >= takenOverAfterMs;
         if (isFree && (await this.#write(revision))) return;
       } catch (error) {
-        log.warn({ error: messageOf(error) }, 'the owner of the webhooks cannot be read now');
+        log.warn({ error: messageOf(error) }, `the owner of ${this.#what} cannot be read now`);
       }
       await this.#clock.sleep(renewEveryMs, stopping);
     }
@@ -49,7 +53,7 @@ export class WebhookOwner {
       try {
         if (!(await this.#write(this.#revision)) && !(await this.#isStillMine())) return;
       } catch (error) {
-        log.warn({ error: messageOf(error) }, 'the owner of the webhooks cannot be renewed now');
+        log.warn({ error: messageOf(error) }, `the owner of ${this.#what} cannot be renewed now`);
       }
       if (this.#clock.monotonicMs() - this.#renewedAtMs >= takenOverAfterMs) return;
     }
@@ -78,6 +82,6 @@ export class WebhookOwner {
   }
 
   #call<T>(work: Promise<T>): Promise<T> {
-    return withDeadline('the owner of the webhooks', answerMs, work, this.#clock);
+    return withDeadline(`the owner of ${this.#what}`, answerMs, work, this.#clock);
   }
 }

@@ -1,0 +1,195 @@
+// Tells what happens to one-time passwords and what the guard against fraud decides: reads their records, which are the
+// truth, and publishes a fact to FACTS for each change. So nothing is told that was not stored, everything that was stored
+// is told, and a request never waits for it. One process of all tells; what it must know after a restart is one small entry.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import { readEntry } from '../../cluster/bus/bucket.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { readGuardEntry } from '../../cluster/bus/otp-guard-bucket.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
+import {
+  type KeyValueBucket,
+  bucketOperation,
+  streamOfBucket,
+  subjectInBucket,
+} from '../../cluster/bus/streams.ts';
+import { type GuardFact, type OtpFact, otpFactsOf } from '../../model/fact.ts';
+import { decodeOtpNumber } from '../../model/records/otp-record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { jsonObjectIn } from '../../platform/json.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { factOfBlock } from './guard-facts.ts';
+import { OtpEnds } from './otp-ends.ts';
+import { ToldFacts } from './told-facts.ts';
+
+export type OtpEventsParts = { readonly bus: Bus; readonly bucket: KV; readonly clock: Clock };
+
+/** Up to where a bucket's records were told. `made`: when its stream was created; '' when nothing was told. */
+type Place = { readonly made: string; readonly seq: number };
+
+/** `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends were told. */
+type Kept = { readonly otp: Place; readonly fromSeq: number; readonly endedToMs: number; readonly guard: Place };
+
+const bounds = limits.facts;
+const placeKey = 'place';
+const nothing: Place = { made: '', seq: 0 };
+const toldNothing: Kept = { otp: nothing, fromSeq: 0, endedToMs: 0, guard: nothing };
+
+export class OtpEvents {
+  readonly #parts: OtpEventsParts;
+  readonly #publisher: Publisher;
+  readonly #ends: OtpEnds;
+  readonly #stopping = new AbortController();
+  readonly #before: Kept;
+  readonly #otps: Told;
+  readonly #blocks: Told;
+  readonly #keeping: Promise<void>;
+  #stored = '';
+
+  /** Goes on where the last one ended. Rejects while NATS does not answer. */
+  static async start(parts: OtpEventsParts): Promise<OtpEvents> {
+    const read = readEntry(parts.bucket, placeKey);
+    const { entry } = await withDeadline('the place of one-time passwords', limits.delivery.answerMs, read, parts.clock);
+    const stored = entry === null ? null : jsonObjectIn(entry.value);
+    return new OtpEvents(parts, stored === null ? toldNothing : (stored as unknown as Kept));
+  }
+
+  private constructor(parts: OtpEventsParts, before: Kept) {
+    const { bus, clock } = parts;
+    this.#parts = parts;
+    this.#before = before;
+    this.#publisher = new Publisher(bus, {
+      deadlineMs: Number.POSITIVE_INFINITY,
+      inFlightMax: bounds.inFlightMax * 32,
+      gatherMs: limits.delivery.gatherMs,
+      clock,
+    });
+    this.#ends = new OtpEnds({ bus, clock, tell: (fact, done) => this.#otps.facts.tell(fact, done) });
+    const { otp, fromSeq, guard } = before;
+    this.#otps = this.#tellOf('otp', otp, Math.min(otp.seq, Math.max(0, fromSeq - 1)), (record, key) =>
+      this.#otpFacts(record, key),
+    );
+    this.#blocks = this.#tellOf('otp_guard', guard, guard.seq, ({ data }, key) => {
+      const said = readGuardEntry(key, data);
+      return said?.kind === 'block' && said.block !== null ? [factOfBlock(said.block)] : [];
+    });
+    this.#keeping = this.#keepPlace();
+  }
+
+  /** Stores how far it came. What is not durable by then the next one tells. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the events of one-time passwords stop'));
+    this.#ends.stop();
+    for (const { reader } of [this.#otps, this.#blocks]) reader.stop();
+    await this.#keeping;
+    const idle = withDeadline('the last events', limits.delivery.answerMs, this.#publisher.idle(), this.#parts.clock);
+    await idle.catch((error: unknown) => ignoring(error, 'they are told again'));
+    await this.#store().catch((error: unknown) => ignoring(error, 'the next one tells a little again'));
+    this.#publisher.close();
+  }
+
+  #otpFacts({ data, seq }: JsMsg, key: string): readonly OtpFact[] {
+    const [accountId = '', mode] = key.split('.');
+    const facts = otpFactsOf(decodeOtpNumber(data).number, { accountId, livemode: mode === 'live' }, seq);
+    const wasTold = seq <= this.#before.otp.seq && this.#otps?.isAnother !== true;
+    for (const fact of facts) {
+      if (!wasTold || fact.expiresAtMs >= this.#before.endedToMs) this.#ends.note(fact, key, seq);
+    }
+    return facts;
+  }
+
+  /** Reads a bucket from `fromSeq` on; records that were told before are read for what they say, and not told. */
+  #tellOf(
+    bucket: KeyValueBucket,
+    told: Place,
+    fromSeq: number,
+    factsOf: (record: JsMsg, key: string) => readonly (OtpFact | GuardFact)[],
+  ): Told {
+    const { bus, clock } = this.#parts;
+    const { signal } = this.#stopping;
+    const facts = new ToldFacts(this.#publisher, told.seq, clock);
+    const keyAt = subjectInBucket(bucket, '').length;
+    const state = { facts, isAnother: false, isCaughtUp: false };
+    const take = (record: JsMsg): Promise<void> | undefined => {
+      const wasTold = !state.isAnother && record.seq <= told.seq;
+      let said: readonly (OtpFact | GuardFact)[] = [];
+      try {
+        if (record.headers?.has(bucketOperation) !== true) said = factsOf(record, record.subject.slice(keyAt));
+      } catch (error) {
+        log.warn({ bucket, seq: record.seq, error: messageOf(error) }, 'a record cannot be read and is not told');
+      }
+      if (wasTold) return undefined;
+      facts.take(
+        record.seq,
+        said.map((fact) => [fact.kind === 'otp' ? fact.id : `${fact.accountId} ${fact.scope}`, fact] as const),
+      );
+      return facts.hasRoom && !this.#ends.isFull ? undefined : facts.room(signal, () => this.#ends.isFull);
+    };
+    const reader = readStream(bus, {
+      stream: streamOfBucket(bucket),
+      // The record there may have been replaced by a later one of its key: its time proves nothing.
+      from: { made: told.made, seq: fromSeq, storedAtNs: null },
+      take,
+      onChanged: () => {
+        log.error({ alarm: 'otp_records_changed', bucket }, 'the records of one-time passwords are others: all are told');
+        state.isAnother = true;
+        facts.reset();
+        if (bucket === 'otp') this.#ends.forget();
+      },
+      prefetch: bounds.prefetch,
+      clock,
+    });
+    const caughtUp = () => {
+      state.isCaughtUp = true;
+    };
+    reader.caughtUp.then(caughtUp, (error: unknown) => ignoring(error, 'stopped before everything was read'));
+    reader.done.catch((error: unknown) => ignoring(error, 'the reader was stopped'));
+    return Object.assign(state, { reader });
+  }
+
+  async #keepPlace(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#store();
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'the place of one-time passwords could not be stored, trying again');
+      }
+      await this.#parts.clock
+        .sleep(bounds.placeEveryMs, signal)
+        .catch((error: unknown) => ignoring(error, 'it stops'));
+    }
+  }
+
+  async #store(): Promise<void> {
+    const { fromSeq, endedToMs } = this.#ends.place;
+    const otp = placeOf(this.#otps);
+    const guard = placeOf(this.#blocks);
+    if (otp.made === '' || guard.made === '') return;
+    const kept: Kept = { otp, fromSeq: Math.min(fromSeq, otp.seq + 1), endedToMs, guard };
+    // Until the records of before were read again, it is not known which OTP wait for their end.
+    if (!this.#otps.isCaughtUp) return;
+    const text = JSON.stringify(kept);
+    if (text === this.#stored) return;
+    const written = this.#parts.bucket.put(placeKey, text);
+    await withDeadline('the place of one-time passwords', limits.delivery.answerMs, written, this.#parts.clock);
+    this.#stored = text;
+  }
+}
+
+type Told = {
+  readonly facts: ToldFacts;
+  readonly reader: StreamReader;
+  /** Its stream is another one than that of the place. */
+  readonly isAnother: boolean;
+  /** What was there at the start was read. */
+  readonly isCaughtUp: boolean;
+};
+
+function placeOf({ facts, reader }: Told): Place {
+  return { made: reader.position.made, seq: facts.durableSeq };
+}

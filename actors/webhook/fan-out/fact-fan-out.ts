@@ -1,0 +1,62 @@
+// Reads FACTS and writes one record into WEBHOOKS for each fact that is told and each endpoint that it matches. Where it
+// goes on after a restart the server knows: a fact is acked when all its records are durable. One that is read again has
+// the id it had, so within the stream's memory it is stored once, and later told again with the same webhook-id.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
+import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
+import type { Publisher } from '../../../cluster/bus/publisher.ts';
+import { factConsumer, streamNames } from '../../../cluster/bus/streams.ts';
+import type { Directory } from '../../../directory/contract.ts';
+import type { AccountId } from '../../../model/ids.ts';
+import { decodeFact } from '../../../model/records/fact-record.ts';
+import { subscribesTo } from '../../../model/webhook-endpoint.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { contentOfFact } from '../fact-content.ts';
+import type { WebhookQueue } from '../webhook-queue.ts';
+
+type FactFanOutParts = {
+  readonly bus: Bus;
+  readonly directory: Directory;
+  readonly queue: WebhookQueue;
+  /** For what is told now (fan-out.ts). */
+  readonly sequence: () => number;
+  /** For unreadable records. */
+  readonly publisher: Publisher;
+  readonly clock: Clock;
+};
+
+/** Resolves when it reads. */
+export function fanOutFacts({ bus, directory, queue, sequence, publisher, clock }: FactFanOutParts): Promise<Consumption> {
+  const { prefetch, tellersHeldMax } = limits.facts;
+
+  function handle(record: JsMsg): void {
+    const fact = decodeFact(record.data);
+    const content = contentOfFact(fact);
+    const accountId = fact.accountId as AccountId;
+    const endpoints = content === null ? [] : (directory.account(accountId)?.webhooks.of(fact.livemode) ?? []);
+    let left = 1;
+    const done = () => {
+      left -= 1;
+      if (left === 0) record.ack();
+    };
+    for (const endpoint of endpoints) {
+      if (content === null || !subscribesTo(endpoint, content.type)) continue;
+      if (fact.atMs < endpoint.createdAtMs - limits.delivery.clockDifferenceMs) continue;
+      left += 1;
+      const about = { eventId: fact.eventId, endpointId: endpoint.id, url: null, sequence: sequence() };
+      queue.put(accountId, { ...about, content, tries: 0, dueAtMs: 0 }, done);
+    }
+    done();
+  }
+
+  return consumeStream(bus, {
+    stream: streamNames.facts,
+    consumer: factConsumer('webhooks'),
+    prefetch: Math.min(prefetch, tellersHeldMax),
+    handle,
+    onPoison: (record, reason) => moveToDead(publisher, record, streamNames.facts, reason),
+    clock,
+  });
+}

@@ -1,0 +1,111 @@
+// Writes the facts of one-time passwords into ClickHouse. It is simpler than the recorder of events, because a row that is
+// written twice is one row (schema/008-otp.sql): a fact is acked when it is in the store, and whatever was not is delivered
+// again. While the store is away at most `recorderHeldMax` facts are here, and the others wait in FACTS.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { consumeStream } from '../../cluster/bus/consume.ts';
+import { moveToDead } from '../../cluster/bus/dead-letter.ts';
+import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { factConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import type { Fact, GuardFact, OtpFact } from '../../model/fact.ts';
+import { decodeFact } from '../../model/records/fact-record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { untilDone } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { Engine } from '../store/engine.ts';
+import { decisionColumns, decisionRow, otpColumns, otpRow } from './fact-rows.ts';
+import { startFactPurge } from './fact-purge.ts';
+
+type FactRecorderParts = {
+  readonly bus: Bus;
+  readonly engine: Engine;
+  /** For unreadable records. */
+  readonly publisher: Publisher;
+  readonly clock: Clock;
+};
+
+export type FactRecorder = { stop(): Promise<void> };
+
+/** A fact and the delivery that is acked: a later one of the same record takes its place. */
+type Held = { readonly fact: Fact; readonly record: JsMsg };
+
+const bounds = limits.facts;
+
+/** Returns at once; begins again until it can. */
+export function recordFacts({ bus, engine, publisher, clock }: FactRecorderParts): FactRecorder {
+  const stopping = new AbortController();
+  /** By the sequence of the record. */
+  let held = new Map<number, Held>();
+  let writing: Promise<void> | null = null;
+
+  function handle(record: JsMsg): void {
+    const fact = decodeFact(record.data);
+    // The recorder of clicks keeps those.
+    if (fact.kind === 'click') return record.ack();
+    held.set(record.seq, { fact, record });
+    if (held.size >= bounds.insertRowsMax) write();
+  }
+
+  /** One insert at a time; what comes meanwhile is the next one. */
+  function write(): void {
+    if (writing !== null || held.size === 0) return;
+    const batch = [...held.values()];
+    held = new Map();
+    writing = insertAll(batch)
+      .then(() => {
+        for (const { record } of batch) record.ack();
+      })
+      .catch((error: unknown) => {
+        if (stopping.signal.aborted) return ignoring(error, 'it stops, and facts are delivered again');
+        log.warn({ error: messageOf(error) }, 'facts cannot be recorded now, they wait in the stream');
+        for (const one of batch) if (!held.has(one.record.seq)) held.set(one.record.seq, one);
+        return clock.sleep(bounds.retryMs, stopping.signal).catch((end: unknown) => ignoring(end, 'it stops'));
+      })
+      .finally(() => {
+        writing = null;
+      });
+  }
+
+  async function insertAll(batch: readonly Held[]): Promise<void> {
+    const facts = batch.map(({ fact }) => fact);
+    const otps = facts.filter((fact): fact is OtpFact => fact.kind === 'otp');
+    const decisions = facts.filter((fact): fact is GuardFact => fact.kind === 'guard');
+    if (otps.length > 0) await engine.insert(`otps (${otpColumns})`, Buffer.from(otps.map(otpRow).join('')));
+    if (decisions.length > 0) {
+      const rows = Buffer.from(decisions.map(decisionRow).join(''));
+      await engine.insert(`otp_guard_decisions (${decisionColumns})`, rows);
+    }
+  }
+
+  const began = untilDone(
+    () =>
+      consumeStream(bus, {
+        stream: streamNames.facts,
+        consumer: factConsumer('recorder'),
+        prefetch: bounds.prefetch,
+        handle,
+        onPoison: (record, reason) => moveToDead(publisher, record, streamNames.facts, reason),
+        lowPriority: true,
+        clock,
+      }),
+    (error) => log.warn({ error }, 'facts cannot be read now, trying again'),
+    { everyMs: bounds.retryMs, stopping: stopping.signal, clock },
+  );
+  const stopTick = clock.every(bounds.insertEveryMs, write);
+  const purge = startFactPurge(bus, clock);
+
+  return {
+    async stop() {
+      stopTick();
+      purge.stop();
+      stopping.abort(new Error('the recorder of facts stops'));
+      const consumption = await began.catch((error: unknown) => ignoring(error, 'it never began'));
+      await consumption?.stop();
+      await writing;
+      write();
+      await writing;
+    },
+  };
+}

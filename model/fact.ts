@@ -1,0 +1,150 @@
+// What happens beside the delivery of messages and is told to reports and webhooks: how a one-time password goes on, what
+// the guard against fraud decides, a click. A record of the stream FACTS each. Types, and what follows from one. None has a
+// code, its hash or a text.
+import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
+import type { Otp, OtpEndReason, OtpNumber, OtpStatus } from './otp.ts';
+
+type FactBase = {
+  /** The same for the same thing, however often it is published. */
+  readonly eventId: EventId;
+  /** When it happened, in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly accountId: string;
+  readonly livemode: boolean;
+};
+
+/** A one-time password as it is at a time: whole, so that the fact with the highest version is all there is to know. */
+export type OtpFact = FactBase & {
+  readonly kind: 'otp';
+  readonly version: number;
+  readonly id: OtpId;
+  /** E.164. */
+  readonly to: string;
+  readonly status: OtpStatus;
+  readonly reason: OtpEndReason | null;
+  readonly purpose: string;
+  /** Of its text; null for a template of the account. */
+  readonly language: string | null;
+  /** The client brought the code. */
+  readonly ownCode: boolean;
+  readonly sender: string;
+  readonly clientReference: string | null;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly endedAtMs: number | null;
+  /** Guesses that were counted. */
+  readonly attempts: number;
+  /** Its messages, the first one first. */
+  readonly messageIds: readonly MessageId[];
+};
+
+/**
+ * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was
+ * refused, or would have been (`mode` shadow).
+ */
+export type GuardFact = FactBase & {
+  readonly kind: 'guard';
+  readonly what: 'block' | 'release' | 'refusal';
+  readonly rule: string;
+  /** What a refusal asks for; null for blocks, which do either. */
+  readonly action: 'block' | 'challenge' | null;
+  readonly mode: 'on' | 'shadow';
+  /** What was judged: a prefix of numbers, `ip` or `device`. */
+  readonly scope: string;
+  readonly statistic: number;
+  readonly threshold: number;
+  /** Of a block: the how manieth in a row, and until when. Otherwise 0. */
+  readonly times: number;
+  readonly untilMs: number;
+  /** Of a release: `probe` or `operator`; else empty. */
+  readonly released: string;
+};
+
+export type ClickClass = 'human' | 'preview' | 'scanner' | 'unknown';
+
+export type ClickFact = FactBase & {
+  readonly kind: 'click';
+  readonly clickId: string;
+  readonly linkId: string;
+  readonly url: string;
+  /** Null: the code was never sent. */
+  readonly messageId: string | null;
+  readonly class: ClickClass;
+  readonly reasons: readonly string[];
+  readonly category: string;
+  readonly sender: string;
+  readonly campaignId: string | null;
+  readonly variantId: string | null;
+  readonly templateId: string | null;
+};
+
+export type Fact = OtpFact | GuardFact | ClickFact;
+
+/** Two for each revision of a record: as it is stored, and as it is when its time is over. */
+const versionsOfRevision = 2;
+
+/** The OTP of a number's record, each as a fact. `revision`: of the record. */
+export function otpFactsOf(
+  { to, otps }: OtpNumber,
+  owner: { readonly accountId: string; readonly livemode: boolean },
+  revision: number,
+): readonly OtpFact[] {
+  return otps.map((otp) => storedFact(otp, to ?? '', owner, revision));
+}
+
+function storedFact(
+  otp: Otp,
+  to: string,
+  { accountId, livemode }: { readonly accountId: string; readonly livemode: boolean },
+  revision: number,
+): OtpFact {
+  const { id, status, sends } = otp;
+  const atMs = otp.endedAtMs ?? sends.at(-1)?.atMs ?? otp.createdAtMs;
+  return {
+    kind: 'otp',
+    eventId: otpEventId(id, status, sends.length),
+    version: revision * versionsOfRevision,
+    atMs,
+    accountId,
+    livemode,
+    id,
+    to,
+    status,
+    reason: reasonOf(otp),
+    purpose: otp.purpose,
+    language: otp.language,
+    ownCode: otp.ownCode,
+    sender: otp.sender,
+    clientReference: otp.clientReference,
+    createdAtMs: otp.createdAtMs,
+    expiresAtMs: otp.expiresAtMs,
+    endedAtMs: otp.endedAtMs,
+    attempts: otp.attempts,
+    messageIds: sends.map(({ messageId }) => messageId),
+  };
+}
+
+/** The end that nothing wrote: its time is over. `isUndelivered`: none of its messages arrived, and none is on its way. */
+export function endOfTime(fact: OtpFact, isUndelivered: boolean): OtpFact {
+  const status = isUndelivered ? 'failed' : 'expired';
+  return {
+    ...fact,
+    eventId: otpEventId(fact.id, 'expired', 0),
+    version: fact.version + 1,
+    atMs: fact.expiresAtMs,
+    status,
+    reason: isUndelivered ? 'delivery_failed' : 'expired',
+    endedAtMs: fact.expiresAtMs,
+  };
+}
+
+function reasonOf({ status, reason }: Otp): OtpEndReason | null {
+  if (status === 'failed') return reason;
+  return status === 'max_attempts_reached' || status === 'expired' ? status : null;
+}
+
+/** An end has one id, however it was published; a send has one for each message. */
+function otpEventId(id: OtpId, status: OtpStatus, sends: number): EventId {
+  const attempt = status === 'pending' ? sends : 0;
+  return eventIdOf({ messageId: id, kind: `otp.${status}`, attempt, carrier: '', segment: 0, detail: '' });
+}

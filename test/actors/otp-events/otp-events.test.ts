@@ -1,0 +1,196 @@
+// From the records of one-time passwords to FACTS: every change once, also over a restart, and the end that nobody writes.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
+import { querySubjects } from '../../../analytics/contract.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
+import type { Fact, OtpFact } from '../../../model/fact.ts';
+import { type AccountId, newAccountId } from '../../../model/ids.ts';
+import { decodeFact } from '../../../model/records/fact-record.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
+import { type OtpNumbers, openOtpNumbers, otpNumber } from '../../support/otp-numbers.ts';
+import { until } from '../../support/until.ts';
+
+let server: TestBus;
+let numbers: OtpNumbers;
+let accountId: AccountId;
+let telling: OtpEvents | null = null;
+let nth = 0;
+const fresh = () => otpNumber((nth += 1));
+
+beforeAll(async () => {
+  server = await startBus();
+});
+afterAll(async () => {
+  await server.stop();
+});
+afterEach(async () => {
+  numbers.close();
+  await telling?.stop();
+  telling = null;
+  for (const stream of [streamNames.facts, streamOfBucket('otp'), streamOfBucket('otp_guard')]) {
+    await server.bus.manager.streams.purge(stream);
+  }
+});
+
+/** An account of its own, and somebody who tells. `aheadMs`: of its clock, so that nobody waits for an end. */
+async function begin(aheadMs = 0): Promise<void> {
+  if (telling === null) {
+    accountId = newAccountId(systemClock.nowMs());
+    numbers = openOtpNumbers(server.bus, accountId);
+  }
+  const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+  telling = await OtpEvents.start({ bus: server.bus, bucket: await openBucket(server.bus, 'otp_events'), clock });
+}
+
+const facts = async (): Promise<readonly Fact[]> =>
+  (await recordsOf(server.bus, streamNames.facts)).map(({ data }) => decodeFact(data));
+const otpFacts = async () => (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp');
+/** When so many facts are there. */
+const told = (count: number) =>
+  until(`${count} facts`, async () => {
+    const found = await otpFacts();
+    return found.length >= count ? found : null;
+  });
+const shortOf = ({ status, reason, messageIds }: OtpFact) => `${status} ${reason ?? '-'} ${messageIds.length}`;
+const ahead = limits.facts.graceMs + 1_000;
+
+test('each change of a one-time password is a fact, and none has its code', async () => {
+  await begin();
+  const one = await numbers.start(fresh(), { clientReference: 'order-7', language: 'bn' });
+  await told(1);
+  await numbers.resend(one.id, one.createdAtMs + 1);
+  await told(2);
+  await numbers.guessWrong(one.id);
+  await numbers.verify(one.id);
+  const found = await told(3);
+  expect(found.map(shortOf)).toEqual(['pending - 1', 'pending - 2', 'verified - 2']);
+  expect(new Set(found.map(({ eventId }) => eventId)).size).toBe(3);
+  expect(found.at(-1)).toMatchObject({
+    ...{ id: one.id, accountId, livemode: true, purpose: 'default', language: 'bn', attempts: 2 },
+    ...{ clientReference: 'order-7', ownCode: false, sender: 'HELIO', endedAtMs: expect.any(Number) },
+  });
+  expect(found.every(({ version }, at) => at === 0 || version > (found[at - 1] as OtpFact).version)).toBe(true);
+  expect(JSON.stringify(found)).not.toMatch(/sealed|493817|verifiedBy/);
+});
+
+test('every way to end has its reason', async () => {
+  await begin();
+  const start = () => numbers.start(fresh());
+  const [canceled, unsent, tried, verified] = [await start(), await start(), await start(), await start()];
+  await numbers.cancel(canceled.id);
+  await numbers.withdraw(unsent);
+  for (let at = 0; at < 5; at += 1) await numbers.guessWrong(tried.id, tried.createdAtMs + at);
+  await numbers.verify(verified.id);
+  const ends = await until('four ends', async () => {
+    const found = (await otpFacts()).filter(({ status }) => status !== 'pending');
+    return found.length === 4 ? found : null;
+  });
+  const endOf = ({ id }: { id: string }) => shortOf(ends.find((each) => each.id === id) as OtpFact);
+  expect([canceled, unsent, tried, verified].map(endOf)).toEqual([
+    'canceled - 1',
+    'failed not_sent 0',
+    'max_attempts_reached max_attempts_reached 1',
+    'verified - 1',
+  ]);
+});
+
+test('the twentieth failure of a number fails what waits there', async () => {
+  await begin();
+  const failuresAt = systemClock.nowMs();
+  let last = await numbers.start(fresh());
+  const to = (await numbers.read(last.id))?.to ?? '';
+  const other = await numbers.start(to, { purpose: 'payment' });
+  for (let at = 1; at <= 20; at += 1) {
+    await numbers.guessWrong(last.id, failuresAt + at);
+    if (at % 5 === 0 && at < 20) last = await numbers.start(to);
+  }
+  await until('it is told', async () =>
+    (await otpFacts()).some(({ id, reason }) => id === other.id && reason === 'locked'),
+  );
+});
+
+test('the end of its time is told once, whatever restarts', async () => {
+  await begin(ahead);
+  const soon = { expiresAtMs: systemClock.nowMs() + 60_000 };
+  await numbers.start(fresh(), { ...soon, createdAtMs: systemClock.nowMs() - 240_000 });
+  const [waits] = await told(1);
+  const expired = await numbers.start(fresh(), { createdAtMs: systemClock.nowMs() - 300_500, expiresAtMs: systemClock.nowMs() - 500 });
+  const end = await until('the end', async () => (await otpFacts()).find(({ status }) => status === 'expired'));
+  expect(end).toMatchObject({ id: expired.id, reason: 'expired', endedAtMs: expired.expiresAtMs });
+  for (let at = 0; at < 3; at += 1) {
+    await telling?.stop();
+    await begin(ahead);
+    await numbers.verify((await numbers.start(fresh())).id);
+    await until('the new one is told', async () =>
+      (await otpFacts()).filter(({ status }) => status === 'verified').length === at + 1,
+    );
+  }
+  await telling?.stop();
+  // Its time comes while nobody tells.
+  await begin(ahead + 120_000);
+  await until('the other end', async () =>
+    (await otpFacts()).some(({ id, status }) => id === (waits as OtpFact).id && status === 'expired'),
+  );
+  const ids = (await otpFacts()).map(({ eventId }) => eventId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect((await otpFacts()).filter(({ status }) => status === 'expired')).toHaveLength(2);
+});
+
+test('one whose messages did not arrive has failed; one that may have arrived has expired', async () => {
+  const statuses = new Map<string, string>();
+  const store = server.bus.connection.subscribe(querySubjects.get, {
+    callback(_error, msg) {
+      const { messageId } = msg.json<{ messageId: string }>();
+      const status = statuses.get(messageId);
+      const found = { result: 'found', recordedTo: 1, message: { status } };
+      msg.respond(JSON.stringify(status === undefined ? { result: 'none', recordedTo: 1 } : found));
+    },
+  });
+  await begin();
+  const times = { createdAtMs: systemClock.nowMs() - 299_000, expiresAtMs: systemClock.nowMs() + 1_000 };
+  const cases: [first: string, second: string | null, end: string][] = [
+    ['undelivered', null, 'failed delivery_failed 1'],
+    ['rejected', 'expired', 'failed delivery_failed 2'],
+    ['undelivered', 'delivered', 'expired expired 2'],
+    ['undelivered', 'submitted', 'expired expired 2'],
+    ['unknown', null, 'expired expired 1'],
+  ];
+  const made = [];
+  for (const [first, second] of cases) {
+    const otp = await numbers.start(fresh(), times);
+    statuses.set(otp.sends[0]?.messageId ?? '', first);
+    if (second !== null) statuses.set(await numbers.resend(otp.id, times.createdAtMs + 1), second);
+    made.push(otp.id);
+  }
+  await told(cases.length);
+  await telling?.stop();
+  await begin(ahead + 1_000);
+  const ends = await until('all ends', async () => {
+    const found = (await otpFacts()).filter(({ status }) => status !== 'pending');
+    return found.length === cases.length ? found : null;
+  });
+  const endOf = (id: string) => shortOf(ends.find((each) => each.id === id) as OtpFact);
+  expect(made.map(endOf)).toEqual(cases.map(([, , end]) => end));
+  store.unsubscribe();
+});
+
+test('a block of the guard and its release are facts with their figures', async () => {
+  await begin();
+  const bucket = await openBucket(server.bus, 'otp_guard');
+  const fromMs = systemClock.nowMs();
+  await putBlock(bucket, {
+    ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2 },
+    ...{ shadow: false, fromMs, untilMs: fromMs + 1_200_000, released: null, note: '' },
+  });
+  await until('the block', async () => (await facts()).length === 1);
+  await releaseBlock(bucket, { accountId, prefix: '+880171234' }, 'probe', fromMs + 5_000);
+  await until('its release', async () => (await facts()).length === 2);
+  expect(await facts()).toMatchObject([
+    { kind: 'guard', what: 'block', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2, mode: 'on' },
+    { kind: 'guard', what: 'release', scope: '+880171234', released: 'probe', atMs: fromMs + 5_000 },
+  ]);
+});
