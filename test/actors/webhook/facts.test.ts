@@ -1,0 +1,214 @@
+// Events that are no delivery events, from FACTS to real receivers: what is told to whom, once each over restarts.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { factSubjects } from '../../../cluster/bus/subjects.ts';
+import type { ClickFact, Fact, GuardFact, OtpFact } from '../../../model/fact.ts';
+import { type AccountId, type MessageId, type OtpId, eventIdOf } from '../../../model/ids.ts';
+import { encodeFact } from '../../../model/records/fact-record.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { startBus, type TestBus } from '../../support/bus.ts';
+import { until } from '../../support/until.ts';
+import {
+  type Receiver,
+  type RunningWebhooks,
+  putAccount,
+  putEndpoint,
+  runWebhooks,
+  startReceiver,
+} from '../../support/webhooks.ts';
+
+let bus: TestBus;
+let running: RunningWebhooks | null = null;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  bus = await startBus();
+});
+afterEach(async () => {
+  await running?.stop();
+  running = null;
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+afterAll(async () => {
+  await bus.stop();
+});
+
+async function receiver(): Promise<Receiver> {
+  const made = await startReceiver();
+  receivers.push(made);
+  return made;
+}
+
+async function start(): Promise<void> {
+  running = await runWebhooks(bus.bus);
+  await until('it delivers', () => running?.node.state === 'delivers');
+}
+
+const put = (fact: Fact) => bus.bus.jetstream.publish(factSubjects[fact.kind], encodeFact(fact));
+const typesOf = ({ received }: Receiver) => received.map(({ json }) => json.type).sort();
+
+let nth = 0;
+function base(accountId: AccountId) {
+  nth += 1;
+  const identity = { messageId: `thing-${nth}`, kind: 'test', attempt: 0, carrier: '', segment: 0, detail: '' };
+  return { eventId: eventIdOf(identity), atMs: systemClock.nowMs(), accountId, livemode: true };
+}
+
+const otpOf = (accountId: AccountId, more: Partial<OtpFact> = {}): OtpFact => ({
+  ...base(accountId),
+  kind: 'otp',
+  version: 10,
+  id: `otp_${nth}` as OtpId,
+  to: '+8801712345678',
+  status: 'verified',
+  reason: null,
+  purpose: 'sign_in',
+  language: 'en',
+  ownCode: false,
+  sender: 'ACME',
+  clientReference: 'order-7',
+  createdAtMs: Date.parse('2026-11-23T18:00:00.000Z'),
+  expiresAtMs: Date.parse('2026-11-23T18:05:00.000Z'),
+  endedAtMs: Date.parse('2026-11-23T18:00:09.000Z'),
+  attempts: 1,
+  messageIds: ['sms_1', 'sms_2'] as MessageId[],
+  ...more,
+});
+
+const blockOf = (accountId: AccountId, more: Partial<GuardFact> = {}): GuardFact => ({
+  ...base(accountId),
+  kind: 'guard',
+  what: 'block',
+  rule: 'conversion',
+  action: null,
+  mode: 'on',
+  scope: '+880171234',
+  statistic: 11.8,
+  threshold: 11.5,
+  times: 1,
+  untilMs: Date.parse('2026-11-23T18:10:00.000Z'),
+  released: '',
+  ...more,
+});
+
+const clickOf = (accountId: AccountId, more: Partial<ClickFact> = {}): ClickFact => ({
+  ...base(accountId),
+  kind: 'click',
+  clickId: 'clk_1',
+  linkId: 'lnk_1',
+  url: 'https://shop.example.org/sale',
+  messageId: 'sms_1',
+  class: 'human',
+  reasons: [],
+  category: 'promotional',
+  sender: 'ACME',
+  campaignId: 'cmp_1',
+  variantId: null,
+  templateId: null,
+  ...more,
+});
+
+test('a verified one-time password, a block and a click are told, signed', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await receiver();
+  const { secret } = await putEndpoint(bus.bus, { accountId, url: hook.url });
+  await start();
+  const facts = [otpOf(accountId), blockOf(accountId), clickOf(accountId)];
+  for (const fact of facts) await put(fact);
+  await until('three events', () => hook.received.length === 3);
+  for (const { body, headers } of hook.received) new Webhook(secret).verify(body, headers);
+  const [verified, blocked, clicked] = facts.map(({ eventId }) => hook.received.find(({ id }) => id === eventId)?.json);
+  expect(verified).toEqual({
+    type: 'otp.verified',
+    timestamp: new Date(facts[0]?.atMs ?? 0).toISOString(),
+    data: {
+      ...{ id: (facts[0] as OtpFact).id, object: 'otp', status: 'verified', to: '+8801712345678', purpose: 'sign_in' },
+      ...{ language: 'en', attempts: 1, sms_id: 'sms_2', sends: 2, livemode: true, client_reference: 'order-7' },
+      created_at: '2026-11-23T18:00:00.000Z',
+      ended_at: new Date(facts[0]?.atMs ?? 0).toISOString(),
+      sequence: expect.any(Number),
+    },
+  });
+  expect(blocked).toMatchObject({
+    type: 'otp.blocked',
+    data: {
+      ...{ object: 'otp_block', prefix: '+880171234', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 1 },
+      ...{ shadow: false, until: '2026-11-23T18:10:00.000Z' },
+    },
+  });
+  expect(clicked).toMatchObject({
+    type: 'link.clicked',
+    data: { id: 'clk_1', class: 'human', reasons: [], link_id: 'lnk_1', sms_id: 'sms_1', campaign_id: 'cmp_1' },
+  });
+});
+
+test('an end that is no verification is told with its reason, others are not told', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await receiver();
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  await start();
+  const ends = [
+    ['expired', 'expired'],
+    ['failed', 'delivery_failed'],
+    ['failed', 'locked'],
+    ['max_attempts_reached', 'max_attempts_reached'],
+  ] as const;
+  await put(otpOf(accountId, { status: 'pending', endedAtMs: null }));
+  await put(otpOf(accountId, { status: 'canceled' }));
+  await put(otpOf(accountId, { status: 'failed', reason: 'not_sent', messageIds: [] }));
+  await put(blockOf(accountId, { what: 'refusal', action: 'block' }));
+  await put(blockOf(accountId, { what: 'release', released: 'probe' }));
+  for (const [status, reason] of ends) await put(otpOf(accountId, { status, reason }));
+  await put(otpOf(accountId, { clientReference: 'the last one' }));
+  await until('the last one', () => hook.received.some(({ json }) => json.data['client_reference'] === 'the last one'));
+  await until('all ends', () => hook.received.length === ends.length + 1);
+  const failed = hook.received.filter(({ json }) => json.type === 'otp.failed');
+  expect(failed.map(({ json }) => [json.data['status'], json.data['reason']]).sort()).toEqual([...ends].sort());
+});
+
+test('who asked for it gets it: by type, by mode, and clicks that are no person only by name', async () => {
+  const accountId = await putAccount(bus.bus);
+  const [all, named, other, late] = [await receiver(), await receiver(), await receiver(), await receiver()];
+  await putEndpoint(bus.bus, { accountId, url: all.url });
+  await putEndpoint(bus.bus, { accountId, url: named.url, events: ['link.requested', 'otp.failed'] });
+  await putEndpoint(bus.bus, { accountId, url: other.url, livemode: false });
+  await putEndpoint(bus.bus, { accountId, url: late.url, createdAtMs: systemClock.nowMs() + 60_000 });
+  await start();
+  await put(clickOf(accountId));
+  await put(clickOf(accountId, { class: 'preview', reasons: ['previewer'] }));
+  await put(clickOf(accountId, { class: 'unknown' }));
+  await put(otpOf(accountId, { status: 'expired', reason: 'expired' }));
+  await put(otpOf(accountId, { livemode: false }));
+  await put(otpOf(await putAccount(bus.bus)));
+  await until('all of them', () => all.received.length + named.received.length + other.received.length === 6);
+  expect(typesOf(all)).toEqual(['link.clicked', 'otp.failed']);
+  expect(typesOf(named)).toEqual(['link.requested', 'link.requested', 'otp.failed']);
+  expect(typesOf(other)).toEqual(['otp.verified']);
+  expect(late.received).toEqual([]);
+});
+
+test('what happens while nobody delivers is told afterwards, once; what cannot be read is put aside', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await receiver();
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  await start();
+  await put(otpOf(accountId));
+  await until('the first', () => hook.received.length === 1);
+  await running?.stop();
+  await bus.bus.jetstream.publish(factSubjects.otp, Buffer.from('{"v":99}'));
+  const fact = otpOf(accountId);
+  // As a publisher that was killed before it knew: the record is there twice.
+  await put(fact);
+  await put(fact);
+  await start();
+  await until('the second', () => hook.received.length === 2);
+  expect(hook.received.at(-1)?.id).toBe(fact.eventId);
+  await until('the unreadable one is in DEAD', async () => {
+    const { state } = await bus.bus.manager.streams.info(streamNames.dead);
+    return state.messages === 1;
+  });
+  const { num_pending, num_ack_pending } = await bus.bus.manager.consumers.info(streamNames.facts, 'facts_webhooks');
+  expect([num_pending, num_ack_pending]).toEqual([0, 0]);
+  expect(hook.received).toHaveLength(2);
+});
