@@ -21,6 +21,9 @@ type Options = {
   carrier?: string;
   category?: string;
   sender?: string;
+  prefix?: string;
+  language?: string;
+  purpose?: string;
   format?: string;
 };
 
@@ -57,8 +60,20 @@ export async function reportCommand(name: string, options: Options): Promise<Res
 }
 
 function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' | 'livemode'> {
-  const { from, to, timeZone, groupBy, carrier, category, sender, format } = options;
-  const given = { from, to, time_zone: timeZone, group_by: groupBy, carrier, category, sender, format };
+  const { from, to, timeZone, groupBy, carrier, category, sender, prefix, language, purpose, format } = options;
+  const given = {
+    from,
+    to,
+    time_zone: timeZone,
+    group_by: groupBy,
+    carrier,
+    category,
+    sender,
+    prefix,
+    language,
+    purpose,
+    format,
+  };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const checked = check<ReportParameters>(reportParameters(report), set, 'unknown_field', 'query parameter');
   const read = checked.ok ? reportQueryOf(report, checked.value, systemClock.nowMs()) : checked;
@@ -68,7 +83,9 @@ function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' 
 
 /** Aligned columns; a column of counts that is 0 in every row is left out. With a time: a line of each first measure. */
 function tableOf(report: Report, { groupBy }: ReportQuery, rows: readonly Row[]): string[] {
-  const measures = report.measures.filter(({ name }) => rows.some((row) => row[name] !== 0 && row[name] !== null));
+  const measures = [...report.measures, ...(report.compared ?? [])].filter(({ name }) =>
+    rows.some((row) => row[name] !== 0 && row[name] !== null),
+  );
   const texts: readonly string[] = [
     ...groupBy,
     ...[...report.always, ...(report.derived ?? [])].map(({ name }) => name),

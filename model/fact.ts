@@ -1,6 +1,7 @@
 // What happens beside the delivery of messages and is told to reports and webhooks: how a one-time password goes on, what
 // the guard against fraud decides, a click. A record of the stream FACTS each. Types, and what follows from one. None has a
 // code, its hash or a text.
+import type { ClickClass } from './click-class.ts';
 import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
 import type { Otp, OtpEndReason, OtpNumber, OtpStatus } from './otp.ts';
 
@@ -51,6 +52,8 @@ export type GuardFact = FactBase & {
   readonly mode: 'on' | 'shadow';
   /** What was judged: a prefix of numbers, `ip` or `device`. */
   readonly scope: string;
+  /** Of the number that was refused, without its last six digits; of a block what it blocks. */
+  readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;
   /** Of a block: the how manieth in a row, and until when. Otherwise 0. */
@@ -59,8 +62,6 @@ export type GuardFact = FactBase & {
   /** Of a release: `probe` or `operator`; else empty. */
   readonly released: string;
 };
-
-export type ClickClass = 'human' | 'preview' | 'scanner' | 'unknown';
 
 export type ClickFact = FactBase & {
   readonly kind: 'click';

@@ -12,7 +12,8 @@ import { AccountRates, paceOf } from '../../platform/gcra.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { GuardFinding } from '../../policy/otp-guard/contract.ts';
+import type { GuardFinding, GuardNumber } from '../../policy/otp-guard/contract.ts';
+import { prefixOf } from '../../policy/otp-guard/history.ts';
 
 const { refusalsPerSecond, refusalsBurst } = limits.facts;
 const pace = paceOf(refusalsPerSecond, 1_000_000, refusalsBurst);
@@ -32,7 +33,7 @@ export class GuardDecisions {
     this.#clock = clock;
   }
 
-  record(accountId: string, finding: GuardFinding): void {
+  record({ accountId, to }: GuardNumber, finding: GuardFinding): void {
     if (this.#rates.take(accountId, this.#clock.monotonicMs() * 1_000) !== null) return lost();
     const { rule, action, statistic, threshold, shadow } = finding;
     this.#count += 1;
@@ -49,6 +50,7 @@ export class GuardDecisions {
       action,
       mode: shadow ? 'shadow' : 'on',
       scope: shownScope(finding),
+      prefix: prefixOf(to, 6),
       statistic,
       threshold,
       times: 0,

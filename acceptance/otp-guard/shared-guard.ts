@@ -91,11 +91,11 @@ export class SharedGuard {
     if (verdict.refusal !== null) {
       const { rule, action } = verdict.refusal;
       metrics.otpGuardRefusals.inc({ rule, action });
-      decisions?.record(question.accountId, verdict.refusal);
+      decisions?.record(question, verdict.refusal);
     }
     for (const finding of verdict.shadow) {
       metrics.otpGuardRefusals.inc({ rule: finding.rule, action: 'shadow' });
-      decisions?.record(question.accountId, finding);
+      decisions?.record(question, finding);
     }
     return verdict;
   }

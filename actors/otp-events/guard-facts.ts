@@ -22,6 +22,7 @@ export function factOfBlock(block: StoredBlock): GuardFact {
     action: null,
     mode: shadow ? 'shadow' : 'on',
     scope: prefix,
+    prefix,
     statistic,
     threshold,
     times,

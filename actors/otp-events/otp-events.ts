@@ -8,12 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { readGuardEntry } from '../../cluster/bus/otp-guard-bucket.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
-import {
-  type KeyValueBucket,
-  bucketOperation,
-  streamOfBucket,
-  subjectInBucket,
-} from '../../cluster/bus/streams.ts';
+import { type KeyValueBucket, bucketOperation, streamOfBucket, subjectInBucket } from '../../cluster/bus/streams.ts';
 import { type GuardFact, type OtpFact, otpFactsOf } from '../../model/fact.ts';
 import { decodeOtpNumber } from '../../model/records/otp-record.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -53,7 +48,12 @@ export class OtpEvents {
   /** Goes on where the last one ended. Rejects while NATS does not answer. */
   static async start(parts: OtpEventsParts): Promise<OtpEvents> {
     const read = readEntry(parts.bucket, placeKey);
-    const { entry } = await withDeadline('the place of one-time passwords', limits.delivery.answerMs, read, parts.clock);
+    const { entry } = await withDeadline(
+      'the place of one-time passwords',
+      limits.delivery.answerMs,
+      read,
+      parts.clock,
+    );
     const stored = entry === null ? null : jsonObjectIn(entry.value);
     return new OtpEvents(parts, stored === null ? toldNothing : (stored as unknown as Kept));
   }
@@ -135,7 +135,10 @@ export class OtpEvents {
       from: { made: told.made, seq: fromSeq, storedAtNs: null },
       take,
       onChanged: () => {
-        log.error({ alarm: 'otp_records_changed', bucket }, 'the records of one-time passwords are others: all are told');
+        log.error(
+          { alarm: 'otp_records_changed', bucket },
+          'the records of one-time passwords are others: all are told',
+        );
         state.isAnother = true;
         facts.reset();
         if (bucket === 'otp') this.#ends.forget();
@@ -159,9 +162,7 @@ export class OtpEvents {
       } catch (error) {
         log.warn({ error: messageOf(error) }, 'the place of one-time passwords could not be stored, trying again');
       }
-      await this.#parts.clock
-        .sleep(bounds.placeEveryMs, signal)
-        .catch((error: unknown) => ignoring(error, 'it stops'));
+      await this.#parts.clock.sleep(bounds.placeEveryMs, signal).catch((error: unknown) => ignoring(error, 'it stops'));
     }
   }
 

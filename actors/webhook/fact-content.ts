@@ -54,7 +54,7 @@ function ofGuard(fact: GuardFact): FactContent | null {
     atMs: fact.atMs,
     data: {
       object: 'otp_block',
-      prefix: fact.scope,
+      prefix: fact.prefix,
       rule: fact.rule,
       statistic: fact.statistic,
       threshold: fact.threshold,

@@ -24,6 +24,7 @@ import { insertSettings } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
 import { Bursts } from './bursts.ts';
 import { classifyClick } from './classify.ts';
+import { tellClicks } from './click-facts.ts';
 import { ClickBatch } from './click-batch.ts';
 import {
   type CodeOwner,
@@ -41,7 +42,7 @@ import { UserAgents } from './user-agents.ts';
 export type ClickRecorderParts = {
   readonly bus: Bus;
   readonly engine: Engine;
-  /** For unreadable records. */
+  /** For unreadable records, and to tell clicks. */
   readonly publisher: Publisher;
   /** When each of these messages was delivered, as of all that EVENTS has by now. Rejects while that is not known. */
   readonly deliveredAt: (messages: readonly CodeOwner[]) => Promise<ReadonlyMap<string, number>>;
@@ -129,6 +130,7 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
       const codes = closed.issued.map(codeRows).join('');
       if (codes !== '') await untilDone('codes', () => insert(`link_codes (${codeColumns})`, codes, `${token}:codes`));
       const clicks = await untilDone('look-up', () => resolveAll(closed));
+      await tellClicks(parts.publisher, clicks);
       const nowMs = clock.nowMs();
       const rows = clicks.map((click) => clickRow(click, nowMs)).join('');
       if (rows !== '')

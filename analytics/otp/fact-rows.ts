@@ -20,11 +20,11 @@ export function otpRow(fact: OtpFact): string {
 }
 
 export const decisionColumns =
-  'account_id, livemode, at, event_id, what, rule, action, mode, scope, statistic, threshold, times, until, released';
+  'account_id, livemode, at, event_id, what, rule, action, mode, scope, prefix, statistic, threshold, times, until, released';
 
 export function decisionRow(fact: GuardFact): string {
   const { accountId, livemode, atMs, eventId, what, rule, action, mode, scope, statistic, threshold } = fact;
-  const texts = [eventId, what, rule, action ?? '', mode, scope].map(tsvText).join('\t');
+  const texts = [eventId, what, rule, action ?? '', mode, scope, fact.prefix].map(tsvText).join('\t');
   const until = fact.untilMs === 0 ? never : time(fact.untilMs);
   return (
     `${tsvText(accountId)}\t${flag(livemode)}\t${time(atMs)}\t${texts}\t${statistic}\t${threshold}\t` +

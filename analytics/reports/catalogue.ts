@@ -3,11 +3,23 @@
 import { delivery } from './delivery.ts';
 import { errors } from './errors.ts';
 import { latency } from './latency.ts';
+import { otp } from './otp.ts';
+import { otpDecisions } from './otp-decisions.ts';
+import { otpTrust } from './otp-trust.ts';
 import type { Report } from './report.ts';
 import { segments } from './segments.ts';
 import { throughput } from './throughput.ts';
 
-export const reports: readonly Report[] = [delivery, latency, errors, segments, throughput];
+export const reports: readonly Report[] = [
+  delivery,
+  latency,
+  errors,
+  segments,
+  throughput,
+  otp,
+  otpTrust,
+  otpDecisions,
+];
 
 /** Reports of later versions. */
 export const plannedReports: readonly string[] = ['clicks', 'otp', 'campaigns'].filter(

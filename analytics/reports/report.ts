@@ -4,11 +4,12 @@
 
 /** What a client may group by. hour and day are those of the report's time zone. */
 export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender'] as const;
-export type Dimension = (typeof dimensions)[number];
+/** prefix: a number without its last six digits. */
+export type Dimension = (typeof dimensions)[number] | 'prefix' | 'language' | 'purpose';
 
 /** What a client may filter by: one value of each. */
 export const filters = ['carrier', 'category', 'sender'] as const;
-export type Filter = (typeof filters)[number];
+export type Filter = (typeof filters)[number] | 'prefix' | 'language' | 'purpose';
 
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
@@ -36,6 +37,8 @@ export type Report = {
    * `_6h` behind it that adds up six hours.
    */
   readonly table: string;
+  /** Rows with a `slot`, as SQL, in place of those of the two tables: for reports that compute them from others. */
+  readonly rows?: (time: Pick<ReportQuery, 'fromMs' | 'toMs'>) => string;
   /** A condition on rows; '' for all. */
   readonly where: string;
   readonly groupBy: readonly Dimension[];
@@ -45,6 +48,12 @@ export type Report = {
   /** Computed from the columns before them, once for each row of the answer. */
   readonly derived?: readonly ReportColumn[];
   readonly measures: readonly ReportColumn[];
+  /**
+   * Computed from all rows of the answer, after the measures, of which their SQL reads `m_<name>`. The window `peers` has the
+   * rows that are alike in what the report is grouped by of `peersOf`.
+   */
+  readonly compared?: readonly ReportColumn[];
+  readonly peersOf?: readonly Dimension[];
   /** Columns of the table that the SQL above reads. */
   readonly reads: readonly string[];
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */

@@ -22,6 +22,7 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
     ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
+    ...(report.compared ?? []).map((each) => `${each.sql} AS ${each.name}`),
   ];
   const grouped = [
     ...keys.map((key) => `${key.sql} AS k_${key.name}`),
@@ -40,18 +41,29 @@ SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax /
   return { sql, params: { accountId: query.accountId, livemode: query.livemode, ...query.filters } };
 }
 
+/** The window of columns that compare rows; a window changes the order, so it is given again. */
+function peersSql({ compared, peersOf = [] }: Report, { groupBy }: ReportQuery, order: string): string {
+  if (compared === undefined) return '';
+  const alike = groupBy.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
+  const partition = alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`;
+  return ` WINDOW peers AS (${partition}) ORDER BY ${order}`;
+}
+
 /** As in the list of IANA: no quote ever gets into a statement. */
 const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
 
 function rowsSql(report: Report, query: ReportQuery, slots: Slots): string {
   const dimensions = query.groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
   const read = [...new Set([...dimensions, ...report.reads])];
-  const conditions = [
-    'account_id = {accountId:String}',
-    'livemode = {livemode:Bool}',
+  const asked = [
     ...Object.keys(query.filters).map((name) => `${name} = {${name}:String}`),
     ...(report.where === '' ? [] : [`(${report.where})`]),
-  ].join(' AND ');
+  ];
+  if (report.rows !== undefined) {
+    const where = asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`;
+    return `SELECT ${read.join(', ')} FROM (${report.rows(query)}) ${where}`;
+  }
+  const conditions = ['account_id = {accountId:String}', 'livemode = {livemode:Bool}', ...asked].join(' AND ');
   const of = (table: string, starts: readonly number[]) =>
     `SELECT ${read.join(', ')} FROM ${table} WHERE ${conditions} AND ${slotSql(starts)}`;
   return `${of(report.table, slots.halfHours)} UNION ALL ${of(`${report.table}_6h`, slots.blocks)}`;

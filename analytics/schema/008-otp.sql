@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS otp_guard_decisions
     action LowCardinality(String),
     mode LowCardinality(String),
     scope String CODEC(ZSTD(1)),
+    prefix LowCardinality(String),
     statistic Float64,
     threshold Float64,
     times UInt16,

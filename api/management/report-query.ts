@@ -15,6 +15,9 @@ const about = {
   carrier: 'Only messages of this carrier.',
   category: 'Only messages of this category.',
   sender: 'Only messages of this sender.',
+  prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
+  language: 'Only one-time passwords with a text in this language; not those with a template.',
+  purpose: 'Only one-time passwords of this purpose.',
 } as const;
 
 /** The parameters of this report. */

@@ -28,7 +28,14 @@ type FactFanOutParts = {
 };
 
 /** Resolves when it reads. */
-export function fanOutFacts({ bus, directory, queue, sequence, publisher, clock }: FactFanOutParts): Promise<Consumption> {
+export function fanOutFacts({
+  bus,
+  directory,
+  queue,
+  sequence,
+  publisher,
+  clock,
+}: FactFanOutParts): Promise<Consumption> {
   const { prefetch, tellersHeldMax } = limits.facts;
 
   function handle(record: JsMsg): void {

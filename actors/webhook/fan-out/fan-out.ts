@@ -80,7 +80,11 @@ export class FanOut {
     const endpoints = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
     for (const endpoint of endpoints) {
       if (!subscribesTo(endpoint, content.type)) continue;
-      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence: this.sequence, content }), () => {});
+      this.#parts.queue.put(
+        accountId,
+        recordOf({ eventId, endpoint, url: null, sequence: this.sequence, content }),
+        () => {},
+      );
     }
   }
 

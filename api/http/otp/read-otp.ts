@@ -31,11 +31,7 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
     const sends = await Promise.all(otp.sends.map((send) => hopsOf(parts.queries, owner.accountId, send)));
     const body = {
       ...otpShape(otp, number.to, parts.clock.nowMs()),
-      ...endOf(
-        statusOf(otp, parts.clock.nowMs()),
-        otp.reason,
-        sends.map(statusOfHops),
-      ),
+      ...endOf(statusOf(otp, parts.clock.nowMs()), otp.reason, sends.map(statusOfHops)),
       purpose: otp.purpose,
       created_at: isoTime(otp.createdAtMs),
       sends: sends.flat(),

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { ReportPart, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
 import { reports } from '../../../analytics/reports/catalogue.ts';
-import type { ColumnUnit, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
+import type { ColumnUnit, Dimension, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -128,25 +128,28 @@ export async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8
 }
 
 function answerOf(report: Report) {
-  const shown = {
+  const shown: Readonly<Record<Dimension, string>> = {
     hour: 'the beginning of the hour, with its offset',
     day: 'the day',
     carrier: '',
     category: '',
     sender: '',
+    prefix: 'the number with its plus sign, without its last six digits',
+    language: 'of the text; empty for a template of the account',
+    purpose: '',
   };
   const row = z.strictObject({
     ...Object.fromEntries(
       report.groupBy.map((name) => [name, z.string().optional().describe(`${shown[name]} (when grouped by)`.trim())]),
     ),
     ...Object.fromEntries(
-      [...report.always, ...(report.derived ?? []), ...report.measures].map(({ name, unit, help }) => [
-        name,
-        schemas[unit].describe(help),
-      ]),
+      [...report.always, ...(report.derived ?? []), ...report.measures, ...(report.compared ?? [])].map(
+        ({ name, unit, help }) => [name, schemas[unit].describe(help)],
+      ),
     ),
   });
-  const name = `${report.name.charAt(0).toUpperCase()}${report.name.slice(1)}Report`;
+  const words = report.name.split('-').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+  const name = `${words.join('')}Report`;
   return z
     .strictObject({
       object: z.literal('report'),

@@ -118,15 +118,19 @@ test('the end of its time is told once, whatever restarts', async () => {
   const soon = { expiresAtMs: systemClock.nowMs() + 60_000 };
   await numbers.start(fresh(), { ...soon, createdAtMs: systemClock.nowMs() - 240_000 });
   const [waits] = await told(1);
-  const expired = await numbers.start(fresh(), { createdAtMs: systemClock.nowMs() - 300_500, expiresAtMs: systemClock.nowMs() - 500 });
+  const expired = await numbers.start(fresh(), {
+    createdAtMs: systemClock.nowMs() - 300_500,
+    expiresAtMs: systemClock.nowMs() - 500,
+  });
   const end = await until('the end', async () => (await otpFacts()).find(({ status }) => status === 'expired'));
   expect(end).toMatchObject({ id: expired.id, reason: 'expired', endedAtMs: expired.expiresAtMs });
   for (let at = 0; at < 3; at += 1) {
     await telling?.stop();
     await begin(ahead);
     await numbers.verify((await numbers.start(fresh())).id);
-    await until('the new one is told', async () =>
-      (await otpFacts()).filter(({ status }) => status === 'verified').length === at + 1,
+    await until(
+      'the new one is told',
+      async () => (await otpFacts()).filter(({ status }) => status === 'verified').length === at + 1,
     );
   }
   await telling?.stop();

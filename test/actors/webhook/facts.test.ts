@@ -84,6 +84,7 @@ const blockOf = (accountId: AccountId, more: Partial<GuardFact> = {}): GuardFact
   action: null,
   mode: 'on',
   scope: '+880171234',
+  prefix: '+880171234',
   statistic: 11.8,
   threshold: 11.5,
   times: 1,

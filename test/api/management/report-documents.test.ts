@@ -16,7 +16,7 @@ test('docs/reports.md lists every report with its columns', async () => {
     '|---|---|---|---|',
     ...reports.map(
       (report) =>
-        `| \`${report.name}\` | ${report.description} | ${report.groupBy.join(', ')} | ${[...report.always, ...(report.derived ?? []), ...report.measures].map(row).join(' · ')} |`,
+        `| \`${report.name}\` | ${report.description} | ${report.groupBy.join(', ')} | ${[...report.always, ...(report.derived ?? []), ...report.measures, ...(report.compared ?? [])].map(row).join(' · ')} |`,
     ),
   ].join('\n');
   const made = text.replace(
