@@ -88,7 +88,8 @@ export const factLimits = {
     recorderHeldMax: 20_000,
     insertRowsMax: 10_000,
     insertEveryMs: 500,
-    ackWaitMs: 60_000,
+    /** After a kill what was not acked is delivered again so late. */
+    ackWaitMs: 15_000,
     retryMs: 1_000,
     purgeEveryMs: 60_000,
     /** Webhooks: records without an ack. */

@@ -15,20 +15,22 @@ const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column})
 /** What carriers said of each message. `carriers`: how many took it. */
 const messages = ({ fromMs, toMs }: Time) => `
   SELECT message_id, argMaxIf(carrier, (hop, at), kind = 'submitted') AS last_carrier, uniqExactIf(carrier, kind = 'submitted') AS carriers,
-    max(kind = 'submitted') AS was_submitted, max(kind = 'delivered') AS was_delivered
+    max(kind = 'submitted') AS was_submitted, max(kind = 'delivered') AS was_delivered,
+    NOT was_delivered AND max(kind NOT IN ('submitted', 'delivered')) AS has_failed
   FROM otp_messages
   WHERE ${ofAccount} AND accepted_at >= ${moment(fromMs - messagesAfterMs)} AND accepted_at < ${moment(toMs + messagesAfterMs)}
   GROUP BY message_id`;
 
-/** Each one-time password that clients know of. */
+/** Each one-time password that clients know of. Whether its messages failed, the carriers' words say, however late they came. */
 const otps = (time: Time) => `
   SELECT otp_id, any(o.started_at) AS started, any(o.expires_at) AS expires, any(o.ended_at) AS ended, any(o.status) AS otp_status,
     any(o.reason) AS otp_reason, any(o.language) AS otp_language, any(o.sender) AS otp_sender, any(o.prefix) AS otp_prefix,
     any(o.own_code) AS is_own_code, toUInt32(count()) AS message_count, any(o.purpose) AS otp_purpose,
     argMaxIf(m.last_carrier, nth, m.was_submitted = 1) AS otp_carrier, sum(m.carriers) AS carrier_count,
-    max(m.was_submitted) AS was_submitted, max(m.was_delivered) AS was_delivered
+    max(m.was_submitted) AS was_submitted, max(m.was_delivered) AS was_delivered, min(m.has_failed) AS have_all_failed
   FROM (
-    SELECT * FROM otps FINAL ARRAY JOIN message_ids AS message_id, arrayEnumerate(message_ids) AS nth
+    SELECT otp_id, started_at, expires_at, ended_at, status, reason, language, sender, prefix, own_code, purpose, message_id, nth
+    FROM otps FINAL ARRAY JOIN message_ids AS message_id, arrayEnumerate(message_ids) AS nth
     WHERE ${ofAccount} AND started_at >= ${moment(time.fromMs)} AND started_at < ${moment(time.toMs)}
   ) AS o
   LEFT JOIN (${messages(time)}) AS m ON o.message_id = m.message_id
@@ -38,7 +40,8 @@ const otps = (time: Time) => `
 export function otpRows(time: Time): string {
   return `
   SELECT ${slotOf('started')} AS slot, otp_carrier AS carrier, otp_sender AS sender, otp_prefix AS prefix, otp_language AS language,
-    otp_purpose AS purpose, otp_status AS status, otp_reason AS reason, toInt64(1) AS otp, toInt64(message_count) AS sends,
+    otp_purpose AS purpose, otp_status AS status,
+    if(otp_reason IN ('expired', 'delivery_failed'), if(have_all_failed, 'delivery_failed', 'expired'), otp_reason) AS reason, toInt64(1) AS otp, toInt64(message_count) AS sends,
     toInt64(was_submitted) AS submitted, toInt64(was_delivered) AS delivered,
     toInt64(if(otp_status = 'verified', dateDiff('millisecond', started, ended), 0)) AS took_ms, '' AS refused, toInt64(1) AS counted
   FROM (${otps(time)})

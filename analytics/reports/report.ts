@@ -49,8 +49,8 @@ export type Report = {
   readonly derived?: readonly ReportColumn[];
   readonly measures: readonly ReportColumn[];
   /**
-   * Computed from all rows of the answer, after the measures, of which their SQL reads `m_<name>`. The window `peers` has the
-   * rows that are alike in what the report is grouped by of `peersOf`.
+   * Computed from all rows of the answer, after the measures, of which their SQL reads `m_<name>`. `OVER peers` is the
+   * window of rows that are alike in what the report is grouped by of `peersOf`.
    */
   readonly compared?: readonly ReportColumn[];
   readonly peersOf?: readonly Dimension[];

@@ -17,12 +17,13 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(name), by);
   const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, name) })), ...report.always];
+  const peers = peersSql(report, query);
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
     ...report.always.map((each) => `k_${each.name} AS ${each.name}`),
     ...(report.derived ?? []).map((each) => `${each.sql} AS ${each.name}`),
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
-    ...(report.compared ?? []).map((each) => `${each.sql} AS ${each.name}`),
+    ...(report.compared ?? []).map((each) => `${each.sql.replaceAll('OVER peers', peers)} AS ${each.name}`),
   ];
   const grouped = [
     ...keys.map((key) => `${key.sql} AS k_${key.name}`),
@@ -34,19 +35,17 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   SELECT ${grouped.join(', ')}
   FROM (${rowsSql(report, query, slots)})
   ${order === '' ? '' : `GROUP BY ${order} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
-)
+)${report.compared === undefined ? '' : ` ORDER BY ${order}`}
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
   return { sql, params: { accountId: query.accountId, livemode: query.livemode, ...query.filters } };
 }
 
-/** The window of columns that compare rows; a window changes the order, so it is given again. */
-function peersSql({ compared, peersOf = [] }: Report, { groupBy }: ReportQuery, order: string): string {
-  if (compared === undefined) return '';
+/** The rows that a column compares with. */
+function peersSql({ peersOf = [] }: Report, { groupBy }: ReportQuery): string {
   const alike = groupBy.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
-  const partition = alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`;
-  return ` WINDOW peers AS (${partition}) ORDER BY ${order}`;
+  return `OVER (${alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`})`;
 }
 
 /** As in the list of IANA: no quote ever gets into a statement. */

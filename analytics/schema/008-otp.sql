@@ -69,4 +69,5 @@ SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 1000, t
 CREATE MATERIALIZED VIEW IF NOT EXISTS otp_messages_feed TO otp_messages AS
 SELECT account_id, livemode, accepted_at, message_id, kind, hop, carrier, at
 FROM sms_events
-WHERE category = 'otp' AND kind IN ('submitted', 'delivered');
+WHERE category = 'otp'
+    AND kind IN ('submitted', 'delivered', 'undelivered', 'expired', 'rejected', 'failed', 'blocked', 'canceled');

@@ -39,6 +39,7 @@ const fromMs = Math.floor(systemClock.nowMs() / hourMs) * hourMs - 4 * hourMs;
 const toMs = fromMs + 5 * hourMs;
 
 beforeEach(async () => {
+  made.length = messagesSent = 0;
   [events, clickhouse] = await Promise.all([startEventBus(), startClickHouse()]);
   engine = openEngine({ clickhouseUrl: clickhouse.url, dataDir: events.dataDir });
   accountId = newAccountId(fromMs);
