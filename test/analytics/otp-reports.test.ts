@@ -262,7 +262,7 @@ const refusalOf = (more: Partial<GuardFact>): GuardFact => {
     ...{ livemode: true, rule: 'velocity', action: 'challenge', mode: 'on', scope: '+88017123', prefix: '+8801712' },
     ...{ statistic: 21, threshold: 20, times: 0, untilMs: 0, released: '' },
     ...more,
-  } as GuardFact;
+  };
 };
 
 test('decisions of the guard are listed with their figures, and refusals stand beside the funnel', async () => {

@@ -1,19 +1,22 @@
 // Events of test messages for developers at their own machine, which no webhook reaches (`heliograph listen`): each
-// request names the last event it got and waits for the next one. EVENTS is read only while somebody listens. Nothing is
-// stored: a listener that was away for long begins at the present.
+// request names the last event it got and waits for the next one. EVENTS and FACTS are read only while somebody listens.
+// Nothing is stored: a listener that was away for long begins at the present. Facts take their places behind the record of
+// EVENTS that was the last one when they came; those that came while nobody read are not heard.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
-import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { AccountId, EventId } from '../../../model/ids.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import { eventsOf } from '../../../model/records/event-record.ts';
+import { decodeFact } from '../../../model/records/fact-record.ts';
+import type { WebhookContent } from '../../../model/records/webhook-record.ts';
 import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { eventBody } from '../event-body.ts';
+import { contentOfFact } from '../fact-content.ts';
 import { Told } from '../fan-out/told.ts';
 
 /** `body`: the JSON that a webhook request would have. */
@@ -29,7 +32,7 @@ export type TestEventPage = {
 
 /** A place between two events: the record of EVENTS, and the event in it. */
 type Place = { readonly seq: number; readonly at: number };
-type Entry = Place & { readonly event: DeliveryEvent };
+type Entry = Place & { readonly id: EventId; readonly content: WebhookContent };
 
 type Feed = {
   /** What comes after it is in `entries`. */
@@ -42,6 +45,8 @@ type Feed = {
 const bounds = limits.webhooks.listen;
 /** Behind every event of its record. */
 const endOfRecord = 1_023;
+/** More than come between two records of EVENTS while a process reads. */
+const factsBefore = 1_000_000;
 
 export class TestEvents {
   readonly #bus: Bus;
@@ -49,6 +54,9 @@ export class TestEvents {
   readonly #clock: Clock;
   readonly #feeds = new Map<AccountId, Feed>();
   #reader: StreamReader | null = null;
+  #facts: StreamReader | null = null;
+  /** Of the last fact. */
+  #factPlace: Place | null = null;
   /** When EVENTS was created: another value is another stream. */
   #madeMs = 0;
   #opening: Promise<void> | null = null;
@@ -86,7 +94,7 @@ export class TestEvents {
     const page = found.slice(0, bounds.pageMax);
     const last = page.length < found.length ? (page.at(-1) ?? after) : this.#end;
     return {
-      events: page.map(({ event }) => ({ id: event.eventId, body: eventBody({ content: { event } }, this.#cipher) })),
+      events: page.map(({ id, content }) => ({ id, body: eventBody({ content }, this.#cipher) })),
       // Never back: the reader may still be on its way to the cursor.
       cursor: this.#cursorOf(isBehind(last, after) ? last : after),
       missed,
@@ -100,7 +108,8 @@ export class TestEvents {
   }
 
   get #end(): Place {
-    return { seq: this.#reader?.position.seq ?? 0, at: endOfRecord };
+    const end = { seq: this.#reader?.position.seq ?? 0, at: endOfRecord };
+    return this.#factPlace !== null && isBehind(this.#factPlace, end) ? this.#factPlace : end;
   }
 
   #cursorOf({ seq, at }: Place): string {
@@ -127,6 +136,8 @@ export class TestEvents {
       // The record of the cursor is read again: only its last events may be wanted.
       const seq = isNear ? Math.max(0, after.seq - 1) : state.last_seq;
       this.#feedOf(accountId, { seq, at: endOfRecord });
+      // Behind the cursors of all who listened to the process before.
+      if (isNear) this.#factPlace = { seq: after.seq, at: after.at + factsBefore };
       this.#told = new Told(this.#clock, this.#clock.nowMs());
       const reader = readStream(this.#bus, {
         stream: streamNames.events,
@@ -142,6 +153,7 @@ export class TestEvents {
         log.warn({ error: messageOf(error) }, 'events of test messages cannot be read: listeners begin at the present');
         this.#close();
       });
+      this.#facts = await this.#readFacts();
       this.#stopSweep = this.#clock.every(bounds.sweepEveryMs, () => this.#sweep());
       if (isNear) await reader.caughtUp;
     } catch (error) {
@@ -150,14 +162,47 @@ export class TestEvents {
     }
   }
 
+  async #readFacts(): Promise<StreamReader> {
+    const { created, state } = await this.#bus.manager.streams.info(streamNames.facts);
+    const reader = readStream(this.#bus, {
+      stream: streamNames.facts,
+      from: { made: String(created), seq: state.last_seq, storedAtNs: null },
+      take: (record) => this.#takeFact(record),
+      onChanged: () => {},
+      prefetch: bounds.prefetch,
+      clock: this.#clock,
+    });
+    reader.done.catch((error: unknown) => ignoring(error, 'nobody listens any more'));
+    return reader;
+  }
+
+  #takeFact({ data, seq }: JsMsg): undefined {
+    try {
+      const fact = decodeFact(data);
+      const content = fact.livemode ? null : contentOfFact(fact);
+      // Its place is taken by every one, so that what is behind a cursor does not depend on who listens.
+      const { seq: after, at } = this.#end;
+      this.#factPlace = { seq: after, at: at + 1 };
+      if (content !== null) this.#put(fact.accountId as AccountId, { ...this.#factPlace, id: fact.eventId, content });
+    } catch (error) {
+      log.warn({ seq, error: messageOf(error) }, 'a record of FACTS cannot be read and is not heard');
+    }
+    return undefined;
+  }
+
+  #put(accountId: AccountId, entry: Entry): void {
+    const feed = this.#feeds.get(accountId);
+    if (feed === undefined) return;
+    feed.entries.push(entry);
+    if (feed.entries.length > bounds.eventsMax) feed.from = feed.entries.shift() ?? feed.from;
+    for (const wake of feed.waiting) wake();
+  }
+
   #take({ data, seq }: JsMsg): undefined {
     for (const { event, at } of eventsOf(data, isTest)) {
-      const feed = this.#feeds.get(event.accountId as AccountId);
       // Every account's, so that one which begins to listen knows which segments a message already had.
-      if (!this.#told.isTold(event) || feed === undefined) continue;
-      feed.entries.push({ seq, at, event });
-      if (feed.entries.length > bounds.eventsMax) feed.from = feed.entries.shift() ?? feed.from;
-      for (const wake of feed.waiting) wake();
+      if (!this.#told.isTold(event)) continue;
+      this.#put(event.accountId as AccountId, { seq, at, id: event.eventId, content: { event } });
     }
     return undefined;
   }
@@ -185,7 +230,8 @@ export class TestEvents {
 
   #close(): void {
     const reader = this.#reader;
-    this.#reader = this.#opening = null;
+    this.#facts?.stop();
+    this.#reader = this.#facts = this.#opening = this.#factPlace = null;
     for (const { waiting } of this.#feeds.values()) for (const wake of waiting) wake();
     this.#feeds.clear();
     this.#stopSweep();
@@ -200,7 +246,7 @@ const isBehind = (one: Place, other: Place) => one.seq > other.seq || (one.seq =
 
 type Cursor = Place & { readonly madeMs: number };
 
-export const testEventCursor = /^\d{1,15}-\d{1,4}-\d{1,15}$/;
+export const testEventCursor = /^\d{1,15}-\d{1,9}-\d{1,15}$/;
 function placeOf(cursor: string): Cursor {
   const [seq = 0, at = 0, madeMs = 0] = cursor.split('-').map(Number);
   return { seq, at, madeMs };

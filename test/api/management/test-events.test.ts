@@ -2,12 +2,14 @@
 // order, to whoever listens; nothing of live messages or of others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { TestEvents } from '../../../actors/webhook/listen/test-events.ts';
-import { eventSubject } from '../../../cluster/bus/subjects.ts';
+import { eventSubject, factSubjects } from '../../../cluster/bus/subjects.ts';
 import { sandboxCarrierName } from '../../../config/configuration.ts';
 import { type DeliveryEvent, type EventDraft, canceledEvent, eventOfMessage } from '../../../model/delivery-event.ts';
-import { type AccountId, newAccountId, newMessageId } from '../../../model/ids.ts';
+import type { OtpFact } from '../../../model/fact.ts';
+import { type AccountId, type EventId, type OtpId, newAccountId, newMessageId } from '../../../model/ids.ts';
 import type { Message } from '../../../model/message.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
+import { encodeFact } from '../../../model/records/fact-record.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -110,6 +112,34 @@ test('a message of two segments is delivered once, with its second segment', asy
     return body.data.length >= 2 && kindsOf(body);
   });
   expect(heard).toEqual(['sms.submitted', 'sms.delivered']);
+});
+
+test('what becomes of a test one-time password is heard among the events of its message', async () => {
+  const { cursor } = (await poll()).body;
+  const otp = (name: string, livemode = false, accountId: string = account): OtpFact => ({
+    ...{ kind: 'otp', eventId: `evt_${name}` as EventId, atMs: systemClock.nowMs(), accountId, livemode, version: 2 },
+    ...{ id: `otp_${name}` as OtpId, to: '+8801712340000', status: 'verified', reason: null, purpose: 'default' },
+    ...{ language: 'en', ownCode: false, sender: 'X', clientReference: null, createdAtMs: 1, expiresAtMs: 2 },
+    ...{ endedAtMs: 2, attempts: 1, messageIds: [] },
+  });
+  const put = (fact: OtpFact) => running.bus.jetstream.publish(factSubjects.otp, encodeFact(fact));
+  await publish(event(message(), { kind: 'submitted' }));
+  await until('the first', async () => (await poll(cursor)).body.data.length === 1);
+  for (const fact of [otp('live', true), otp('other', false, newAccountId(2)), otp('one')]) await put(fact);
+  await put({ ...otp('waits'), status: 'pending' });
+  const heard = await until('both', async () => {
+    const { body } = await poll(cursor, 1);
+    return body.data.length >= 2 && body;
+  });
+  expect(kindsOf(heard)).toEqual(['sms.submitted', 'otp.verified']);
+  expect(heard.data[1]).toMatchObject({ id: 'evt_one', data: { id: 'otp_one', status: 'verified' } });
+  await put(otp('two'));
+  const next = await until('the next', async () => {
+    const { body } = await poll(heard.cursor, 1);
+    return body.data.length >= 1 && body;
+  });
+  expect(next.data.map(({ id }: { id: string }) => id)).toEqual(['evt_two']);
+  expect((await poll(next.cursor)).body.data).toEqual([]);
 });
 
 test('a live key, another scope and a wrong cursor are refused', async () => {
