@@ -7,7 +7,7 @@ export type Bound = { readonly name: string; readonly ms: number; readonly share
 
 const width = 960;
 const height = 520;
-const plot = { left: 76, right: 236, top: 64, bottom: 56 };
+const plot = { left: 112, right: 236, top: 64, bottom: 56 };
 const slowest = 10_000;
 const shares = [1, 0.1, 0.01, 0.001, 1 / slowest];
 const ticksMs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
@@ -65,7 +65,7 @@ export function otpPicture(
 ${text(plot.left, 46, subtitle, 'start')}
 ${grid.join('\n')}
 ${text((plot.left + right) / 2, height - 12, 'time since the HTTP request should have been sent', 'middle')}
-<text transform="translate(18 ${(plot.top + bottom) / 2}) rotate(-90)" text-anchor="middle">share of OTP that took longer</text>
+<text transform="translate(22 ${(plot.top + bottom) / 2}) rotate(-90)" text-anchor="middle">share of OTP that took longer</text>
 ${drawn.join('\n')}
 ${marks.join('\n')}
 </svg>
