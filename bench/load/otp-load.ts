@@ -59,7 +59,7 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
     const started = await post('/v1/otp', body);
     accept.add((systemClock.monotonicMs() - intendedMs) * 1_000);
     if (started.status !== 201) {
-      const answer = `${started.status} ${String(started.body['code'] ?? '')}`;
+      const answer = `${started.status} ${JSON.stringify(started.body['code'])}`;
       refused[answer] = (refused[answer] ?? 0) + 1;
       return;
     }
