@@ -1,7 +1,8 @@
 // Removes from FACTS what every reader has acked. A reader that does not come on holds it back until half of the stream is
 // full; then what is recorded is removed all the same, because otherwise nothing new could be told to anybody.
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { factConsumer, streamNames } from '../../cluster/bus/streams.ts';
+import { factConsumer } from '../../cluster/bus/event-consumers.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';

@@ -17,7 +17,6 @@ import { type StreamMb, linkDaysDefault, otpBytesOf, streamMbDefault } from '../
 import { limits } from '../../platform/limits.ts';
 import {
   auditNoteSubject,
-  webhookFilter,
   decisionFilter,
   factFilter,
   inboundPartFilter,
@@ -208,7 +207,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
 }
 
 /** Redelivered until acked. The handler decides what is poison by its own failures; deliveries alone prove nothing. */
-const untilAcked = {
+export const untilAcked = {
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(limits.carrier.ackWaitMs),
   max_deliver: -1,
@@ -260,31 +259,6 @@ export function inboundPartConsumer(): Partial<ConsumerConfig> {
     filter_subject: inboundPartFilter,
     ...untilAcked,
     max_ack_pending: limits.inbound.heldMax * 4,
-  };
-}
-
-/** The consumer of one shard of webhook endpoints. */
-export function webhookConsumer(shard: number): Partial<ConsumerConfig> {
-  return {
-    durable_name: `webhooks_${shard}`,
-    filter_subject: webhookFilter(shard),
-    ...untilAcked,
-    ack_wait: nanos(limits.delivery.ackWaitMs),
-    max_ack_pending: limits.delivery.shardHeldMax,
-  };
-}
-
-/** Who reads FACTS: each has a durable consumer, and what both have acked is purged. */
-export type FactReader = 'recorder' | 'webhooks';
-
-export function factConsumer(reader: FactReader): Partial<ConsumerConfig> {
-  const { recorderHeldMax, tellersHeldMax, ackWaitMs } = limits.facts;
-  return {
-    durable_name: `facts_${reader}`,
-    filter_subject: factFilter,
-    ...untilAcked,
-    ack_wait: nanos(ackWaitMs),
-    max_ack_pending: reader === 'recorder' ? recorderHeldMax : tellersHeldMax,
   };
 }
 

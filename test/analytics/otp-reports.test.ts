@@ -6,7 +6,6 @@ import { otpDecisions } from '../../analytics/reports/otp-decisions.ts';
 import { otpTrust } from '../../analytics/reports/otp-trust.ts';
 import { otp as otpReport } from '../../analytics/reports/otp.ts';
 import type { Dimension, Report, ReportQuery } from '../../analytics/reports/report.ts';
-import { statementOf } from '../../analytics/reports/statement.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
@@ -19,6 +18,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { type OtpNumbers, openOtpNumbers, otpNumber } from '../support/otp-numbers.ts';
+import { reportRows } from '../support/report-rows.ts';
 import { until } from '../support/until.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
@@ -64,21 +64,8 @@ const tell = async () => {
   telling = await OtpEvents.start({ bus: events.bus, bucket: await openBucket(events.bus, 'otp_events'), clock });
 };
 
-async function rowsOf(report: Report, groupBy: readonly Dimension[], more: Partial<ReportQuery> = {}) {
-  const query: ReportQuery = {
-    ...{ report: report.name, accountId, livemode: true, fromMs, toMs, timeZone: 'UTC', groupBy, filters: {} },
-    ...{ format: 'json', ...more },
-  };
-  const { sql, params } = statementOf(report, query);
-  const octets = await engine.octets(sql, 'JSONEachRow', params, 20_000, 'background');
-  return octets
-    .toString()
-    .replaceAll(/^\[|\]$/gm, '')
-    .split('\n')
-    .map((line) => line.replace(/,$/, ''))
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as Record<string, number | string | null>);
-}
+const rowsOf = (report: Report, groupBy: readonly Dimension[], more: Partial<ReportQuery> = {}) =>
+  reportRows(engine, report, { accountId, fromMs, toMs, groupBy, ...more });
 
 /** All facts are acked by the recorder, and all events are recorded. */
 async function settled(): Promise<void> {
