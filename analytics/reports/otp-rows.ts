@@ -32,6 +32,7 @@ const otps = (time: Time) => `
     SELECT otp_id, started_at, expires_at, ended_at, status, reason, language, sender, prefix, own_code, purpose, message_id, nth
     FROM otps FINAL ARRAY JOIN message_ids AS message_id, arrayEnumerate(message_ids) AS nth
     WHERE ${ofAccount} AND started_at >= ${moment(time.fromMs)} AND started_at < ${moment(time.toMs)}
+      AND reason != 'not_sent'
   ) AS o
   LEFT JOIN (${messages(time)}) AS m ON o.message_id = m.message_id
   GROUP BY otp_id`;

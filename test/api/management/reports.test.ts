@@ -11,9 +11,13 @@ import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { sparkline } from '../../../cli/report.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
+import type { GuardFact, OtpFact } from '../../../model/fact.ts';
+import { type MessageId, type OtpId, eventIdOf } from '../../../model/ids.ts';
 import type { Category } from '../../../model/message.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
+import { encodeFact } from '../../../model/records/fact-record.ts';
 import { seededRandom } from '../../../platform/random.ts';
 import { contextOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
@@ -43,9 +47,15 @@ beforeAll(async () => {
     const record = encodeEvents(lives.slice(from, from + 50).flat());
     expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
   }
+  const facts = [...seededOtps(lives), ...seededDecisions()];
+  for (const fact of facts) {
+    expect(await publisher.publishOne(factSubjects[fact.kind], encodeFact(fact), null)).toMatchObject({ ok: true });
+  }
   publisher.close();
   const recorded = async () => (await engine.rows('SELECT toUInt32(uniqExact(message_id)) FROM sms_events'))[0]?.[0];
   await until('everything is recorded', async () => (await recorded()) === lives.length);
+  const rows = 'SELECT toUInt32((SELECT count() FROM otps) + (SELECT count() FROM otp_guard_decisions))';
+  await until('every fact is recorded', async () => (await engine.rows(rows))[0]?.[0] === facts.length);
 });
 afterAll(async () => {
   await node?.stop(2_000);
@@ -93,6 +103,49 @@ function seededLives(): readonly (readonly DeliveryEvent[])[] {
       begin,
     ];
     return one(ends);
+  });
+}
+
+/** A one-time password for each live message of the lane, and for some two; they end in every way. */
+function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readonly OtpFact[] {
+  const random = seededRandom(11);
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
+  const sent = lives.map(([first]) => first as DeliveryEvent);
+  const otps = sent.filter(({ category, livemode, kind }) => category === 'otp' && livemode && kind === 'accepted');
+  return otps.map(({ messageId, accountId, acceptedAtMs: createdAtMs, sender }, at) => {
+    const [status, reason] = one([
+      ...[1, 2, 3, 4].map(() => ['verified', null] as const),
+      ...[['expired', 'expired'] as const, ['canceled', null] as const, ['failed', 'not_sent'] as const],
+    ]);
+    const identity = { messageId, kind: 'otp', attempt: 0, carrier: '', segment: 0, detail: '' };
+    const isTwice = at % 9 === 0 && at > 0;
+    return {
+      ...{ kind: 'otp', eventId: eventIdOf(identity), atMs: createdAtMs, accountId, livemode: true, version: at + 2 },
+      ...{
+        id: `otp_${messageId}` as OtpId,
+        to: `+88017${10_000_000 + at * 20_000}`,
+        status,
+        reason,
+        purpose: 'default',
+      },
+      ...{ language: one(['en', 'bn', null]), ownCode: at % 10 === 0, sender, clientReference: null, createdAtMs },
+      ...{ expiresAtMs: createdAtMs + 300_000, endedAtMs: createdAtMs + 1_000 + Math.floor(random.unit() * 90_000) },
+      attempts: 1,
+      messageIds: [...(isTwice ? [otps[at - 1]?.messageId ?? ''] : []), messageId] as MessageId[],
+    };
+  });
+}
+
+function seededDecisions(): readonly GuardFact[] {
+  return Array.from({ length: 40 }, (_, n) => {
+    const identity = { messageId: `decision ${n}`, kind: 'otp_guard', attempt: 0, carrier: '', segment: 0, detail: '' };
+    const prefix = `+88017${n % 3}`;
+    return {
+      ...{ kind: 'guard', eventId: eventIdOf(identity), atMs: Date.UTC(2026, 9, 23, n % 24), accountId: api.accountId },
+      ...{ livemode: true, what: n % 5 === 0 ? 'block' : 'refusal', rule: n % 2 === 0 ? 'conversion' : 'velocity' },
+      ...{ action: n % 5 === 0 ? null : n % 2 === 0 ? 'block' : 'challenge', mode: n % 7 === 0 ? 'shadow' : 'on' },
+      ...{ scope: prefix, prefix, statistic: n + 0.5, threshold: 20, times: 1, untilMs: 0, released: '' },
+    };
   });
 }
 

@@ -82,7 +82,9 @@ describe('an endpoint', () => {
     expect(await wrong(['sms.delivered', 'sms.delivered'])).toEqual(['events invalid_field']);
     expect(await wrong(['*', 'sms.delivered'])).toEqual(['events invalid_field']);
     expect(await wrong(['sms.sent'])).toEqual(['events[0] invalid_field']);
-    expect(await wrong(['sms.delivered', 'otp.verified'])).toEqual(['events[1] invalid_field']);
+    expect(await wrong(['sms.delivered', 'otp.started'])).toEqual(['events[1] invalid_field']);
+    const others = ['otp.verified', 'otp.failed', 'otp.blocked', 'link.clicked', 'link.requested'];
+    expect(await register({ url, events: others })).toMatchObject({ events: others });
     expect(await wrong('sms.sent')).toEqual(['events invalid_field']);
   });
 
