@@ -144,6 +144,35 @@ test('the end of its time is told once, whatever restarts', async () => {
   expect((await otpFacts()).filter(({ status }) => status === 'expired')).toHaveLength(2);
 });
 
+test('a process that is killed before it stored how far it came: the next one tells the same under the same ids', async () => {
+  await begin();
+  const bucket = await openBucket(server.bus, 'otp_events');
+  const stored = await bucket.get('place');
+  const ended = await numbers.start(fresh());
+  await numbers.verify(ended.id);
+  const waits = await numbers.start(fresh(), {
+    createdAtMs: systemClock.nowMs() - 299_000,
+    expiresAtMs: systemClock.nowMs() + 1_000,
+  });
+  await until('both are told', async () => {
+    const found = await otpFacts();
+    return found.some(({ status }) => status === 'verified') && found.some(({ id }) => id === waits.id);
+  });
+  const before = (await otpFacts()).map(({ eventId }) => eventId);
+  await telling?.stop();
+  // As if it had ended before its last writes of the place.
+  if (stored === null) await bucket.delete('place');
+  else await bucket.put('place', stored.value);
+  await begin(ahead + 1_000);
+  await until('the end of the other', async () =>
+    (await otpFacts()).some(({ id, status }) => id === waits.id && status === 'expired'),
+  );
+  // The stream has the ids of those that were told before.
+  const after = (await otpFacts()).map(({ eventId }) => eventId);
+  expect(after.slice(0, before.length)).toEqual(before);
+  expect(after).toHaveLength(before.length + 1);
+});
+
 test('one whose messages did not arrive has failed; one that may have arrived has expired', async () => {
   const statuses = new Map<string, string>();
   const store = server.bus.connection.subscribe(querySubjects.get, {
