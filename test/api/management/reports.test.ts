@@ -13,8 +13,6 @@ import { sparkline } from '../../../cli/report.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
-import type { GuardFact, OtpFact } from '../../../model/fact.ts';
-import { type MessageId, type OtpId, eventIdOf } from '../../../model/ids.ts';
 import type { Category } from '../../../model/message.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
 import { encodeFact } from '../../../model/records/fact-record.ts';
@@ -23,6 +21,7 @@ import { contextOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
 import { expectExactCounts } from '../../support/recount.ts';
 import { until } from '../../support/until.ts';
+import { seededDecisions, seededOtps } from '../../support/seeded-otps.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
 const page = new URL('../../../docs/reports.md', import.meta.url);
@@ -47,7 +46,7 @@ beforeAll(async () => {
     const record = encodeEvents(lives.slice(from, from + 50).flat());
     expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
   }
-  const facts = [...seededOtps(lives), ...seededDecisions()];
+  const facts = [...seededOtps(lives), ...seededDecisions(api.accountId)];
   for (const fact of facts) {
     expect(await publisher.publishOne(factSubjects[fact.kind], encodeFact(fact), null)).toMatchObject({ ok: true });
   }
@@ -103,49 +102,6 @@ function seededLives(): readonly (readonly DeliveryEvent[])[] {
       begin,
     ];
     return one(ends);
-  });
-}
-
-/** A one-time password for each live message of the lane, and for some two; they end in every way. */
-function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readonly OtpFact[] {
-  const random = seededRandom(11);
-  const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
-  const sent = lives.map(([first]) => first as DeliveryEvent);
-  const otps = sent.filter(({ category, livemode, kind }) => category === 'otp' && livemode && kind === 'accepted');
-  return otps.map(({ messageId, accountId, acceptedAtMs: createdAtMs, sender }, at) => {
-    const [status, reason] = one([
-      ...[1, 2, 3, 4].map(() => ['verified', null] as const),
-      ...[['expired', 'expired'] as const, ['canceled', null] as const, ['failed', 'not_sent'] as const],
-    ]);
-    const identity = { messageId, kind: 'otp', attempt: 0, carrier: '', segment: 0, detail: '' };
-    const isTwice = at % 9 === 0 && at > 0;
-    return {
-      ...{ kind: 'otp', eventId: eventIdOf(identity), atMs: createdAtMs, accountId, livemode: true, version: at + 2 },
-      ...{
-        id: `otp_${messageId}` as OtpId,
-        to: `+88017${10_000_000 + at * 20_000}`,
-        status,
-        reason,
-        purpose: 'default',
-      },
-      ...{ language: one(['en', 'bn', null]), ownCode: at % 10 === 0, sender, clientReference: null, createdAtMs },
-      ...{ expiresAtMs: createdAtMs + 300_000, endedAtMs: createdAtMs + 1_000 + Math.floor(random.unit() * 90_000) },
-      attempts: 1,
-      messageIds: [...(isTwice ? [otps[at - 1]?.messageId ?? ''] : []), messageId] as MessageId[],
-    };
-  });
-}
-
-function seededDecisions(): readonly GuardFact[] {
-  return Array.from({ length: 40 }, (_, n) => {
-    const identity = { messageId: `decision ${n}`, kind: 'otp_guard', attempt: 0, carrier: '', segment: 0, detail: '' };
-    const prefix = `+88017${n % 3}`;
-    return {
-      ...{ kind: 'guard', eventId: eventIdOf(identity), atMs: Date.UTC(2026, 9, 23, n % 24), accountId: api.accountId },
-      ...{ livemode: true, what: n % 5 === 0 ? 'block' : 'refusal', rule: n % 2 === 0 ? 'conversion' : 'velocity' },
-      ...{ action: n % 5 === 0 ? null : n % 2 === 0 ? 'block' : 'challenge', mode: n % 7 === 0 ? 'shadow' : 'on' },
-      ...{ scope: prefix, prefix, statistic: n + 0.5, threshold: 20, times: 1, untilMs: 0, released: '' },
-    };
   });
 }
 
