@@ -1,7 +1,8 @@
 // The counts of reports against the events they were made from: every event is read back, folded with the product's
-// fold of single messages (model/fold.ts) and counted here, and both tiers of both tables must say the same.
+// fold of single messages (model/fold.ts) and counted here; both tables and all their tiers must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
+import { tiersOf } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import { type MessageState, foldEvent } from '../../model/fold.ts';
@@ -17,10 +18,14 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
     eventOfRow(row as Cell[]),
   );
   const { messages, latencies } = recount(events);
-  for (const tier of ['', '_6h']) {
-    const slotS = tier === '' ? 1_800 : 21_600;
-    expect(await counted(rows, `message_counts${tier}`, messageKeys, messageSums)).toEqual(inTier(messages, slotS));
-    expect(await counted(rows, `latency_counts${tier}`, latencyKeys, ['messages'])).toEqual(inTier(latencies, slotS));
+  expect(await counted(rows, 'message_counts', messageKeys, messageSums)).toEqual(messages);
+  expect(await counted(rows, 'latency_counts', latencyKeys, ['messages'])).toEqual(latencies);
+  for (const { name, columns, only } of tiersOf['message_counts']?.tiers ?? []) {
+    const has = only === undefined ? messages : new Map([...messages].filter(([key]) => !key.includes('"refused"')));
+    await expectExactTier(rows, `message_tiers`, name, columns, has, messageKeys, messageSums);
+  }
+  for (const { name, columns } of tiersOf['latency_counts']?.tiers ?? []) {
+    await expectExactTier(rows, `latency_tiers`, name, columns, latencies, latencyKeys, ['messages']);
   }
   const byStatus: Record<string, number> = {};
   for (const [key, [count = 0]] of messages) {
@@ -30,8 +35,10 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
   return byStatus;
 }
 
+const slotKey = 'toUnixTimestamp(slot)';
+const ownKeys = new Set(['account_id', 'livemode']);
 const messageKeys = [
-  'toUnixTimestamp(slot)',
+  slotKey,
   'account_id',
   'livemode',
   'status',
@@ -45,7 +52,7 @@ const messageKeys = [
   'variant_id',
 ];
 const messageSums = ['messages', 'segments_submitted', 'resent'];
-const latencyKeys = ['toUnixTimestamp(slot)', 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
+const latencyKeys = [slotKey, 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
 
 async function counted(rows: Rows, table: string, keys: readonly string[], sums: readonly string[]): Promise<Counts> {
   const list = sums.map((name) => `toInt64(sum(${name})) AS s_${name}`);
@@ -58,13 +65,29 @@ async function counted(rows: Rows, table: string, keys: readonly string[], sums:
 
 const keyOf = (cells: readonly unknown[]): string => JSON.stringify(cells);
 
-function inTier(counts: Counts, slotS: number): Counts {
-  const summed = new Map<string, number[]>();
-  for (const [key, sums] of counts) {
-    const [slot, ...rest] = JSON.parse(key) as [number, ...unknown[]];
-    addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], sums);
+/** Half hours and blocks of six hours have the counts without the columns that the tier has not. */
+async function expectExactTier(
+  rows: Rows,
+  table: string,
+  tier: string,
+  columns: readonly string[],
+  counts: Counts,
+  keys: readonly string[],
+  sums: readonly string[],
+): Promise<void> {
+  const has = keys.map((key) => key === slotKey || ownKeys.has(key) || columns.includes(key));
+  const kept = keys.filter((_, at) => has[at]);
+  for (const [name, slotS] of [
+    [tier, 1_800],
+    [`${tier}_6h`, 21_600],
+  ] as const) {
+    const summed = new Map<string, number[]>();
+    for (const [key, added] of counts) {
+      const [slot, ...rest] = (JSON.parse(key) as [number, ...unknown[]]).filter((_, at) => has[at]) as [number];
+      addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], added);
+    }
+    expect(await counted(rows, `${table} WHERE tier = '${name}'`, kept, sums)).toEqual(summed);
   }
-  return summed;
 }
 
 function addTo(counts: Map<string, number[]>, cells: readonly unknown[], sums: readonly number[]): void {
