@@ -46,17 +46,15 @@ const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
 function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null): string {
   const dimensions = query.groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
   const read = [...new Set([...dimensions, ...report.reads])];
-  const { halfHours, blocks, where } = rowsRead(report.table, report.where, [...read, ...Object.keys(query.filters)]);
+  const { halfHours, blocks } = rowsRead(report.table, report.where, [...read, ...Object.keys(query.filters)]);
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
-  const conditions = [
+  const asked = [
     'account_id = {accountId:String}',
     'livemode = {livemode:Bool}',
     ...Object.keys(query.filters).map((name) => `${name} = {${name}:String}`),
-    ...(where === '' ? [] : [`(${where})`]),
   ];
-  const of = ({ table, condition }: Rows, starts: readonly number[]) =>
-    `SELECT ${read.join(', ')} FROM ${table} WHERE ` +
-    [...conditions, ...(condition === '' ? [] : [condition]), slotSql(starts)].join(' AND ');
+  const of = ({ table, conditions }: Rows, starts: readonly number[]) =>
+    `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slotSql(starts)].join(' AND ')}`;
   const ofHalfHours = of(halfHours, slots.halfHours);
   return blocks === null ? ofHalfHours : `${ofHalfHours} UNION ALL ${of(blocks, slots.blocks)}`;
 }

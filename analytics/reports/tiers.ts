@@ -2,11 +2,11 @@
 // analytics/schema/006-counts.sql from the tables that the recorder writes; a table without tiers is read itself, with one
 // of the same name and `_6h` behind it that adds up six hours.
 
-/** Rows of this table under this condition; '' for all. */
-export type Rows = { readonly table: string; readonly condition: string };
+/** Rows of this table that fulfil all of these conditions, of which a report's own is one unless they all fulfil it. */
+export type Rows = { readonly table: string; readonly conditions: readonly string[] };
 
-/** Where a report finds its half hours and its blocks of six hours (null: nowhere), and what is left of its own condition. */
-export type RowsRead = { readonly halfHours: Rows; readonly blocks: Rows | null; readonly where: string };
+/** Where a report finds its half hours and its blocks of six hours; without blocks it reads half hours only. */
+export type RowsRead = { readonly halfHours: Rows; readonly blocks: Rows | null };
 
 type Tier = {
   readonly name: string;
@@ -15,45 +15,51 @@ type Tier = {
   readonly only?: string;
 };
 
-type Tiers = { readonly table: string; readonly tiers: readonly Tier[] };
+type Tiers = { readonly table: string; readonly halfHours: readonly Tier[]; readonly blocks: readonly Tier[] };
 
 const sums = ['slot', 'category', 'carrier', 'messages', 'segments_submitted', 'resent'];
 const times = ['slot', 'stage', 'bucket', 'messages'];
 
-/** What rows of `segments` leave out: a refused request has none. */
+/** A refused request has no segments. */
 export const notRefused = "status != 'refused'";
 
+const segments = { columns: [...sums, 'sender', 'encoding', 'segments'], only: notRefused };
+const bySender = { columns: [...sums, 'status', 'error', 'sender'] };
+const byCarrier = { columns: [...times, 'category', 'carrier'] };
+
 /** By the table that the recorder writes; the smallest first. */
-export const tiersOf: Readonly<Record<string, Tiers>> = {
+export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts', Tiers>> = {
   message_counts: {
     table: 'message_tiers',
-    tiers: [
-      { name: 'segments', columns: [...sums, 'sender', 'encoding', 'segments'], only: notRefused },
+    halfHours: [
+      { name: 'segments', ...segments },
       { name: 'outcomes', columns: [...sums, 'status', 'error'] },
-      { name: 'outcomes_by_sender', columns: [...sums, 'status', 'error', 'sender'] },
+      { name: 'outcomes_by_sender', ...bySender },
+    ],
+    blocks: [
+      { name: 'segments_6h', ...segments },
+      { name: 'outcomes_by_sender_6h', ...bySender },
     ],
   },
   latency_counts: {
     table: 'latency_tiers',
-    tiers: [
-      { name: 'times', columns: times },
-      { name: 'times_by_category', columns: [...times, 'category'] },
-      { name: 'times_by_carrier', columns: [...times, 'carrier'] },
-      { name: 'times_by_category_carrier', columns: [...times, 'category', 'carrier'] },
-    ],
+    halfHours: [{ name: 'times', columns: times }],
+    blocks: [{ name: 'times_by_carrier_6h', ...byCarrier }],
   },
 };
 
-/** `columns`: all that a report reads. Without a tier that has them the table itself is read, by half hours. */
+/** `where`: the report's own condition, '' for none; `columns`: all that it reads. */
 export function rowsRead(table: string, where: string, columns: readonly string[]): RowsRead {
-  const of = tiersOf[table];
-  if (of === undefined) return { halfHours: all(table), blocks: all(`${table}_6h`), where };
-  const tier = of.tiers.find(
-    ({ only, columns: has }) => (only ?? where) === where && columns.every((name) => has.includes(name)),
-  );
-  if (tier === undefined) return { halfHours: all(table), blocks: null, where };
-  const rows = (name: string): Rows => ({ table: of.table, condition: `tier = '${name}'` });
-  return { halfHours: rows(tier.name), blocks: rows(`${tier.name}_6h`), where: tier.only === undefined ? where : '' };
+  const own = where === '' ? [] : [`(${where})`];
+  const all = (name: string): Rows => ({ table: name, conditions: own });
+  if (!(table in tiersOf)) return { halfHours: all(table), blocks: all(`${table}_6h`) };
+  const { table: ofTiers, halfHours, blocks } = tiersOf[table as keyof typeof tiersOf];
+  const smallest = (tiers: readonly Tier[]): Rows | null => {
+    const tier = tiers.find(
+      ({ only = where, columns: has }) => only === where && columns.every((name) => has.includes(name)),
+    );
+    if (tier === undefined) return null;
+    return { table: ofTiers, conditions: [`tier = '${tier.name}'`, ...(tier.only === undefined ? own : [])] };
+  };
+  return { halfHours: smallest(halfHours) ?? all(table), blocks: smallest(blocks) };
 }
-
-const all = (table: string): Rows => ({ table, condition: '' });

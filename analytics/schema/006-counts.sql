@@ -62,9 +62,9 @@ SELECT account_id, livemode, tier, toDateTime(intDiv(toUnixTimestamp(slot), seco
 FROM
 (
     SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, startsWith(tier, 'segments') AS of_segments,
-        tier NOT IN ('outcomes', 'outcomes_6h') AS of_sender
+        tier != 'outcomes' AS of_sender
     FROM message_counts
-    ARRAY JOIN ['outcomes', 'outcomes_6h', 'outcomes_by_sender', 'outcomes_by_sender_6h', 'segments', 'segments_6h'] AS tier
+    ARRAY JOIN ['outcomes', 'outcomes_by_sender', 'outcomes_by_sender_6h', 'segments', 'segments_6h'] AS tier
     WHERE NOT (startsWith(tier, 'segments') AND status = 'refused')
 );
 
@@ -104,14 +104,12 @@ SETTINGS non_replicated_deduplication_window = 1000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS latency_tiers_feed TO latency_tiers AS
 SELECT account_id, livemode, tier, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot,
-    if(of_category, category, '') AS category, if(of_carrier, carrier, '') AS carrier, stage, bucket, messages
+    if(of_all, '', category) AS category, if(of_all, '', carrier) AS carrier, stage, bucket, messages
 FROM
 (
-    SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, position(tier, '_by_category') > 0 AS of_category,
-        position(tier, '_carrier') > 0 AS of_carrier
+    SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, tier = 'times' AS of_all
     FROM latency_counts
-    ARRAY JOIN ['times', 'times_6h', 'times_by_category', 'times_by_category_6h', 'times_by_carrier', 'times_by_carrier_6h',
-        'times_by_category_carrier', 'times_by_category_carrier_6h'] AS tier
+    ARRAY JOIN ['times', 'times_by_carrier_6h'] AS tier
 );
 
 -- Messages accepted before it are in no count: in a store that has events already, the time at which it got its counts.

@@ -20,12 +20,15 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
   const { messages, latencies } = recount(events);
   expect(await counted(rows, 'message_counts', messageKeys, messageSums)).toEqual(messages);
   expect(await counted(rows, 'latency_counts', latencyKeys, ['messages'])).toEqual(latencies);
-  for (const { name, columns, only } of tiersOf['message_counts']?.tiers ?? []) {
-    const has = only === undefined ? messages : new Map([...messages].filter(([key]) => !key.includes('"refused"')));
-    await expectExactTier(rows, `message_tiers`, name, columns, has, messageKeys, messageSums);
+  const ofMessages = tiersOf.message_counts;
+  for (const tier of [...ofMessages.halfHours, ...ofMessages.blocks]) {
+    const isRefused = (key: string) => key.includes('"refused"');
+    const has = tier.only === undefined ? messages : new Map([...messages].filter(([key]) => !isRefused(key)));
+    await expectExactTier(rows, ofMessages.table, tier, has, messageKeys, messageSums);
   }
-  for (const { name, columns } of tiersOf['latency_counts']?.tiers ?? []) {
-    await expectExactTier(rows, `latency_tiers`, name, columns, latencies, latencyKeys, ['messages']);
+  const ofLatencies = tiersOf.latency_counts;
+  for (const tier of [...ofLatencies.halfHours, ...ofLatencies.blocks]) {
+    await expectExactTier(rows, ofLatencies.table, tier, latencies, latencyKeys, ['messages']);
   }
   const byStatus: Record<string, number> = {};
   for (const [key, [count = 0]] of messages) {
@@ -65,29 +68,24 @@ async function counted(rows: Rows, table: string, keys: readonly string[], sums:
 
 const keyOf = (cells: readonly unknown[]): string => JSON.stringify(cells);
 
-/** Half hours and blocks of six hours have the counts without the columns that the tier has not. */
+/** A tier has the counts without the columns that it does not have. */
 async function expectExactTier(
   rows: Rows,
   table: string,
-  tier: string,
-  columns: readonly string[],
+  { name, columns }: { readonly name: string; readonly columns: readonly string[] },
   counts: Counts,
   keys: readonly string[],
   sums: readonly string[],
 ): Promise<void> {
+  const slotS = name.endsWith('_6h') ? 21_600 : 1_800;
   const has = keys.map((key) => key === slotKey || ownKeys.has(key) || columns.includes(key));
-  const kept = keys.filter((_, at) => has[at]);
-  for (const [name, slotS] of [
-    [tier, 1_800],
-    [`${tier}_6h`, 21_600],
-  ] as const) {
-    const summed = new Map<string, number[]>();
-    for (const [key, added] of counts) {
-      const [slot, ...rest] = (JSON.parse(key) as [number, ...unknown[]]).filter((_, at) => has[at]) as [number];
-      addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], added);
-    }
-    expect(await counted(rows, `${table} WHERE tier = '${name}'`, kept, sums)).toEqual(summed);
+  const summed = new Map<string, number[]>();
+  for (const [key, added] of counts) {
+    const [slot, ...rest] = (JSON.parse(key) as [number, ...unknown[]]).filter((_, at) => has[at]) as [number];
+    addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], added);
   }
+  const kept = keys.filter((_, at) => has[at]);
+  expect(await counted(rows, `${table} WHERE tier = '${name}'`, kept, sums)).toEqual(summed);
 }
 
 function addTo(counts: Map<string, number[]>, cells: readonly unknown[], sums: readonly number[]): void {
