@@ -32,11 +32,11 @@ export type Report = {
   readonly title: string;
   readonly description: string;
   /**
-   * A table with the columns account_id, livemode and slot (the half hour of acceptance), and one of the same name with
-   * `_6h` behind it that adds up six hours.
+   * A table with the columns account_id, livemode and slot (the half hour of acceptance), and its tiers (tiers.ts) or one
+   * of the same name with `_6h` behind it that adds up six hours.
    */
   readonly table: string;
-  /** A condition on rows; '' for all. */
+  /** A condition on rows, over columns of `reads`; '' for all. */
   readonly where: string;
   readonly groupBy: readonly Dimension[];
   readonly filters: readonly Filter[];

@@ -12,6 +12,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
+import { withLiterals } from './literals.ts';
 import { join } from 'node:path';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
@@ -26,7 +27,10 @@ export type Engine = {
   command(sql: string, limitMs?: number): Promise<void>;
   /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never concatenated. */
   rows(sql: string, params?: Params, limitMs?: number, turn?: Turn): Promise<Cell[][]>;
-  /** The answer to a SELECT (without FORMAT) in one of these formats, whole. */
+  /**
+   * The answer to a SELECT (without FORMAT) in one of these formats, whole. Such answers wait for each other, and not for
+   * `rows`, nor `rows` for them.
+   */
   octets(sql: string, format: OutputFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
@@ -57,6 +61,9 @@ const chdbArguments = [
 /** chDB: bound parameters of concurrent queries can overwrite each other and abort the process. */
 const queriesAtOnce = { chdb: 1, server: 4 } as const;
 
+/** Reports beside them, which take a second: one thread each, so that a look-up and an insert have the other processors. */
+const answersAtOnce = { chdb: 1, server: 2 } as const;
+
 /** The client logs to the console; our log has its errors from the calls. */
 const quiet = { level: ClickHouseLogLevel.OFF };
 
@@ -76,8 +83,8 @@ function openServer(url: string): Engine {
     max_open_connections: 10,
     clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
   });
-  const select: Select = async (sql, format, params) => {
-    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}`, query_params: params });
+  const select: Select = async (sql, format) => {
+    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}` });
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks);
@@ -100,9 +107,9 @@ function openChdb(dataDir: string): Engine {
   letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
-  // Not by the client, which makes a text of every answer.
-  const select: Select = async (sql, format, params) => {
-    const result = await session.queryBindAsync(sql, params, { format });
+  // Not by the client, which makes a text of every answer; without bound parameters, so that it may run beside `rows`.
+  const select: Select = async (sql, format) => {
+    const result = await session.queryAsync(sql, { format });
     const octets = result.bytes();
     return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   };
@@ -157,7 +164,7 @@ function letCrashesEnd(): void {
 }
 
 type Client = ReturnType<typeof createClient>;
-type Select = (sql: string, format: OutputFormat, params: Params) => Promise<Buffer>;
+type Select = (sql: string, format: OutputFormat) => Promise<Buffer>;
 
 type InsertBlock = (into: string, settings: string, block: Buffer) => Promise<void>;
 /** What differs between the two. */
@@ -171,6 +178,7 @@ type Transport = {
 function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }: Transport): Engine {
   // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
   const queries: FairSemaphore = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
+  const answers: FairSemaphore = fairSemaphore(answersAtOnce[kind], limits.queries.heldMax);
   const writes: FairSemaphore = fairSemaphore(1, limits.queries.heldMax);
 
   return {
@@ -187,7 +195,7 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     octets(sql, format, params, limitMs, turn) {
-      const work = queries(() => select(sql, format, params), turn);
+      const work = answers(() => select(withLiterals(sql, params), format), turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {

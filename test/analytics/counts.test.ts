@@ -180,7 +180,7 @@ describe('recorded', () => {
     await events.publish([third!, never, second!]);
     expect(await counted()).toEqual({ delivered: 2 });
     // What was taken back is gone when the parts are merged.
-    for (const table of ['message_counts', 'message_counts_6h'])
+    for (const table of ['message_counts', 'message_tiers'])
       await events.engine.command(`OPTIMIZE TABLE ${table} FINAL`);
     expect(await counted()).toEqual({ delivered: 2 });
     expect(await events.engine.rows('SELECT toUInt32(count()) FROM message_counts')).toEqual([[1]]);
