@@ -18,6 +18,8 @@ import { seededRandom } from '../../../platform/random.ts';
 import { contextOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
 import { expectExactCounts } from '../../support/recount.ts';
+import { expectExactClicks } from '../../support/recount-clicks.ts';
+import { seededClicks } from '../../support/seeded-clicks.ts';
 import { until } from '../../support/until.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -43,9 +45,17 @@ beforeAll(async () => {
     const record = encodeEvents(lives.slice(from, from + 50).flat());
     expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
   }
+  for (const { subject, octets } of seededClicks(lives)) {
+    expect(await publisher.publishOne(subject, octets, null)).toMatchObject({ ok: true });
+  }
   publisher.close();
   const recorded = async () => (await engine.rows('SELECT toUInt32(uniqExact(message_id)) FROM sms_events'))[0]?.[0];
   await until('everything is recorded', async () => (await recorded()) === lives.length);
+  const clicksOf = async (table: string) => (await engine.rows(`SELECT toUInt32(count()) FROM ${table}`))[0]?.[0];
+  await until('every click is counted', async () => {
+    const [counted] = await engine.rows("SELECT toInt32(sum(counts)) FROM click_counts WHERE what = 'clicks'");
+    return Number(counted?.[0]) > 0 && counted?.[0] === (await clicksOf('link_clicks'));
+  });
 });
 afterAll(async () => {
   await node?.stop(2_000);
@@ -119,7 +129,7 @@ describe('the walk-through of docs/reports.md', () => {
     const { status, body } = await api.call('GET', `${path}&${range}`);
     expect(status).toBe(200);
     const json = await engine.octets(
-      `${sql} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
+      `${sql.replaceAll('acc_…', api.accountId)} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
       'JSONEachRow',
       {},
       20_000,
@@ -150,6 +160,9 @@ describe('the walk-through of docs/reports.md', () => {
   test('and the counts are those of the fold of single messages', async () => {
     const { refused } = await expectExactCounts((sql) => engine.rows(sql));
     expect(refused).toBe(messages / 20);
+    const clicked = await expectExactClicks((sql) => engine.rows(sql));
+    expect(clicked.messages).toBeGreaterThan(100);
+    expect(clicked.human).toBeGreaterThan(20);
   });
 });
 
@@ -269,6 +282,31 @@ describe('a report', () => {
     });
   });
 
+  test('of clicks judges by the classes that are chosen, people alone without a choice', async () => {
+    const ask = async (query = '') => (await api.call('GET', `/v1/reports/clicks?${range}${query}`)).body;
+    const people = await ask();
+    expect(people.classes).toEqual(['human']);
+    expect((await ask('&classes=human')).data).toEqual(people.data);
+    const all = await ask('&classes=unknown,human,scanner,preview');
+    expect(all.classes).toEqual(['human', 'preview', 'scanner', 'unknown']);
+    const [row, rowOfAll] = [people.data[0], all.data[0]];
+    expect(rowOfAll.messages).toBe(row.messages);
+    expect(rowOfAll.clicked).toBeGreaterThan(row.clicked);
+    expect(rowOfAll.first_click_p50_ms).toBeLessThanOrEqual(row.first_click_p90_ms);
+    expect((await ask('&classes=scanner&group_by=day,sender')).data.length).toBeGreaterThan(5);
+    for (const wrong of ['robot', 'human,,scanner', '', 'human;DROP']) {
+      expect(refusal(await api.call('GET', `/v1/reports/clicks?classes=${wrong}`))).toMatchObject({
+        status: 422,
+        fields: ['classes invalid_field'],
+      });
+    }
+    const elsewhere = await api.call('GET', '/v1/reports/delivery?classes=human');
+    expect(refusal(elsewhere)).toMatchObject({ status: 422, fields: ['classes unknown_field'] });
+    const test = await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.testKey });
+    expect(test.body.data[0].messages).toBeGreaterThan(0);
+    expect((await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.other })).body.data[0].messages).toBe(0);
+  });
+
   test('values of filters are values, whatever they hold', async () => {
     const { body } = await api.call(
       'GET',
@@ -319,6 +357,10 @@ describe('a report', () => {
     expect(table.stdout).toMatch(/^2026-10-23 +\d+/m);
     expect(table.stdout).toMatch(/^messages {2}[▁-█]{7}$/m);
     expect((await cli('segments', ...zone, '--format', 'csv')).stdout).toMatch(/^"encoding","segments_per_message"/);
+    const clicks = await cli('clicks', ...zone, '--group-by', 'category', '--classes', 'human,unknown');
+    expect(clicks.stdout).toMatch(/^category +messages +clicks_human.* clicked +clicked_share +first_click_p50_ms/m);
+    expect((await cli('clicks', '--classes', 'robot')).stderr).toMatch(/classes: "robot" is not one of human, preview/);
+    expect((await cli('click-reasons', ...zone, '--json')).stdout).toMatch(/"class": ?"scanner", ?"reasons": ?"head"/);
     expect((await cli('weather')).stderr).toMatch(/there is no report "weather"; there are: delivery, /);
     expect((await cli('delivery', '--from', 'soon')).stderr).toMatch(/from: must be a time with its offset/);
     expect(sparkline([0, 1, 2, 4, 8])).toBe('▁▂▃▅█');
