@@ -62,16 +62,16 @@ const never = '1970-01-01 00:00:00';
 /** DateTime64(3) reads a bare number of seconds. */
 const time = (ms: number): string => (ms / 1_000).toFixed(3);
 
-/** The recorded owners of these codes; of a number that was used again, the last message accepted. */
+/** The recorded owners of these codes (numbers in the text: only then is the primary key used); of a number that was used again, the last message accepted. */
 export async function ownersOf(engine: Engine, codes: readonly number[]): Promise<ReadonlyMap<number, CodeOwner>> {
   const owners = new Map<number, CodeOwner>();
   for (let from = 0; from < codes.length; from += limits.clicks.lookupMax) {
-    const asked = codes.slice(from, from + limits.clicks.lookupMax).map(String);
+    const asked = codes.slice(from, from + limits.clicks.lookupMax);
     const rows = await engine.rows(
       `SELECT code, message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id,
          toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(due_at)
-       FROM link_codes WHERE code IN arrayMap(each -> toUInt64(each), {asked:Array(String)}) ORDER BY accepted_at`,
-      { asked },
+       FROM link_codes WHERE code IN (${asked.join(', ')}) ORDER BY accepted_at`,
+      {},
       limits.recorder.insertTimeoutMs,
     );
     for (const row of rows) owners.set(Number(row[0]), ownerOf(row));
