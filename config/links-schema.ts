@@ -29,7 +29,9 @@ export const linksSchema = mapOf({
   .superRefine(({ base_url, accounts, fallback_url }, context) => {
     if (fallback_url === null) return;
     const { hostname, pathname } = new URL(fallback_url);
-    const isOwn = [base_url, ...Object.values(accounts)].some((each) => each !== null && new URL(each).hostname === hostname);
+    const isOwn = [base_url, ...Object.values(accounts)].some(
+      (each) => each !== null && new URL(each).hostname === hostname,
+    );
     if (!isOwn || !pathname.startsWith('/r/')) return;
     context.addIssue({ code: 'custom', path: ['fallback_url'], message: loopExpected });
   })

@@ -1,6 +1,6 @@
 // What a batch of CLICKS changes in the counts of reports: signed numbers, as those of events (recorder/counts). Messages are
 // counted by the time to their first click under every choice of classes (human, human or unknown, …): when an earlier click
-// or one of another class comes, what changes is taken back and counted anew. So a report of any choice is a sum. Pure.
+// or one of another class comes, what changes is taken back and counted again. So a report of any choice is a sum. Pure.
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import type { IssuedLinks } from '../../model/records/click-record.ts';
 import { latencyBucket } from '../latency-buckets.ts';

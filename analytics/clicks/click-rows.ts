@@ -55,7 +55,17 @@ function ownerCells(owner: CodeOwner): string {
 /** Whose a click on a code that was never sent is: nobody's message, in the hour of the click. */
 export function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
   const nothing = { campaignId: null, variantId: null, templateId: null };
-  return { messageId: '', accountId, livemode, category: '', sender: '', carrier: '', ...nothing, acceptedAtMs: atMs, dueAtMs: atMs };
+  return {
+    messageId: '',
+    accountId,
+    livemode,
+    category: '',
+    sender: '',
+    carrier: '',
+    ...nothing,
+    acceptedAtMs: atMs,
+    dueAtMs: atMs,
+  };
 }
 
 const never = '1970-01-01 00:00:00';

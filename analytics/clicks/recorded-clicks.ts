@@ -58,11 +58,7 @@ export type NewlyIssued = {
   readonly uncounted: readonly IssuedLinks[];
 };
 
-export async function newlyIssued(
-  engine: Engine,
-  issued: readonly IssuedLinks[],
-  token: string,
-): Promise<NewlyIssued> {
+export async function newlyIssued(engine: Engine, issued: readonly IssuedLinks[], token: string): Promise<NewlyIssued> {
   const written = new Set<string>();
   const counted = new Set<string>();
   for (const asked of slicesOf([...new Set(issued.map(({ messageId }) => messageId))])) {

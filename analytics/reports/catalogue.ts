@@ -9,15 +9,7 @@ import type { Report } from './report.ts';
 import { segments } from './segments.ts';
 import { throughput } from './throughput.ts';
 
-export const reports: readonly Report[] = [
-  delivery,
-  latency,
-  errors,
-  segments,
-  throughput,
-  clicks,
-  clickReasons,
-];
+export const reports: readonly Report[] = [delivery, latency, errors, segments, throughput, clicks, clickReasons];
 
 /** Reports of later versions. */
 export const plannedReports: readonly string[] = ['clicks', 'otp', 'campaigns'].filter(

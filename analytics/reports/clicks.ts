@@ -40,7 +40,7 @@ export const clicks: Report = {
   where: '',
   always: [],
   measures: [
-    { name: 'messages', unit: 'count', help: 'accepted with short links', sql: messages },
+    { name: 'messages', unit: 'count', help: 'that were given short links', sql: messages },
     ofClass('human', 'clicks of people'),
     ofClass('preview', 'of apps that show what is behind a link'),
     ofClass('scanner', 'of programs that check links'),

@@ -19,7 +19,10 @@ describe('a User-Agent', () => {
   test.each([
     ['', 'none'],
     [android, 'browser'],
-    ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Safari/604.1', 'browser'],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Safari/604.1',
+      'browser',
+    ],
     ['facebookexternalhit/1.1 Facebot Twitterbot/1.0', 'preview'],
     ['WhatsApp/2.23.20.0', 'preview'],
     ['TelegramBot (like TwitterBot)', 'preview'],
@@ -145,7 +148,7 @@ function sumOf(batches: readonly string[]): ReadonlyMap<string, number> {
     if (sum === 0) sums.delete(row.slice(0, at));
     else sums.set(row.slice(0, at), sum);
   }
-  return new Map([...sums].toSorted());
+  return sums;
 }
 
 function firstsOf(clicks: readonly CountedClick[]): ReadonlyMap<string, FirstClicks> {

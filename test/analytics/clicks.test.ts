@@ -5,7 +5,13 @@ import { linkTarget } from '../../model/records/link-record.ts';
 import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';
 import type { EventContext } from '../../model/delivery-event.ts';
 import { newClickId } from '../../model/ids.ts';
-import { type Click, type IssuedLinks, decodeClickRecord, encodeClicks, encodeIssued } from '../../model/records/click-record.ts';
+import {
+  type Click,
+  type IssuedLinks,
+  decodeClickRecord,
+  encodeClicks,
+  encodeIssued,
+} from '../../model/records/click-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { expectExactClicks } from '../support/recount-clicks.ts';
@@ -36,7 +42,12 @@ const start = async () => {
 const target = linkTarget(account, true, "https://shop.example.org/it's?a=1\\&b=2");
 let nth = 0;
 
-type Sent = { readonly id: string; readonly index: number; readonly context: EventContext; readonly issued: Uint8Array };
+type Sent = {
+  readonly id: string;
+  readonly index: number;
+  readonly context: EventContext;
+  readonly issued: Uint8Array;
+};
 
 /** A message that was delivered ten seconds ago, with one link. */
 async function sendMessage(more: Partial<EventContext> = {}, deliver = true): Promise<Sent> {

@@ -5,7 +5,8 @@ import { problemsIn } from './problems.ts';
 
 const country = 'country: { name: X, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }';
 const linksOf = (links: string) =>
-  parseConfiguration(`${country}\ncarriers: [{ name: alpha, tps: 1, simulate: true }]\nlinks: ${links}\n`, 'x.yaml').links;
+  parseConfiguration(`${country}\ncarriers: [{ name: alpha, tps: 1, simulate: true }]\nlinks: ${links}\n`, 'x.yaml')
+    .links;
 const account = 'acc_01M7VQWTBKXY1V7RTFZHWDQ99Q';
 
 test('without it short links lead to this machine, nobody’s address is kept, and a wrong code has no page', () => {
@@ -30,7 +31,10 @@ describe('refused with what was expected', () => {
     ['{ fallback_url: "ftp://example.com" }', 'links.fallback_url'],
     ['{ base_url: "https://go.example", fallback_url: "https://go.example/r/expired" }', 'links.fallback_url'],
     ['{ base_url: "https://go.example", fallback_url: "http://GO.example:80/r/x" }', 'links.fallback_url'],
-    [`{ accounts: { ${account}: "https://own.example" }, fallback_url: "https://own.example/r/" }`, 'links.fallback_url'],
+    [
+      `{ accounts: { ${account}: "https://own.example" }, fallback_url: "https://own.example/r/" }`,
+      'links.fallback_url',
+    ],
     ['{ store_addresses: maybe }', 'links.store_addresses'],
   ])('%s', (links, key) => {
     const problems = problemsIn(() => linksOf(links));

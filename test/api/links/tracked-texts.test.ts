@@ -231,7 +231,9 @@ describe('refused by the field that has it', () => {
   });
 
   test('more links than a message may have', async () => {
-    const message = Array.from({ length: limits.links.perMessageMax + 1 }, (_, at) => `https://a.example/${at}`).join(' ');
+    const message = Array.from({ length: limits.links.perMessageMax + 1 }, (_, at) => `https://a.example/${at}`).join(
+      ' ',
+    );
     const answer = await post(ingress, tenant.live, { ...goodBody, message, track_clicks: true });
     expect(answer.body).toMatchObject({ code: 'link_not_trackable', errors: [{ field: 'message' }] });
   });
