@@ -27,6 +27,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   webhooks: () => import('./webhooks.ts'),
   record: () => import('./record.ts'),
   reports: () => import('./reports.ts'),
+  clicks: () => import('./clicks.ts'),
 };
 
 async function main(): Promise<number> {

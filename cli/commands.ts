@@ -115,6 +115,7 @@ export const commands: readonly CommandRow[] = [
       '--carrier <name>': 'only of this carrier',
       '--category <name>': 'only of this category',
       '--sender <name>': 'only of this sender',
+      '--classes <names>': 'of the report clicks: some of human, preview, scanner, unknown (default: human)',
       '--format <format>': 'csv or parquet: a file on standard output',
     },
     requires: { '--account <id>': 'the account (acc_…)' },

@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { ReportPart, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
-import { reports } from '../../../analytics/reports/catalogue.ts';
+import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
 import type { ColumnUnit, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -121,10 +121,17 @@ export async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8
     time_zone: query.timeZone,
     group_by: query.groupBy,
     livemode: query.livemode,
+    ...chosenIn(query),
   });
   yield Buffer.from(`${head.slice(0, -1)},"data":`);
   yield* octets;
   yield Buffer.from('}');
+}
+
+/** What a report with a choice was made with, under its name. */
+export function chosenIn({ report, chosen }: ReportQuery): Readonly<Record<string, readonly string[]>> {
+  const name = reportOf(report)?.choice?.name;
+  return name === undefined || chosen === undefined ? {} : { [name]: chosen };
 }
 
 function answerOf(report: Report) {
@@ -146,7 +153,9 @@ function answerOf(report: Report) {
       ]),
     ),
   });
-  const name = `${report.name.charAt(0).toUpperCase()}${report.name.slice(1)}Report`;
+  const words = report.name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  const name = `${words.join('')}Report`;
+  const { choice } = report;
   return z
     .strictObject({
       object: z.literal('report'),
@@ -156,6 +165,7 @@ function answerOf(report: Report) {
       time_zone: z.string(),
       group_by: z.array(z.enum(report.groupBy as [string, ...string[]])),
       livemode: z.boolean(),
+      ...(choice && { [choice.name]: z.array(z.enum(choice.values as [string, ...string[]])).describe(choice.help) }),
       data: z.array(row),
     })
     .openapi(name);

@@ -67,7 +67,8 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     }
     try {
       const query = new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '';
-      const isInsert = /^INSERT INTO (sms_events|message_counts|latency_counts|link_codes|link_clicks) /.test(query);
+      const isInsert =
+        /^INSERT INTO (sms_events|message_counts|latency_counts|link_codes|link_clicks|click_counts) /.test(query);
       if (isInsert && state.weather === 'read-only') {
         state.refused += 1;
         request.resume();
