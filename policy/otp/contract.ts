@@ -1,4 +1,5 @@
 // The rules of one-time passwords that an operator sets (heliograph.yaml: otp), with their defaults. Types and constants.
+import { type HedgingRules, hedgingRulesDefault } from '../otp-hedging/contract.ts';
 import type { GuardModes, OtpGuardRules } from '../otp-guard/contract.ts';
 
 /** `count` in each period, both counted by one mechanism or another: docs/otp.md says which. */
@@ -25,6 +26,7 @@ export type OtpRules = {
   readonly language: string;
   readonly limits: OtpLimits;
   readonly guard: OtpGuardRules;
+  readonly hedging: HedgingRules;
 };
 
 const second = 1_000;
@@ -84,4 +86,5 @@ export const otpRulesDefault: OtpRules = {
   language: 'en',
   limits: otpLimitsDefault,
   guard: { modes: guardModesDefault, destinations: [], safeList: [] },
+  hedging: hedgingRulesDefault,
 };

@@ -58,6 +58,7 @@ export class InFlightMessage {
   #deferral: Deferral | null = null;
   /** While it is lapsed: it is sent once more when its record is redelivered. */
   #resendsAfterLapse = false;
+  #isHedged = false;
   #cancelTimer: Cancel | null = null;
   #waitEndsAtMs = 0;
 
@@ -110,6 +111,16 @@ export class InFlightMessage {
   /** Only the ack is left. */
   get isDone(): boolean {
     return this.#state === 'settling' && this.#out === 0 && this.#pendingWrites === 0;
+  }
+
+  /** A second copy of it goes to another carrier: here it is sent no more, and goes nowhere else. */
+  get isHedged(): boolean {
+    return this.#isHedged;
+  }
+
+  /** That is decided, or was by an earlier incarnation. */
+  hedge(): void {
+    this.#isHedged = true;
   }
 
   /** It is to be sent once more, and that has not begun. */
