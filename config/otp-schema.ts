@@ -8,12 +8,13 @@ import {
   type OtpLimit,
   type OtpRules,
   guardModesDefault,
+  hedgingRulesDefault,
   otpCounted,
   otpDimensions,
   otpRulesDefault,
 } from '../policy/otp/contract.ts';
 import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
-import { hedgingBounds, hedgingRulesDefault } from '../policy/otp-hedging/contract.ts';
+import { hedgingBounds } from '../policy/otp-hedging/contract.ts';
 import { listOf, mapOf, oneOf, pattern, whole } from './fields.ts';
 
 const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;

@@ -64,6 +64,8 @@ export const otpLimits = {
     wakeEveryMs: 5,
     /** Submits that are watched at a time: 1,000 a second for the longest floor of ten seconds, twice. */
     watchedMax: 20_000,
+    /** So many younger ones, of which half wait too, show an outage before the share of late ones does. */
+    stalledMin: 10,
     /**
      * Tokens of an account and a pair of carriers: no burst is longer than fifty copies. Two generations of 10,000 pairs
      * × ~150 B = 3 MB in a thread for each carrier that is busy with so many accounts.

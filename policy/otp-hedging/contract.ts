@@ -1,4 +1,4 @@
-// The rules of hedging that an operator sets (heliograph.yaml: otp.hedging), with their defaults and bounds. Types and
+// The rules of hedging that an operator sets (heliograph.yaml: otp.hedging), with their bounds. Types and
 // constants; docs/otp.md explains them.
 
 export type HedgingRules = {
@@ -10,8 +10,6 @@ export type HedgingRules = {
   /** No carrier is given less time to answer, however fast it usually is. */
   readonly responseFloorMs: number;
 };
-
-export const hedgingRulesDefault: HedgingRules = { enabled: true, share: 0.05, control: 0.1, responseFloorMs: 250 };
 
 /** Beyond these the rules make no sense: a copy of every fourth, no copy at all, a wait longer than a code is useful. */
 export const hedgingBounds = {

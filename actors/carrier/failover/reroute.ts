@@ -112,7 +112,7 @@ export class Reroute {
     assert(inFlight.isOut && !inFlight.isHedged, 'a second copy is of a message that is out, and there is no third');
     const { events, clock } = this.#parts;
     const { message, attempt, epoch } = inFlight;
-    inFlight.hedge();
+    inFlight.isHedged = true;
     const hedged = eventOfMessage(message, {
       kind: 'hedged',
       attempt,
@@ -128,7 +128,7 @@ export class Reroute {
 
   /** The record was redelivered although its `hedged` event is durable: it is not known whether the copy was published. */
   repeatCopy(inFlight: InFlightMessage, { to, why, atMs }: Rerouted): void {
-    inFlight.hedge();
+    inFlight.isHedged = true;
     if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publishCopy(inFlight, to, why);
     // The stream may have forgotten the first publish, and a second one could be a third copy.
     this.#endCopy(inFlight, copyFor(inFlight.message, to, why), 'unknown');

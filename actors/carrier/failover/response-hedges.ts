@@ -33,7 +33,7 @@ export type ResponseHedgesParts = {
 /** Why a message that waits too long is not hedged. */
 type Refused = 'no_route' | 'too_late' | 'outage' | 'no_budget';
 
-const { p99, answersMin, halfLifeMs, wakeEveryMs, watchedMax, budget } = limits.otpHedging;
+const { p99, answersMin, halfLifeMs, wakeEveryMs, watchedMax, stalledMin, budget } = limits.otpHedging;
 
 export class ResponseHedges {
   readonly #parts: ResponseHedgesParts;
@@ -120,17 +120,32 @@ export class ResponseHedges {
       if (isLate) late.push(token);
     }
     // All are counted first: an outage must not be hedged until it is seen.
-    for (const { inFlight } of late) this.#hedge(inFlight, afterMs);
+    const isStalled = late.length > 0 && this.#isStalled(afterMs);
+    for (const { inFlight } of late) this.#hedge(inFlight, afterMs, isStalled);
     if (this.#waitingFrom < this.#waiting.length / 2) return;
     this.#waiting = this.#waiting.slice(this.#waitingFrom);
     this.#waitingFrom = 0;
   }
 
-  #hedge(inFlight: InFlightMessage, afterMs: number): void {
+  /** Most of what was written after it, and half as long ago, waits too: the outage has just begun. */
+  #isStalled(afterMs: number): boolean {
+    const beforeMs = this.#parts.clock.monotonicMs() - afterMs / 2;
+    let older = 0;
+    let out = 0;
+    for (let at = this.#waitingFrom; at < this.#waiting.length; at += 1) {
+      const token = this.#waiting[at] as SubmitToken;
+      if (token.writtenAtMs > beforeMs) break;
+      older += 1;
+      if (isStillOut(token)) out += 1;
+    }
+    return older >= stalledMin && out * 2 >= older;
+  }
+
+  #hedge(inFlight: InFlightMessage, afterMs: number, isStalled: boolean): void {
     const { carrier, alternatives, reroute } = this.#parts;
     const { message } = inFlight;
     const other = alternatives.best(message);
-    const refused = other?.how === 'good' ? this.#refusedBy(message, other.to, afterMs) : 'no_route';
+    const refused = other?.how === 'good' ? this.#refusedBy(message, other.to, { afterMs, isStalled }) : 'no_route';
     const to = other?.to ?? '';
     if (refused !== null) return metrics.otpHedges.inc({ carrier, to, result: refused });
     if (message.hedge === 'control') this.#noteControl(inFlight, to);
@@ -138,10 +153,14 @@ export class ResponseHedges {
   }
 
   /** The control group is asked the same, and spends as much: both groups differ by the copy only. */
-  #refusedBy({ accountId, validUntilMs }: InFlightMessage['message'], to: string, afterMs: number): Refused | null {
+  #refusedBy(
+    { accountId, validUntilMs }: InFlightMessage['message'],
+    to: string,
+    { afterMs, isStalled }: { readonly afterMs: number; readonly isStalled: boolean },
+  ): Refused | null {
     const { clock, health } = this.#parts;
     if (clock.nowMs() + 2 * afterMs > validUntilMs) return 'too_late';
-    if ((health.lateShare ?? 0) >= limits.carrierHealth.lateShareWeak) return 'outage';
+    if (isStalled || (health.lateShare ?? 0) >= limits.carrierHealth.lateShareWeak) return 'outage';
     return this.#budget.spend(accountId, to) ? null : 'no_budget';
   }
 

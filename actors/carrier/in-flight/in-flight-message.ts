@@ -33,6 +33,8 @@ export class InFlightMessage {
   /** Its place in its lane while it waits; owned by the queue. */
   place: Place | null = null;
   tries = 0;
+  /** A second copy goes to another carrier: it is not sent again here, and goes nowhere else. Never false again. */
+  isHedged = false;
   /** Of its last intent: its epoch (intent-claims.ts), its time (monotonic), and a lower bound of its sequence. */
   epoch = 0;
   intentAtMs = 0;
@@ -58,7 +60,6 @@ export class InFlightMessage {
   #deferral: Deferral | null = null;
   /** While it is lapsed: it is sent once more when its record is redelivered. */
   #resendsAfterLapse = false;
-  #isHedged = false;
   #cancelTimer: Cancel | null = null;
   #waitEndsAtMs = 0;
 
@@ -111,16 +112,6 @@ export class InFlightMessage {
   /** Only the ack is left. */
   get isDone(): boolean {
     return this.#state === 'settling' && this.#out === 0 && this.#pendingWrites === 0;
-  }
-
-  /** A second copy of it goes to another carrier: here it is sent no more, and goes nowhere else. */
-  get isHedged(): boolean {
-    return this.#isHedged;
-  }
-
-  /** That is decided, or was by an earlier incarnation. */
-  hedge(): void {
-    this.#isHedged = true;
   }
 
   /** It is to be sent once more, and that has not begun. */

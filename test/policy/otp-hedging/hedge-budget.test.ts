@@ -46,7 +46,7 @@ test('in any sequence there are no more copies than the share of the sends befor
   );
 });
 
-test('an account that has sent nothing for two hours begins anew', () => {
+test('an account that has sent nothing for two hours begins with none', () => {
   const clock = new ManualClock();
   const budget = new HedgeBudget(bounds, clock);
   for (let at = 0; at < 40; at += 1) budget.earn('a', 'beta', 0.05);
