@@ -161,6 +161,21 @@ export const metrics = {
     'Messages that wait in memory because LATER refused them, by carrier and category',
     ['carrier', 'category'],
   ),
+  otpHedges: counter(
+    'otp_hedges_total',
+    'One-time passwords that waited longer for a carrier than usual, by that carrier, the next one and what was done: sent (a second copy), not_sent, control (noted only), no_budget, outage, no_route, too_late',
+    ['carrier', 'to', 'result'],
+  ),
+  otpHedgesDelivered: counter(
+    'otp_hedges_delivered_total',
+    'Hedged one-time passwords that were delivered, by the carrier and the copy that was first',
+    ['carrier', 'copy'],
+  ),
+  otpHedgeAfter: gauge(
+    'otp_hedge_after_seconds',
+    'After how long without an answer of this carrier a one-time password is hedged; 0 while too few answers are known',
+    ['carrier'],
+  ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',
     'to',

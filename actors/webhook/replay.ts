@@ -100,5 +100,6 @@ function toldOf(page: Page, request: ReplayRequest, clock: Clock): readonly Deli
     'eventId' in request ? eventId === request.eventId : atMs >= request.sinceMs && atMs < request.untilMs;
   return page.events
     .map((packed) => unpackEvent(Buffer.from(packed, 'base64')))
-    .filter((event) => told.isTold(event) && isAsked(event));
+    .map((event) => told.toTell(event))
+    .filter((event): event is DeliveryEvent => event !== null && isAsked(event));
 }

@@ -164,7 +164,8 @@ export class FanOut {
     const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
     this.#taken.push(taken);
     for (const { event, at } of this.#wantedOf(record)) {
-      if (this.#told.isTold(event)) this.#tellEvent(event, taken, this.#sequenceOf(record.seq, at));
+      const told = this.#told.toTell(event);
+      if (told !== null) this.#tellEvent(told, taken, this.#sequenceOf(record.seq, at));
     }
     this.#done(taken);
     return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
@@ -172,7 +173,7 @@ export class FanOut {
 
   #warmUp(record: JsMsg): void {
     for (const { event } of this.#wantedOf(record)) {
-      this.#told.isTold(event);
+      this.#told.toTell(event);
       if (this.#isFirstWarm) this.#told.seenSince(event.atMs);
       this.#isFirstWarm = false;
     }
