@@ -2,7 +2,8 @@
 // parameters belong to the process, and those of statements that run at the same time overwrite each other. A text is
 // written by its octets in hexadecimal, so that nothing in it can be read as SQL.
 import { assert } from '../../platform/assert.ts';
-import type { Params } from './engine.ts';
+
+export type Params = Record<string, string | number | boolean | readonly string[]>;
 
 /** `{name:Type}` becomes the value of `name`; throws for a name without a value and for a value that no such type has. */
 export function withLiterals(sql: string, params: Params): string {
