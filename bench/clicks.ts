@@ -2,9 +2,7 @@
 // ClickHouse and nats-server each stopped (SIGSTOP) for a while. Latency counts from the intended time, and every click is
 // counted in ClickHouse. While NATS is away clicks wait in bounded memory: what does not fit is lost, the
 // product says how many, and the bench holds it to that number.
-import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { clickhouseDir, openEngine } from '../analytics/store/engine.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import { issuedLinksSubject } from '../cluster/bus/subjects.ts';
@@ -13,7 +11,7 @@ import { linkSecret } from '../directory/link-secret.ts';
 import { linkCodes } from '../model/link-code.ts';
 import { decodeClickRecord } from '../model/records/click-record.ts';
 import { systemClock } from '../platform/clock.ts';
-import { until, withDeadline } from '../platform/deadline.ts';
+import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { endSystems } from '../test/support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
@@ -22,6 +20,7 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import type { RedirectLoad, RedirectTask } from './load/redirect-load.ts';
+import { runChild } from './load/run-child.ts';
 
 const warmUpSeconds = 5;
 const awaySecondsMax = 10;
@@ -60,9 +59,12 @@ async function measure(
   let nth = 0;
   const load = (phaseSeconds: number) => {
     nth += 1;
-    return offer({
-      ...{ port: system.httpPort, codes, ratePerSecond: rate, seconds: phaseSeconds, seed: seed + nth, connections },
-    });
+    const task = { port: system.httpPort, codes, ratePerSecond: rate, seconds: phaseSeconds, seed: seed + nth };
+    return runChild<RedirectTask, RedirectLoad>(
+      'redirect-load.ts',
+      { ...task, connections },
+      (phaseSeconds + 60) * 1_000,
+    );
   };
   const lostSoFar = () => system.metric('heliograph_clicks_lost_total');
   const loads: RedirectLoad[] = [await load(warmUpSeconds)];
@@ -159,16 +161,6 @@ const messageOf = (n: number) => ({
   message: `Your offer: https://shop.example.org/offer?id=${n % targets}`,
   track_clicks: true,
 });
-
-function offer(task: RedirectTask): Promise<RedirectLoad> {
-  const child = fork(join(import.meta.dirname, 'load/redirect-load.ts'), { serialization: 'advanced' });
-  const result = new Promise<RedirectLoad>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as RedirectLoad));
-    child.once('exit', (code) => reject(new Error(`the load generator ended with exit code ${code}`)));
-  });
-  child.send(task);
-  return withDeadline('the load generator', (task.seconds + 60) * 1_000, result);
-}
 
 /** The system must be stopped. */
 async function countClicks(dataDir: string): Promise<{ rows: number; distinct: number; inCounts: number }> {

@@ -38,34 +38,36 @@ export function classBits(classes: readonly string[]): number {
 /** Rows of click_counts, tab-separated; '' when nothing changes. */
 export function clickCountRows({ messages, clicks, firsts }: ClickChanges): string {
   const sums = new Map<string, number>();
-  const add = (owner: Owner, what: string, classes: number, reasons: string, bucket: number, count: number) => {
-    const key = `${ownerCells(owner)}\t${what}\t${classes}\t${reasons}\t${bucket}`;
+  const add = (of: string, what: string, classes: number, reasons: string, bucket: number, count: number) => {
+    const key = `${of}\t${what}\t${classes}\t${reasons}\t${bucket}`;
     sums.set(key, (sums.get(key) ?? 0) + count);
   };
-  for (const message of messages) add(message, 'messages', 0, '', 0, 1);
-  for (const { owner, class: of, reasons } of clicks) add(owner, 'clicks', classBits([of]), reasons.join(), 0, 1);
-  const clicked = Map.groupBy(clicks, ({ owner: { messageId } }) => messageId);
-  for (const [messageId, its] of clicked) {
-    const [{ owner } = null as never] = its;
-    if (messageId === '') continue;
+  for (const message of messages) add(ownerCells(message), 'messages', 0, '', 0, 1);
+  for (const [messageId, its] of Map.groupBy(clicks, ({ owner }) => owner.messageId)) {
     const before = firsts.get(messageId) ?? noClicks;
     const after = [...before];
-    for (const click of its) {
-      const at = clickClasses.indexOf(click.class);
-      after[at] = Math.min(after[at] ?? Number.POSITIVE_INFINITY, click.atMs);
+    for (const { owner, atMs, class: clickClass, reasons } of its) {
+      add(ownerCells(owner), 'clicks', classBits([clickClass]), reasons.join(), 0, 1);
+      const at = clickClasses.indexOf(clickClass);
+      after[at] = Math.min(after[at] ?? Number.POSITIVE_INFINITY, atMs);
     }
+    if (messageId === '') continue;
+    const { owner } = its[0] as CountedClick;
+    const of = ownerCells(owner);
     for (const classes of choices) {
       const [was, is] = [firstOf(before, classes), firstOf(after, classes)];
       if (was === is) continue;
-      if (Number.isFinite(was)) add(owner, 'first_click', classes, '', latencyBucket(was - owner.dueAtMs), -1);
-      add(owner, 'first_click', classes, '', latencyBucket(is - owner.dueAtMs), 1);
+      if (Number.isFinite(was)) add(of, 'first_click', classes, '', latencyBucket(was - owner.dueAtMs), -1);
+      add(of, 'first_click', classes, '', latencyBucket(is - owner.dueAtMs), 1);
     }
   }
   return [...sums].map(([key, count]) => (count === 0 ? '' : `${key}\t${count}\n`)).join('');
 }
 
 function firstOf(firsts: FirstClicks, classes: number): number {
-  return Math.min(...firsts.filter((_, at) => (classes & (1 << at)) !== 0));
+  let first = Number.POSITIVE_INFINITY;
+  for (const [at, atMs] of firsts.entries()) if ((classes & (1 << at)) !== 0 && atMs < first) first = atMs;
+  return first;
 }
 
 type Owner = Pick<

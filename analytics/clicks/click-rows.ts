@@ -9,6 +9,9 @@ import type { ClickVerdict } from './classify.ts';
 /** The message that a code was made for. */
 export type CodeOwner = Omit<IssuedLinks, 'links' | 'category'> & { readonly category: string };
 
+/** Of look-ups: recording clicks may take long, and must not take the cores from those who redirect. */
+export const inOneThread = 'SETTINGS max_threads = 1';
+
 /** A code as one number: series × 2^20 + index (model/link-code.ts). */
 export const codeNumber = ({ series, index }: { readonly series: number; readonly index: number }): number =>
   series * 2 ** 20 + index;
@@ -80,7 +83,8 @@ export async function ownersOf(engine: Engine, codes: readonly number[]): Promis
     const rows = await engine.rows(
       `SELECT code, message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id,
          toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(due_at)
-       FROM link_codes WHERE code IN (${asked.join(', ')}) ORDER BY accepted_at`,
+       FROM link_codes WHERE code IN (${asked.join(', ')}) ORDER BY accepted_at
+       ${inOneThread}`,
       {},
       limits.recorder.insertTimeoutMs,
     );

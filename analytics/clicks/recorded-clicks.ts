@@ -6,7 +6,7 @@ import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import type { ClickReason } from './classify.ts';
-import { codeNumber } from './click-rows.ts';
+import { codeNumber, inOneThread } from './click-rows.ts';
 
 const { insertTimeoutMs } = limits.recorder;
 
@@ -29,7 +29,8 @@ export async function recordedClicks(
     const rows = await engine.rows(
       `SELECT click_id, class, reasons, insert_token = {token:String} FROM link_clicks
        WHERE account_id IN {accountIds:Array(String)} AND click_id IN {clickIds:Array(String)}
-         AND at >= fromUnixTimestamp64Milli({fromMs:Int64}) AND at <= fromUnixTimestamp64Milli({toMs:Int64})`,
+         AND at >= fromUnixTimestamp64Milli({fromMs:Int64}) AND at <= fromUnixTimestamp64Milli({toMs:Int64})
+       ${inOneThread}`,
       {
         accountIds: [...new Set(asked.map(({ accountId }) => accountId))],
         clickIds: asked.map(({ clickId }) => clickId),
@@ -63,7 +64,8 @@ export async function newlyIssued(engine: Engine, issued: readonly IssuedLinks[]
   const counted = new Set<string>();
   for (const asked of slicesOf([...new Set(issued.map(({ messageId }) => messageId))])) {
     const rows = await engine.rows(
-      `SELECT message_id, code, insert_token = {token:String} FROM link_codes WHERE message_id IN {asked:Array(String)}`,
+      `SELECT message_id, code, insert_token = {token:String} FROM link_codes WHERE message_id IN {asked:Array(String)}
+       ${inOneThread}`,
       { asked, token },
       insertTimeoutMs,
     );
@@ -98,7 +100,8 @@ export async function firstClicksOf(
   for (const asked of slicesOf(messageIds)) {
     const rows = await engine.rows(
       `SELECT message_id, class, toUnixTimestamp64Milli(min(at)) FROM link_clicks
-       WHERE message_id IN {asked:Array(String)} AND insert_token != {token:String} GROUP BY message_id, class`,
+       WHERE message_id IN {asked:Array(String)} AND insert_token != {token:String} GROUP BY message_id, class
+       ${inOneThread}`,
       { asked, token },
       insertTimeoutMs,
     );

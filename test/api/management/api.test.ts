@@ -162,6 +162,8 @@ describe('pages', () => {
       'get /v1/otp-guard',
       'get /v1/otp-guard/blocks',
       'get /v1/otp/{id}',
+      'get /v1/reports/click-reasons',
+      'get /v1/reports/clicks',
       'get /v1/reports/delivery',
       'get /v1/reports/errors',
       'get /v1/reports/latency',
