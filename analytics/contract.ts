@@ -96,9 +96,9 @@ export type SentHop = {
   readonly submittedToDeliveredMs: number | null;
 };
 
-/** The last record of the message that an actor finished without a final event: its next record is a different one. */
+/** The last record of the message that an actor gave to another carrier, as a move or a copy, or finished without a final event. */
 export type PassedOn = {
-  readonly kind: 'deferred' | 'rerouted';
+  readonly kind: 'deferred' | 'rerouted' | 'hedged';
   readonly hop: number;
   readonly attempt: number;
 };

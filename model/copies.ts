@@ -32,6 +32,11 @@ export function isSecondCopy(copies: number, { hop }: Pick<DeliveryEvent, 'hop'>
   return copies !== noCopies && hop + 1 > (copies & hopBits);
 }
 
+/** A hop of each copy; none of a message that was not hedged. */
+export function hopsOfCopies(copies: number): readonly number[] {
+  return copies === noCopies ? [] : [(copies & hopBits) - 1, copies & hopBits];
+}
+
 /** A copy has ended undelivered with this status. What was unknown may fail later; a failure stays. */
 export function endOfCopy(copies: number, { hop }: Pick<DeliveryEvent, 'hop'>, status: MessageStatus): number {
   if (copies === noCopies) return copies;
