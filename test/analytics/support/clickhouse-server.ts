@@ -26,9 +26,13 @@ export type TestClickHouse = {
 
 const { Session, drainPending } = createRequire(import.meta.url)('chdb') as typeof Chdb;
 
-export async function startClickHouse(): Promise<TestClickHouse> {
-  const dir = mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
-  const session = new Session(dir);
+/** `dataDir`: an existing folder, which stays; `connectionArgs`: of the engine, such as its configuration. */
+export async function startClickHouse({
+  dataDir = null,
+  connectionArgs = [],
+}: { dataDir?: string | null; connectionArgs?: string[] } = {}): Promise<TestClickHouse> {
+  const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
+  const session = new Session(dir, { connectionArgs });
   let last: Promise<unknown> = Promise.resolve();
   const state = { weather: 'fine' as Weather, lost: 0, refused: 0 };
 
@@ -104,7 +108,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       await last;
       session.close();
       await drainPending();
-      rmSync(dir, { recursive: true, force: true });
+      if (dataDir === null) rmSync(dir, { recursive: true, force: true });
     },
   };
 }
