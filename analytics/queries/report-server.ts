@@ -13,7 +13,7 @@ import { reportOf } from '../reports/catalogue.ts';
 import type { ReportFormat } from '../reports/report.ts';
 import { type Statement, statementOf } from '../reports/statement.ts';
 import { exportStatement } from '../sql/export-statement.ts';
-import type { Engine, OutputFormat } from '../store/engine.ts';
+import { type Engine, type OutputFormat, hasTooManyRows } from '../store/engine.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type ReportServer = {
@@ -69,7 +69,7 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
         octets = await engine.octets(sql, formats[query.format], params, bounds.deadlineMs, 'background');
       } catch (error) {
         places.giveBack(accountId);
-        if (hasTooManyRows.test(messageOf(error))) return { result: 'too_large' };
+        if (hasTooManyRows(error)) return { result: 'too_large' };
         log.warn({ report: nameOf(query), error: messageOf(error) }, 'a report could not be made');
         return unavailable('away', 'the event store could not answer in time');
       }
@@ -104,6 +104,3 @@ function statementFor(query: RunReport): Statement | null {
 const nameOf = (query: RunReport): string => ('table' in query ? `export of ${query.table}` : query.report);
 
 const nothing = new Uint8Array(0);
-
-/** The engine's error 396, for more than max_result_rows. */
-const hasTooManyRows = /TOO_MANY_ROWS_OR_BYTES/;

@@ -45,6 +45,8 @@ export function openOperatorReader(dataDir: string): OperatorReader {
     const octets = (await session.queryAsync(sql, { format })).bytes();
     return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   };
+  /** The session begins its next answer with what a failed statement wrote (store/engine.ts). */
+  const discard = () => session.queryAsync('SELECT 1', { format: 'CSV' });
 
   async function answer(sql: string, format: SqlFormat): Promise<SqlAnswer> {
     try {
@@ -54,6 +56,7 @@ export function openOperatorReader(dataDir: string): OperatorReader {
       if (wrong !== null) return { result: 'refused', detail: `the statement ${wrong}` };
       return { result: 'found', octets: await octetsOf(plain, formats[format]) };
     } catch (error) {
+      await discard();
       return refusalOf(messageOf(error));
     }
   }

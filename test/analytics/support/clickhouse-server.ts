@@ -47,7 +47,8 @@ export async function startClickHouse({
     // One after the other, as chDB requires.
     const bound = Object.keys(params).length > 0;
     const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
-    last = turn.catch(() => null);
+    // Of a statement that failed, the session would give the beginning to the next one.
+    last = turn.catch(() => session.queryAsync('SELECT 1'));
     return (await turn).bytes();
   }
 

@@ -22,8 +22,8 @@ export function usersXml(
   writeFileSync(
     users,
     `<clickhouse>
-  <profiles><all/><limited>${profile.join('')}<constraints>${constant.join('')}</constraints></limited></profiles>
-  <quotas><none/></quotas>
+  <profiles><default/><all/><limited>${profile.join('')}<constraints>${constant.join('')}</constraints></limited></profiles>
+  <quotas><default/><none/></quotas>
   <users>
     ${user('default', as === 'operator' ? 'all' : 'limited', as === 'operator' ? everything : analyst)}
     ${user(plan.reader, 'all', readerOf(plan))}
