@@ -51,12 +51,12 @@ export const publicTables: readonly PublicTable[] = [
       column('stream_epoch', 'UInt64', 'first part of the order: when the event stream was created, ms since 1970'),
       column('stream_seq', 'UInt64', 'second part of the order: sequence of the record in the stream'),
       column('batch_index', 'UInt16', 'third part of the order: index within the record'),
-      column('event_id', 'FixedString(26)', 'the event; webhooks carry the same id'),
-      column('kind', name, 'what happened: the table below'),
+      column('event_id', 'FixedString(26)', 'the event; webhooks carry it too'),
+      column('kind', name, 'what happened: the kinds below'),
       column('at', time, 'when it happened, UTC'),
       column('key_id', name, 'the API key that sent the message: `key_…`'),
       shared.carrier,
-      column('hop', 'UInt8', 'the how manieth carrier of the message, from 0'),
+      column('hop', 'UInt8', 'which carrier of the message it is, counted from 0'),
       column('attempt', 'UInt16', 'distinguishes submits at one carrier; higher is later'),
       column('segment', 'UInt8', 'the segment it is about, from 1; 0: the whole message'),
       column('segments', 'UInt8', 'segments of the message'),
@@ -87,7 +87,7 @@ export const publicTables: readonly PublicTable[] = [
     title: 'Messages by present status',
     description:
       'Signed changes that add up to the number of messages in each status: always `sum(messages)`, never `count()`. A message whose ' +
-      'status changes later adds −1 to the old and +1 to the new one, in the half hour of its acceptance. These counts have no end.',
+      'status changes later adds −1 to the old and +1 to the new one, in the half hour of its acceptance. These counts are kept for ever.',
     time: 'slot',
     columns: [
       shared.accountId,
