@@ -254,7 +254,10 @@ export const commands: readonly CommandRow[] = [
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
-  sqlUserCommand('create', 'create the read-only SQL user of an account on the ClickHouse server; shows its password once'),
+  sqlUserCommand(
+    'create',
+    'create the read-only SQL user of an account on the ClickHouse server; shows its password once',
+  ),
   sqlUserCommand('rotate', 'give the SQL user of an account a new password, and the tables of this version'),
   sqlUserCommand('drop', 'remove the SQL user of an account with everything made for it'),
   {

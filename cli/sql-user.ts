@@ -50,7 +50,8 @@ async function give(account: string, how: 'created' | 'rotated'): Promise<Result
     const plan = sqlUserOf(accountId, tables);
     const { user, database } = plan;
     const isThere = (await usersOf(engine)).includes(user);
-    if (how === 'created' && isThere) throw new SetupError(`${user} exists: heliograph sql-user rotate --account ${account}`);
+    if (how === 'created' && isThere)
+      throw new SetupError(`${user} exists: heliograph sql-user rotate --account ${account}`);
     if (how === 'rotated' && !isThere) throw noUser(plan);
     await audited(plan, how);
     const password = secretBytes(24).toString('base64url');
@@ -119,9 +120,12 @@ async function ask(
 const hashOf = (password: string): string => createHash('sha256').update(password).digest('hex');
 
 async function usersOf(engine: Engine): Promise<readonly string[]> {
-  const rows = await engine.rows('SELECT name FROM system.users WHERE startsWith(name, {prefix:String}) ORDER BY name', {
-    prefix: sqlUserPrefix,
-  });
+  const rows = await engine.rows(
+    'SELECT name FROM system.users WHERE startsWith(name, {prefix:String}) ORDER BY name',
+    {
+      prefix: sqlUserPrefix,
+    },
+  );
   return rows.map(([name]) => String(name)).filter((name) => isAccountId(name.slice(sqlUserPrefix.length)));
 }
 

@@ -194,7 +194,11 @@ const fileKeys = {
     links_allowed: listOf(domain, domainsMax * 10).default([]),
   }).prefault({}),
   links: linksSchema,
-  analytics: mapOf({ sql_endpoint: mapOf({ port: whole(1, 65_535) }).nullable().default(null) }).prefault({}),
+  analytics: mapOf({
+    sql_endpoint: mapOf({ port: whole(1, 65_535) })
+      .nullable()
+      .default(null),
+  }).prefault({}),
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 

@@ -113,7 +113,9 @@ function sqlTokenOf(env: Env): string | null {
   const token = env['HELIOGRAPH_SQL_TOKEN'];
   if (token === undefined || token === '') return null;
   if (/^\S{32,256}$/.test(token)) return token;
-  throw new SetupError('HELIOGRAPH_SQL_TOKEN: expected 32 to 256 characters without spaces, as of `openssl rand -hex 32`');
+  throw new SetupError(
+    'HELIOGRAPH_SQL_TOKEN: expected 32 to 256 characters without spaces, as of `openssl rand -hex 32`',
+  );
 }
 
 function ownerUrlOf(env: Env): string | null {

@@ -25,7 +25,10 @@ export function isolationChecks(plan: SqlUser): readonly IsolationCheck[] {
     ...publicTables.map((table) =>
       refused(`the table ${table.name} itself`, `SELECT count() FROM ${quoted(plan.tables)}.${quoted(table.name)}`),
     ),
-    refused('its index', `SELECT * FROM mergeTreeIndex(${literal(plan.tables)}, ${literal(first?.name ?? '')}) LIMIT 1`),
+    refused(
+      'its index',
+      `SELECT * FROM mergeTreeIndex(${literal(plan.tables)}, ${literal(first?.name ?? '')}) LIMIT 1`,
+    ),
     nothing('its size', `SELECT count() FROM system.parts WHERE database = ${literal(plan.tables)}`),
     nothing('its row in system.tables', `SELECT count() FROM system.tables WHERE database = ${literal(plan.tables)}`),
     refused('errors of the server', 'SELECT * FROM system.errors LIMIT 1'),

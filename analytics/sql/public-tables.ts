@@ -154,7 +154,8 @@ export const publicTables: readonly PublicTable[] = [
   {
     name: 'link_clicks',
     title: 'Clicks',
-    description: 'One row for each request for a short link, with what it probably was and why. Nothing is dropped: choose by `class`.',
+    description:
+      'One row for each request for a short link, with what it probably was and why. Nothing is dropped: choose by `class`.',
     time: 'accepted_at',
     columns: [
       shared.accountId,

@@ -15,13 +15,20 @@ export function notReadOnly(tree: readonly string[]): string | null {
     if (name !== '' && reachesOut.test(name)) return `must not use ${name}()`;
     const isTable = (tree[at - 1] ?? '').trimStart().startsWith('TableExpression');
     if (isTable && name !== '' && !tableFunctions.has(name)) return `must not read from ${name}()`;
-    if (node.startsWith('TableIdentifier ') && !plainTable.test(node)) return 'must name tables by letters, digits and _ only';
+    if (node.startsWith('TableIdentifier ') && !plainTable.test(node))
+      return 'must name tables by letters, digits and _ only';
   }
   return null;
 }
 
 /** They make rows of nothing but their arguments. */
-const tableFunctions: ReadonlySet<string> = new Set(['numbers', 'zeros', 'values', 'generateSeries', 'generate_series']);
+const tableFunctions: ReadonlySet<string> = new Set([
+  'numbers',
+  'zeros',
+  'values',
+  'generateSeries',
+  'generate_series',
+]);
 
 /** By the names of ClickHouse 26.7: functions that read files, dictionaries or models, or ask other machines. */
 const reachesOut =

@@ -106,7 +106,8 @@ export const ownRows = ({ account }: SqlUser): string => `account_id = ${literal
  */
 function policyStatements(plan: SqlUser, table: PublicTable): string[] {
   const [on, to] = [tableOf(plan, table), quoted(plan.reader)];
-  const policy = (name: string, rest: string) => `CREATE ROW POLICY OR REPLACE ${quoted(name)} ON ${on} FOR SELECT ${rest}`;
+  const policy = (name: string, rest: string) =>
+    `CREATE ROW POLICY OR REPLACE ${quoted(name)} ON ${on} FOR SELECT ${rest}`;
   return [
     policy('heliograph', 'USING 1 TO CURRENT_USER'),
     policy(plan.user, `USING ${ownRows(plan)} AS PERMISSIVE TO ${to}`),

@@ -50,11 +50,7 @@ export async function startSqlEndpoint({ port, token, reader }: Options): Promis
 
 type Answered = Problem | { readonly octets: Buffer; readonly format: SqlFormat };
 
-async function answer(
-  request: IncomingMessage,
-  token: Buffer,
-  reader: Pick<OperatorReader, 'run'>,
-): Promise<Answered> {
+async function answer(request: IncomingMessage, token: Buffer, reader: Pick<OperatorReader, 'run'>): Promise<Answered> {
   // A page in a browser on this machine must not reach it under a name of its own (DNS rebinding).
   if (!isLoopback((request.headers.host ?? 'localhost').replace(/:\d*$/, '')))
     return problem(404, 'not_found', 'ask as http://127.0.0.1');
@@ -72,7 +68,8 @@ async function answer(
   const format = sqlFormats.find((each) => each === wanted);
   if (format === undefined) return problem(422, 'invalid_field', `format: must be one of ${sqlFormats.join(', ')}`);
   const sql = await textOf(request);
-  if (sql === null) return problem(413, 'body_too_large', `a statement has at most ${bounds.statementOctetsMax} octets`);
+  if (sql === null)
+    return problem(413, 'body_too_large', `a statement has at most ${bounds.statementOctetsMax} octets`);
   if (sql.trim() === '') return problem(422, 'invalid_field', 'the body must be a SELECT');
   const found = await reader.run(sql, format);
   return found.result === 'found' ? { octets: found.octets, format } : problemOf(found);

@@ -70,7 +70,10 @@ const cli = (words: readonly string[], clickhouse = true) =>
     CLICKHOUSE_URL: clickhouse ? `http://127.0.0.1:${(server.address() as AddressInfo).port}` : undefined,
   });
 const recorded = (action: string) =>
-  until(`a record of ${action}`, async () => (await listAuditRecords(database.store, { limit: 5, after: null, action })).items[0]);
+  until(
+    `a record of ${action}`,
+    async () => (await listAuditRecords(database.store, { limit: 5, after: null, action })).items[0],
+  );
 
 test('creates, lists, rotates and drops the user of an account; each is audited and each password is another', async () => {
   const made = await cli(['create', '--account', account, '--json']);
@@ -84,7 +87,9 @@ test('creates, lists, rotates and drops the user of an account; each is audited 
   expect(await recorded('sql_user.created')).toMatchObject({ target: account, detail: { user: `sql_${account}` } });
 
   expect((await cli(['create', '--account', account])).stderr).toContain(`sql-user rotate --account ${account}`);
-  expect(JSON.parse((await cli(['list', '--json'])).stdout)).toMatchObject({ data: [{ account, user: `sql_${account}` }] });
+  expect(JSON.parse((await cli(['list', '--json'])).stdout)).toMatchObject({
+    data: [{ account, user: `sql_${account}` }],
+  });
 
   const first = statements.filter((each) => !each.includes('sha256_hash'));
   statements = [];

@@ -16,7 +16,9 @@ const dayMs = 86_400_000;
 const moment = z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(64).optional();
 
 const exportParameters = z.strictObject({
-  from: moment.describe('From when on, inclusive: a time with its offset, or a day (UTC). Default: one day before `to`.'),
+  from: moment.describe(
+    'From when on, inclusive: a time with its offset, or a day (UTC). Default: one day before `to`.',
+  ),
   to: moment.describe('Until when, exclusive, in the same forms. Default: now.'),
   format: z
     .enum(sqlFormats, { error: `must be one of ${sqlFormats.join(', ')}` })
@@ -90,6 +92,8 @@ function rowsOf(table: PublicTable) {
     return z.string();
   };
   const row = table.columns.map(({ name, type, help }) => [name, schemaOf(type).describe(help)]);
-  const [first = '', ...others] = table.name.split('_').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+  const [first = '', ...others] = table.name
+    .split('_')
+    .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
   return z.array(z.strictObject(Object.fromEntries(row))).openapi(`${[first, ...others].join('')}Export`);
 }

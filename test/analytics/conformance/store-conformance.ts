@@ -65,7 +65,10 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     expect(applied).toEqual(schemaFiles().map(({ version }) => version));
     expect(await applySchema(engine)).toEqual([]);
     for (const { name, columns } of publicTables) {
-      const rows = await engine.rows('SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {name:String}', { name });
+      const rows = await engine.rows(
+        'SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {name:String}',
+        { name },
+      );
       expect(rows).toEqual(expect.arrayContaining(columns.map((column) => [column.name, column.type])));
     }
   });
@@ -79,10 +82,14 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     const counts = `${other.accountId}\ttrue\t${acceptedAtMs / 1_000}\totp\talpha\tdelivered\t\tS\tgsm7\t1\t\t\t1\t1\t0\n`;
     for (let times = 0; times < 3; times += 1) {
       await engine.insert(`sms_events (${insertColumns}) SETTINGS ${insertSettings('again')}`, Buffer.from(rows));
-      await engine.insert(`message_counts (${messageCountColumns}) SETTINGS ${insertSettings('again')}`, Buffer.from(counts));
+      await engine.insert(
+        `message_counts (${messageCountColumns}) SETTINGS ${insertSettings('again')}`,
+        Buffer.from(counts),
+      );
     }
     const { accountId } = other;
-    const count = async (sql: string) => (await engine.rows(`SELECT toInt32(${sql} WHERE account_id = {accountId:String}`, { accountId }))[0]?.[0];
+    const count = async (sql: string) =>
+      (await engine.rows(`SELECT toInt32(${sql} WHERE account_id = {accountId:String}`, { accountId }))[0]?.[0];
     expect(await count('count()) FROM sms_events')).toBe(3);
     expect(await count('count()) FROM sms_submits')).toBe(1);
     expect(await count('sum(messages)) FROM message_counts')).toBe(1);
@@ -109,15 +116,35 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
   describe.each(reports.map((report) => [report.name, report] as const))('report %s', (name, report) => {
     test.each(reportFormats)('as %s, by every dimension', async (format) => {
       for (const groupBy of [[], ...report.groupBy.map((each) => [each])]) {
-        const octets = await octetsOf({ ...range, report: name, timeZone: 'Asia/Kolkata', groupBy, filters: { carrier: 'alpha' }, format });
+        const octets = await octetsOf({
+          ...range,
+          report: name,
+          timeZone: 'Asia/Kolkata',
+          groupBy,
+          filters: { carrier: 'alpha' },
+          format,
+        });
         expect(octets.toString('latin1')).toMatch(isFile[format]);
       }
     });
   });
 
   test('the report of deliveries says what was sent', async () => {
-    const rows = JSON.parse(String(await octetsOf({ ...range, report: 'delivery', timeZone: 'UTC', groupBy: ['carrier'], filters: {}, format: 'json' })));
-    expect(rows).toMatchObject([{ carrier: 'alpha', messages: delivered + lost, delivered, undelivered: lost, delivered_share: 0.8108 }]);
+    const rows = JSON.parse(
+      String(
+        await octetsOf({
+          ...range,
+          report: 'delivery',
+          timeZone: 'UTC',
+          groupBy: ['carrier'],
+          filters: {},
+          format: 'json',
+        }),
+      ),
+    );
+    expect(rows).toMatchObject([
+      { carrier: 'alpha', messages: delivered + lost, delivered, undelivered: lost, delivered_share: 0.8108 },
+    ]);
   });
 
   describe.each(publicTables.map(({ name }) => name))('export of %s', (table) => {
@@ -128,7 +155,10 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
 
   test('an export has the account’s own rows of its time, and no others', async () => {
     const asked = { ...range, table: 'sms_events', format: 'json' } as const;
-    const rows = JSON.parse(String(await octetsOf(asked))) as { readonly message_id: string; readonly accepted_at: string }[];
+    const rows = JSON.parse(String(await octetsOf(asked))) as {
+      readonly message_id: string;
+      readonly accepted_at: string;
+    }[];
     expect(new Set(rows.map((row) => row.message_id))).toEqual(new Set(contexts.map(({ messageId }) => messageId)));
     expect(rows[0]?.accepted_at).toBe(new Date(acceptedAtMs).toISOString());
     for (const nothing of [{ accountId: newAccountId(1) }, { livemode: false }, { fromMs: acceptedAtMs + 60_000 }]) {
@@ -149,15 +179,30 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
       result: 'found',
       messages: { length: lost },
     });
-    expect(await ask(querySubjects.findSubmitted, { carrier: 'alpha', recipients: [recipient], carrierMessageIds: ['c1'] })).toMatchObject({
+    expect(
+      await ask(querySubjects.findSubmitted, { carrier: 'alpha', recipients: [recipient], carrierMessageIds: ['c1'] }),
+    ).toMatchObject({
       result: 'found',
       submitted: { carrierMessageId: 'c1' },
     });
-    expect(await ask(querySubjects.findWriter, { subscriber: recipient, senders: [sender], livemode: true, sinceMs: acceptedAtMs - 1 })).toMatchObject({
+    expect(
+      await ask(querySubjects.findWriter, {
+        subscriber: recipient,
+        senders: [sender],
+        livemode: true,
+        sinceMs: acceptedAtMs - 1,
+      }),
+    ).toMatchObject({
       result: 'found',
       writer: { accountId, sender },
     });
-    const again = { accountId, livemode: true, afterMessageId: '', sinceMs: acceptedAtMs, untilMs: acceptedAtMs + halfHourMs };
+    const again = {
+      accountId,
+      livemode: true,
+      afterMessageId: '',
+      sinceMs: acceptedAtMs,
+      untilMs: acceptedAtMs + halfHourMs,
+    };
     expect(await ask(querySubjects.tellAgain, again)).toMatchObject({ result: 'found' });
   });
 }

@@ -56,7 +56,10 @@ const own: readonly (readonly [sql: string, answer: string])[] = [
   [`SELECT count() FROM ${events} WHERE 1 OR account_id != ''`, '200'],
   [`SELECT * FROM (SELECT count() FROM ${events} SETTINGS additional_table_filters = {})`, '200'],
   [`SELECT * FROM (SELECT count() FROM ${events} SETTINGS readonly = 0)`, '200'],
-  [`SELECT * FROM (SELECT count() FROM ${events} SETTINGS optimize_move_to_prewhere = 0, query_plan_filter_push_down = 0)`, '200'],
+  [
+    `SELECT * FROM (SELECT count() FROM ${events} SETTINGS optimize_move_to_prewhere = 0, query_plan_filter_push_down = 0)`,
+    '200',
+  ],
   [`SELECT count() FROM merge('${database}', '^sms_events$')`, '200'],
   [`SELECT count() FROM merge(REGEXP('.*'), '^sms_events$')`, '200'],
   [`SELECT count() FROM view(SELECT * FROM ${events})`, '200'],
@@ -99,9 +102,15 @@ const refused: readonly (readonly [what: string, sql: string])[] = [
   ['cluster()', "SELECT * FROM cluster('default', 'default', 'sms_events')"],
   ['clusterAllReplicas()', "SELECT * FROM clusterAllReplicas('default', 'default', 'sms_events')"],
   ['url()', "SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a String')"],
-  ['url() with readonly taken back', "SELECT * FROM (SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a String') SETTINGS readonly = 0)"],
+  [
+    'url() with readonly taken back',
+    "SELECT * FROM (SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a String') SETTINGS readonly = 0)",
+  ],
   ['a table function for files', "SELECT * FROM file('/etc/hostname', 'LineAsString')"],
-  ['the same with readonly taken back', "SELECT * FROM (SELECT * FROM file('/etc/hostname', 'LineAsString') SETTINGS readonly = 0)"],
+  [
+    'the same with readonly taken back',
+    "SELECT * FROM (SELECT * FROM file('/etc/hostname', 'LineAsString') SETTINGS readonly = 0)",
+  ],
   ['a file by its name', 'SELECT * FROM default.`/etc/hostname`'],
   ['s3()', "SELECT * FROM s3('http://127.0.0.1:1/b/k', 'CSV', 'a String')"],
   ['postgresql()', "SELECT * FROM postgresql('127.0.0.1:1', 'a', 'b', 'c', 'd')"],
@@ -109,7 +118,10 @@ const refused: readonly (readonly [what: string, sql: string])[] = [
   ['sqlite()', "SELECT * FROM sqlite('/tmp/x', 't')"],
   ['executable()', "SELECT * FROM executable('x', 'TSV', 'a String')"],
   ['a dictionary', "SELECT * FROM dictionary('d')"],
-  ['making a dictionary', `CREATE DICTIONARY ${database}.d (a String) PRIMARY KEY a SOURCE(CLICKHOUSE(TABLE 'sms_events')) LAYOUT(FLAT()) LIFETIME(1)`],
+  [
+    'making a dictionary',
+    `CREATE DICTIONARY ${database}.d (a String) PRIMARY KEY a SOURCE(CLICKHOUSE(TABLE 'sms_events')) LAYOUT(FLAT()) LIFETIME(1)`,
+  ],
   ['the description of a table', 'SHOW CREATE TABLE default.sms_events'],
   ['policies', 'SELECT * FROM system.row_policies'],
   ['users', 'SELECT * FROM system.users'],
@@ -122,7 +134,10 @@ const refused: readonly (readonly [what: string, sql: string])[] = [
   ['INSERT … SELECT', `INSERT INTO default.message_counts SELECT * FROM ${database}.message_counts`],
   ['INSERT into a file', `INSERT INTO FUNCTION file('${dir}/out.csv', 'CSV') SELECT * FROM ${events}`],
   ['a view', `CREATE VIEW ${database}.v AS SELECT * FROM default.sms_events`],
-  ['another definer', `CREATE VIEW ${database}.v DEFINER = ${plan.reader} SQL SECURITY DEFINER AS SELECT * FROM default.sms_events`],
+  [
+    'another definer',
+    `CREATE VIEW ${database}.v DEFINER = ${plan.reader} SQL SECURITY DEFINER AS SELECT * FROM default.sms_events`,
+  ],
   ['replacing a view', `CREATE OR REPLACE VIEW ${events} AS SELECT 1`],
   ['a temporary table', `CREATE TEMPORARY TABLE t AS SELECT * FROM ${events}`],
   ['a table', `CREATE TABLE ${database}.t ENGINE = Memory AS SELECT 1 AS a`],
@@ -148,9 +163,12 @@ test.each(refused)('is refused: %s', async (_what, sql) => {
 });
 
 describe('explanations are of the account’s own reading:', () => {
-  test.each(['EXPLAIN', 'EXPLAIN actions = 1', 'EXPLAIN PIPELINE', 'EXPLAIN QUERY TREE', 'EXPLAIN SYNTAX'])('%s', async (explain) => {
-    expect(await ask(`${explain} SELECT count() FROM ${events} WHERE recipient = 'x'`)).not.toMatch(/DB::Exception/);
-  });
+  test.each(['EXPLAIN', 'EXPLAIN actions = 1', 'EXPLAIN PIPELINE', 'EXPLAIN QUERY TREE', 'EXPLAIN SYNTAX'])(
+    '%s',
+    async (explain) => {
+      expect(await ask(`${explain} SELECT count() FROM ${events} WHERE recipient = 'x'`)).not.toMatch(/DB::Exception/);
+    },
+  );
   test('the policy narrows the index before anything is read', async () => {
     const lines = await ask(`EXPLAIN indexes = 1 SELECT count() FROM ${events} WHERE message_id = 'x'`);
     const plain = lines.replaceAll(/["\\]/g, '').replaceAll(/\s+/g, ' ');
@@ -176,7 +194,11 @@ const heavy: readonly (readonly [what: string, sql: string, error: RegExp])[] = 
     /MEMORY_LIMIT_EXCEEDED/,
   ],
   ['rows', 'SELECT number FROM numbers(2000000)', /TOO_MANY_ROWS/],
-  ['rows, taken back', 'SELECT * FROM (SELECT number FROM numbers(2000000) SETTINGS max_result_rows = 0)', /TOO_MANY_ROWS/],
+  [
+    'rows, taken back',
+    'SELECT * FROM (SELECT number FROM numbers(2000000) SETTINGS max_result_rows = 0)',
+    /TOO_MANY_ROWS/,
+  ],
 ];
 test.each(heavy)('has a bound: %s', async (_what, sql, error) => {
   expect(await ask(sql)).toMatch(error);

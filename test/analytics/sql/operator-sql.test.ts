@@ -22,7 +22,10 @@ beforeAll(async () => {
   const dataDir = join(dir, 'clickhouse');
   engine = openEngine({ clickhouseUrl: null, dataDir });
   await applySchema(engine);
-  await engine.insert('message_counts (account_id, slot, messages)', Buffer.from('acc_1\t2026-01-01 00:00:00\t3\nacc_2\t2026-01-01 00:00:00\t4\n'));
+  await engine.insert(
+    'message_counts (account_id, slot, messages)',
+    Buffer.from('acc_1\t2026-01-01 00:00:00\t3\nacc_2\t2026-01-01 00:00:00\t4\n'),
+  );
   reader = openOperatorReader(dataDir);
   endpoint = await startSqlEndpoint({ port: 0, token, reader });
 });
@@ -126,7 +129,10 @@ describe('is refused:', () => {
 
 test('requests of others and of another shape are refused with their code', async () => {
   expect(await refusal(await post('SELECT 1', '', { authorization: '' }))).toEqual([401, 'missing_api_key']);
-  expect(await refusal(await post('SELECT 1', '', { authorization: `Bearer ${token}x` }))).toEqual([401, 'invalid_api_key']);
+  expect(await refusal(await post('SELECT 1', '', { authorization: `Bearer ${token}x` }))).toEqual([
+    401,
+    'invalid_api_key',
+  ]);
   expect(await refusal(await post('SELECT 1', '?format=xml'))).toEqual([422, 'invalid_field']);
   expect(await refusal(await post('SELECT 1', '?database=system'))).toEqual([422, 'unknown_field']);
   expect(await refusal(await post('  '))).toEqual([422, 'invalid_field']);
@@ -153,7 +159,10 @@ test('what needs too much ends with a code, and the next answer has nothing of i
     expect(await refusal(await post(rows, `?format=${format}`))).toEqual([422, 'sql_too_large']);
     expect(await (await post('SELECT 1 AS n', '?format=csv')).text()).toBe('"n"\n1\n');
   }
-  expect(await refusal(await post('SELECT length(groupArray(number)) FROM numbers(1000000000)'))).toEqual([422, 'sql_too_large']);
+  expect(await refusal(await post('SELECT length(groupArray(number)) FROM numbers(1000000000)'))).toEqual([
+    422,
+    'sql_too_large',
+  ]);
 });
 
 test('statements wait in a row of bounded length; meanwhile the store records and answers', async () => {
@@ -167,7 +176,7 @@ test('statements wait in a row of bounded length; meanwhile the store records an
   }
   expect(isSlow).toBe(true);
   const waiting = await Promise.all(Array.from({ length: limits.operatorSql.waitingMax }, () => post('SELECT 1')));
-  expect(waiting.map(({ status }) => status).sort()).toEqual([200, 200, 503]);
+  expect(waiting.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 200, 503]);
   expect(await ended).toEqual([503, 'sql_too_slow']);
 });
 

@@ -60,7 +60,9 @@ test('every kind of event is explained', () => {
   expect(missing).toEqual([]);
 });
 
-const examples = [...text.matchAll(/```sql\n-- ([^\n]*)\n([\s\S]*?)```/g)].map(([, what = '', sql = '']) => [what, sql] as const);
+const examples = [...text.matchAll(/```sql\n-- ([^\n]*)\n([\s\S]*?)```/g)].map(
+  ([, what = '', sql = '']) => [what, sql] as const,
+);
 
 test.each(examples)('the example runs: %s', async (_what, sql) => {
   expect(await engine.rows(sql)).toBeInstanceOf(Array);

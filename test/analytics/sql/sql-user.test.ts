@@ -17,13 +17,17 @@ test('the statements are these (`npx vitest run test/analytics/sql/sql-user -u` 
 test('the policies of a table come before the right to read it, and the login after everything but its own rights', () => {
   const at = (pattern: RegExp) => create.findIndex((statement) => pattern.test(statement));
   for (const { name } of publicTables) {
-    const policies = create.flatMap((each, index) => (each.includes('ROW POLICY') && each.includes(`\`${name}\``) ? [index] : []));
+    const policies = create.flatMap((each, index) =>
+      each.includes('ROW POLICY') && each.includes(`\`${name}\``) ? [index] : [],
+    );
     expect(policies).toHaveLength(3);
     expect(Math.max(...policies)).toBeLessThan(at(new RegExp(`^GRANT SELECT\\(.*\`heliograph\`\\.\`${name}\` TO`)));
   }
   const login = create.findIndex((each) => each.startsWith(`CREATE USER \`${plan.user}\``));
   expect(login).toBeGreaterThan(at(/^CREATE OR REPLACE VIEW.*link_clicks/));
-  expect(create.slice(login + 1).every((each) => each.startsWith('ALTER QUOTA') || /^GRANT SELECT ON .*`sql_acc/.test(each))).toBe(true);
+  expect(
+    create.slice(login + 1).every((each) => each.startsWith('ALTER QUOTA') || /^GRANT SELECT ON .*`sql_acc/.test(each)),
+  ).toBe(true);
 });
 
 test('the login has rights on its views only, and nobody logs in as the reader', () => {
@@ -34,7 +38,8 @@ test('the login has rights on its views only, and nobody logs in as the reader',
 });
 
 test('only ids of accounts and hashes become part of a statement', () => {
-  for (const id of ["acc_'; DROP TABLE sms_events; --", 'acc_x` TO x', '']) expect(() => sqlUserOf(id as AccountId, 'default')).toThrow();
+  for (const id of ["acc_'; DROP TABLE sms_events; --", 'acc_x` TO x', ''])
+    expect(() => sqlUserOf(id as AccountId, 'default')).toThrow();
   expect(() => createStatements(plan, "x' HOST ANY", readerPassword)).toThrow();
   const odd = sqlUserOf(newAccountId(1), 'a`b\\');
   expect(createStatements(odd, password, readerPassword).join()).toContain('`a\\`b\\\\`.`sms_events`');

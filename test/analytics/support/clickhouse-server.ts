@@ -30,7 +30,10 @@ const { Session, drainPending } = createRequire(import.meta.url)('chdb') as type
 export async function startClickHouse({
   dataDir = null,
   connectionArgs = [],
-}: { dataDir?: string | null; connectionArgs?: string[] } = {}): Promise<TestClickHouse> {
+}: {
+  dataDir?: string | null;
+  connectionArgs?: string[];
+} = {}): Promise<TestClickHouse> {
   const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
   const session = new Session(dir, { connectionArgs });
   let last: Promise<unknown> = Promise.resolve();

@@ -55,11 +55,15 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     await expect(engine.rows(failing)).rejects.toThrow();
     expect(await engine.rows('SELECT 1')).toEqual([[1]]);
     await expect(engine.octets(failing, 'CSVWithNames', {}, 10_000, 'background')).rejects.toThrow();
-    expect((await engine.octets('SELECT 1 AS n', 'CSVWithNames', {}, 10_000, 'background')).toString()).toBe('"n"\n1\n');
+    expect((await engine.octets('SELECT 1 AS n', 'CSVWithNames', {}, 10_000, 'background')).toString()).toBe(
+      '"n"\n1\n',
+    );
     const large = 'SELECT number FROM numbers(200000) SETTINGS max_result_rows = 150000';
     const refusal = await engine.octets(large, 'Parquet', {}, 10_000, 'background').catch((error: unknown) => error);
     expect(hasTooManyRows(refusal)).toBe(true);
-    expect((await engine.octets('SELECT 1 AS n', 'JSONEachRow', {}, 10_000, 'background')).toString()).toContain('"n":1');
+    expect((await engine.octets('SELECT 1 AS n', 'JSONEachRow', {}, 10_000, 'background')).toString()).toContain(
+      '"n":1',
+    );
   });
 
   test('keeps the parameters of many concurrent queries apart', async () => {

@@ -43,12 +43,19 @@ afterAll(async () => {
 });
 
 const file = (query: string, key = api.live) =>
-  fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${query}`, { headers: { authorization: `Bearer ${key}` } });
+  fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${query}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
 
 test('an account gets its own rows of its time and its mode, as documented', async () => {
   const { status, body } = await api.call('GET', `/v1/exports/sms_events?${range}`);
   expect([status, body.length]).toEqual([200, rows]);
-  expect(body[0]).toMatchObject({ account_id: api.accountId, kind: 'delivered', livemode: true, accepted_at: '2026-11-01T00:00:00.000Z' });
+  expect(body[0]).toMatchObject({
+    account_id: api.accountId,
+    kind: 'delivered',
+    livemode: true,
+    accepted_at: '2026-11-01T00:00:00.000Z',
+  });
   expect(new Set(body.map((row: any) => row.account_id))).toEqual(new Set([api.accountId]));
   const ofTest = await api.call('GET', `/v1/exports/sms_events?${range}`, { key: api.testKey });
   expect(ofTest.body.map((row: any) => row.livemode)).toEqual(Array(5).fill(false));
@@ -90,7 +97,10 @@ test.each([
 
 test('needs the scope, and is of public tables only', async () => {
   const key = await api.newKey(api.accountId, true, ['sms:send']);
-  expect(refusal(await api.call('GET', '/v1/exports/sms_events', { key }))).toMatchObject({ status: 403, code: 'scope_missing' });
+  expect(refusal(await api.call('GET', '/v1/exports/sms_events', { key }))).toMatchObject({
+    status: 403,
+    code: 'scope_missing',
+  });
   for (const table of ['sms_submits', 'schema_versions', 'counted_from']) {
     expect(refusal(await api.call('GET', `/v1/exports/${table}`))).toMatchObject({ status: 404 });
   }
@@ -102,5 +112,8 @@ test('more rows than an export may have is a code, and so is a store that is awa
   // The rows of the refused one are not in the next answer.
   expect((await api.call('GET', `/v1/exports/sms_events?${range}`)).body).toHaveLength(rows);
   await node.stop(2_000);
-  expect(refusal(await api.call('GET', '/v1/exports/sms_events'))).toMatchObject({ status: 503, code: 'export_unavailable' });
+  expect(refusal(await api.call('GET', '/v1/exports/sms_events'))).toMatchObject({
+    status: 503,
+    code: 'export_unavailable',
+  });
 });

@@ -40,10 +40,7 @@ for (const { name, columns } of publicTables) {
   const rows = `${rowsOf(given.plan.account, 'own')} UNION ALL ${rowsOf(given.other, given.secret)}`;
   run(`INSERT INTO ${name} (${columns.map((each) => each.name).join(', ')}) SELECT * FROM (${rows})`);
 }
-const statements = [
-  ...createStatements(given.plan, '0'.repeat(64), '1'.repeat(64)),
-  ...dropStatements(given.plan),
-];
+const statements = [...createStatements(given.plan, '0'.repeat(64), '1'.repeat(64)), ...dropStatements(given.plan)];
 // Every statement is one that this version's parser knows.
 for (const statement of statements) run(`SELECT formatQuerySingleLine(${literal(statement)})`);
 for (const statement of statements.filter((each) => /^CREATE (DATABASE|OR REPLACE VIEW)/.test(each))) run(statement);
