@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import type * as Chdb from 'chdb';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SqlFormat } from './formats.ts';
 import { notReadOnly } from './select-only.ts';
@@ -56,7 +56,7 @@ export function openOperatorReader(dataDir: string): OperatorReader {
       if (wrong !== null) return { result: 'refused', detail: `the statement ${wrong}` };
       return { result: 'found', octets: await octetsOf(plain, formats[format]) };
     } catch (error) {
-      await discard();
+      await discard().catch((again: unknown) => ignoring(again, 'the statement before it failed, which is answered'));
       return refusalOf(messageOf(error));
     }
   }

@@ -10,7 +10,7 @@ import { reports } from '../../../analytics/reports/catalogue.ts';
 import { reportFormats } from '../../../analytics/reports/report.ts';
 import { publicTables } from '../../../analytics/sql/public-tables.ts';
 import type { Engine } from '../../../analytics/store/engine.ts';
-import { insertColumns, rowOf } from '../../../analytics/store/event-row.ts';
+import { EventColumns } from '../../../analytics/store/event-columns.ts';
 import { applySchema, keepHistoryFor, schemaFiles } from '../../../analytics/store/schema.ts';
 import { runReport } from '../../../api/management/routes/reports.ts';
 import { deliveryEvent } from '../../../model/delivery-event.ts';
@@ -75,13 +75,17 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
 
   test('rows that are inserted again under their token are there once, and so is what is fed from them', async () => {
     const other = contextOf({ accountId: newAccountId(acceptedAtMs), acceptedAtMs, carrier: 'alpha' });
-    const rows = lifeOf(other)
+    const columns = new EventColumns();
+    for (const [n, event] of lifeOf(other)
       .filter(({ kind }) => kind !== 'intent')
-      .map((event, n) => rowOf(event, { streamEpoch: 1, streamSeq: 1_000_000, batchIndex: n }, acceptedAtMs))
-      .join('');
+      .entries()) {
+      columns.add(event, { streamEpoch: 1, streamSeq: 1_000_000 }, n, acceptedAtMs);
+    }
+    const block = columns.block();
+    const into = `sms_events (${block?.columns.join(', ') ?? ''})`;
     const counts = `${other.accountId}\ttrue\t${acceptedAtMs / 1_000}\totp\talpha\tdelivered\t\tS\tgsm7\t1\t\t\t1\t1\t0\n`;
     for (let times = 0; times < 3; times += 1) {
-      await engine.insert(`sms_events (${insertColumns}) SETTINGS ${insertSettings('again')}`, Buffer.from(rows));
+      await engine.insertBlock(into, insertSettings('again'), block?.octets ?? Buffer.alloc(0));
       await engine.insert(
         `message_counts (${messageCountColumns}) SETTINGS ${insertSettings('again')}`,
         Buffer.from(counts),
