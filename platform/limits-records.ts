@@ -89,8 +89,8 @@ export const recordLimits = {
     hourlyDaysMax: 62,
   },
   exports: {
-    /** × ~400 B as JSON: 40 MB of one export; it counts as a report. */
-    rowsMax: 100_000,
+    /** × ~800 B as JSON: 40 MB of one export; it counts as a report. */
+    rowsMax: 50_000,
     daysMax: 31,
   },
   /** SQL of the operator on the embedded engine, one statement at a time beside the recorder. */

@@ -7,7 +7,10 @@ import type { ExportQuery } from './export-query.ts';
 
 type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean>> };
 
-/** In the order of time; null: there is no such table. The engine refuses more rows than `limits.exports.rowsMax`. */
+/**
+ * In the order of time; null: there is no such table. The engine refuses more rows than `limits.exports.rowsMax`; with the
+ * LIMIT it sorts no more than that.
+ */
 export function exportStatement({ table: name, accountId, livemode, fromMs, toMs }: ExportQuery): Statement | null {
   const table = publicTable(name);
   if (table === undefined) return null;
@@ -16,7 +19,7 @@ export function exportStatement({ table: name, accountId, livemode, fromMs, toMs
   const sql = `SELECT ${table.columns.map((column) => column.name).join(', ')} FROM ${name}
 WHERE account_id = {accountId:String} AND livemode = {livemode:Bool}
   AND ${time} >= fromUnixTimestamp64Milli(${fromMs}, 'UTC') AND ${time} < fromUnixTimestamp64Milli(${toMs}, 'UTC')
-ORDER BY ${orderOf(table)}
+ORDER BY ${orderOf(table)} LIMIT ${limits.exports.rowsMax + 1}
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.exports.rowsMax}, result_overflow_mode = 'throw',
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0, date_time_output_format = 'iso'`;

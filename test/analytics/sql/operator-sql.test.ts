@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type OperatorReader, openOperatorReader } from '../../../analytics/sql/operator-reader.ts';
 import { notReadOnly } from '../../../analytics/sql/select-only.ts';
@@ -183,4 +184,29 @@ test('statements wait in a row of bounded length; meanwhile the store records an
 test('a tree that is no SELECT is judged without an engine', () => {
   expect(notReadOnly([])).toBe('must be one SELECT');
   expect(notReadOnly(['InsertQuery (children 1)'])).toBe('must be one SELECT');
+  // Wherever in a sound tree something else stands.
+  const sound = [
+    'SelectWithUnionQuery (children 1)',
+    ' ExpressionList (children 1)',
+    '  Literal UInt64_1',
+    '  Identifier a',
+  ];
+  expect(notReadOnly(sound)).toBeNull();
+  const forbidden = [
+    'Set',
+    'Function file (children 1)',
+    'Function urlCluster (alias x) (children 1)',
+    'TableIdentifier /etc/x',
+    'TableIdentifier a.b.c',
+  ];
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...forbidden),
+      fc.integer({ min: 1, max: sound.length }),
+      fc.nat(9),
+      (line, at, depth) => {
+        expect(notReadOnly(sound.toSpliced(at, 0, `${' '.repeat(depth)}${line}`))).not.toBeNull();
+      },
+    ),
+  );
 });

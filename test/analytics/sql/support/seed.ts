@@ -40,6 +40,12 @@ for (const { name, columns } of publicTables) {
   const rows = `${rowsOf(given.plan.account, 'own')} UNION ALL ${rowsOf(given.other, given.secret)}`;
   run(`INSERT INTO ${name} (${columns.map((each) => each.name).join(', ')}) SELECT * FROM (${rows})`);
 }
+const parts = session.query(
+  "SELECT max(n) FROM (SELECT count() AS n FROM system.parts WHERE active AND database = 'default' AND rows = 400 GROUP BY table) SETTINGS max_threads = 1",
+  'TSVRaw',
+);
+if (String(parts).trim() !== '1') throw new Error(`both accounts must be in one part: ${String(parts)}`);
+
 const statements = [...createStatements(given.plan, '0'.repeat(64), '1'.repeat(64)), ...dropStatements(given.plan)];
 // Every statement is one that this version's parser knows.
 for (const statement of statements) run(`SELECT formatQuerySingleLine(${literal(statement)})`);
