@@ -42,6 +42,10 @@ export type Configuration = {
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
   links: LinksConfig;
+  analytics: {
+    /** SQL of the operator over HTTP, with the embedded ClickHouse only; null: off. */
+    sqlEndpoint: { port: number } | null;
+  };
 };
 
 /** The country's rules with all defaults, and the pack they came from. */

@@ -1,7 +1,7 @@
 // GET /v1/reports/…: one route for each entry of analytics/reports/. The event store is asked over NATS; its answer is
 // passed on in parts, so that this process holds one part of each report.
 import { z } from '@hono/zod-openapi';
-import type { ReportPart, RunReportReply } from '../../../analytics/contract.ts';
+import type { ReportPart, RunReport, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
 import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
 import type { ColumnUnit, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
@@ -66,7 +66,11 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
 type Answer = { readonly octets: AsyncIterable<Uint8Array> } | { readonly problem: Problem };
 
 /** The octets of the answer, or why there are none. */
-export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery): Promise<Answer> {
+export async function runReport(
+  bus: Pick<Bus, 'connection'>,
+  query: RunReport,
+  { away, tooLarge } = refusals,
+): Promise<Answer> {
   let reply: RunReportReply;
   try {
     const asked = await bus.connection.request(querySubjects.report, JSON.stringify(query), {
@@ -85,18 +89,14 @@ export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery
   return { problem: problem(503, 'overloaded', 'too many reports are running', [], 1) };
 }
 
-const away = problem(
-  503,
-  'report_unavailable',
-  'the event store does not answer in time; messages are still sent',
-  [],
-  2,
-);
-const tooLarge = problem(
-  422,
-  'report_too_large',
-  `more than ${limits.reports.rowsMax} rows: ask for less time, fewer groups, or filter`,
-);
+const refusals = {
+  away: problem(503, 'report_unavailable', 'the event store does not answer in time; messages are still sent', [], 2),
+  tooLarge: problem(
+    422,
+    'report_too_large',
+    `more than ${limits.reports.rowsMax} rows: ask for less time, fewer groups, or filter`,
+  ),
+};
 
 /** Throws when a part is missing: a client must not take half a report for a whole one. */
 async function* fetched(

@@ -2,7 +2,7 @@
 // per process.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../../analytics/recorder/writer.ts';
-import type { Engine } from '../../../analytics/store/engine.ts';
+import { type Engine, hasTooManyRows } from '../../../analytics/store/engine.ts';
 import { DictionaryColumn, TextColumn, WideColumn, nativeBlock } from '../../../analytics/store/native-columns.ts';
 import { DeadlineExceeded } from '../../../platform/deadline.ts';
 
@@ -110,6 +110,22 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     await expect(engine.rows('SELECT nothing FROM nowhere')).rejects.toThrow();
     await expect(engine.insert('each (n, word)', Buffer.from('7\tseven\nnot a number\teight\n'))).rejects.toThrow();
     expect(await engine.rows('SELECT n FROM each WHERE n = 7')).toEqual([]);
+  });
+
+  test('an answer has nothing of a statement that failed before it', async () => {
+    const failing = 'SELECT number, throwIf(number = 150000) FROM numbers(200000) SETTINGS max_block_size = 1000';
+    await expect(engine.rows(failing)).rejects.toThrow();
+    expect(await engine.rows('SELECT 1')).toEqual([[1]]);
+    await expect(engine.octets(failing, 'CSVWithNames', {}, 10_000, 'background')).rejects.toThrow();
+    expect((await engine.octets('SELECT 1 AS n', 'CSVWithNames', {}, 10_000, 'background')).toString()).toBe(
+      '"n"\n1\n',
+    );
+    const large = 'SELECT number FROM numbers(200000) SETTINGS max_result_rows = 150000';
+    const refusal = await engine.octets(large, 'Parquet', {}, 10_000, 'background').catch((error: unknown) => error);
+    expect(hasTooManyRows(refusal)).toBe(true);
+    expect((await engine.octets('SELECT 1 AS n', 'JSONEachRow', {}, 10_000, 'background')).toString()).toContain(
+      '"n":1',
+    );
   });
 
   test('keeps the parameters of many concurrent queries apart', async () => {

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEngine } from '../../analytics/store/engine.ts';
-import { engineConformance } from './support/engine-conformance.ts';
+import { openEngine } from '../../../analytics/store/engine.ts';
+import { engineConformance } from '../support/engine-conformance.ts';
 
 engineConformance(async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-engine-'));
