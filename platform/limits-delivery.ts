@@ -37,6 +37,11 @@ export const deliveryLimits = {
   /** Requests at once to one endpoint: at first, and at most. */
   concurrencyFirst: 4,
   concurrencyMax: 32,
+  /** Requests at once of one account: at first, and at least; at most its share (`webhook_requests`). */
+  accountConcurrencyFirst: 64,
+  accountConcurrencyMin: 16,
+  /** How long the events of a batch that is sent again wait for each other. */
+  groupWaitMs: 5 * second,
   /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
   accountShardMax: 20_000,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
@@ -84,9 +89,6 @@ export const deliveryLimits = {
   /** How many records of EVENTS the fan-out has in memory. */
   prefetch: 256,
 
-  /** Tries of an endpoint that are kept for the API, and of how many endpoints: 2,000 × 50 × ~400 B = 40 MB. */
-  attemptsKept: 50,
-  attemptEndpointsMax: 2_000,
   /** Characters of a response that are kept with a try. */
   responseKeptChars: 1_024,
   /** Questions of the management API at once. */

@@ -21,7 +21,9 @@ export type SendResult = {
   /** For people: what the socket or the parser said; '' without anything to say. */
   readonly detail: string;
   readonly status: number | null;
-  /** The first characters of the response: its content type and body. */
+  /** Those of the response. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The first characters of the response's body. */
   readonly response: string;
   /** What a 429 or 503 asks for; null: nothing. */
   readonly retryAfterMs: number | null;
@@ -57,7 +59,7 @@ export class HttpSender {
       {
         path: `${url.pathname}${url.search}`,
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'user-agent': userAgent, ...request.headers },
+        headers: { ...fixedHeaders, ...request.headers },
         body: request.body,
       },
       exchange,
@@ -116,7 +118,8 @@ export class HttpSender {
   }
 }
 
-const userAgent = 'Heliograph-Webhooks/1';
+/** Every request has these. */
+export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'Heliograph-Webhooks/1' } as const;
 
 /** One request from its dispatch to its result. */
 class SendExchange implements Dispatcher.DispatchHandler {
@@ -126,6 +129,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
   readonly #cancelDeadline: Cancel;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
+  #headers: SendResult['headers'] = {};
   #retryAfterMs: number | null = null;
   #body = '';
   #octets = 0;
@@ -152,6 +156,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return; // 1xx; endless ones end at the deadline
     this.#status = status;
+    this.#headers = headers;
     const { 'retry-after': retryAfter } = headers;
     if (typeof retryAfter === 'string') this.#retryAfterMs = retryAfterMs(retryAfter, this.#clock.nowMs());
   }
@@ -193,6 +198,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
       error: status === null ? (error ?? 'protocol_error') : errorOfStatus(status),
       detail: status === null ? detail : '',
       status,
+      headers: this.#headers,
       response: this.#body,
       retryAfterMs: this.#retryAfterMs,
       latencyMs: this.#clock.monotonicMs() - this.#startedAtMs,
