@@ -20,9 +20,9 @@ export function moveToLine(item: Item, { key, log, line }: Line, done: () => voi
       item.from = 'line';
       item.seq = seq;
       item.settle = () => line.remove(seq);
+      // If its request was ended meanwhile, it is read from the line like the others.
+      if (isDelivered || !item.isOver) line.hold(seq);
       if (isDelivered) line.remove(seq);
-      // Its request was ended meanwhile, and it is read from the line like the others.
-      else if (!item.isOver) line.hold(seq);
     }
     done();
   });
