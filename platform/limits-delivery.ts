@@ -73,7 +73,7 @@ export const deliveryLimits = {
   /** All records of WEBHOOKS in memory may be parked at once. */
   parkPublishesMax: 65_536,
   /** How long a publish waits for others, so that they go out in one write. */
-  gatherMs: 1,
+  gatherMs: 5,
   /** The process that delivers renews its entry; another takes over when it has not for so long. */
   renewEveryMs: 2 * second,
   takenOverAfterMs: 8 * second,

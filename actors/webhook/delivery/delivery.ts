@@ -26,6 +26,7 @@ import type { AccountRequests } from './account-requests.ts';
 import { EndpointStates } from './endpoint-states.ts';
 import { EndpointWorker } from './endpoint-worker.ts';
 import { type Shipment, triesOfShipment } from './item.ts';
+import { GatheredAcks } from './gathered-acks.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
 import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
@@ -66,6 +67,7 @@ export class Delivery {
   readonly #retries = new MinHeap<Retry>((one, other) => one.dueAtMs < other.dueAtMs);
   /** Sequences of WEBHOOKS in memory: a redelivered one is there already. */
   readonly #held = new Set<number>();
+  readonly #acks: GatheredAcks;
   #consumptions: Consumption[] = [];
   #stopLooking: Cancel = () => {};
   #isPumping = false;
@@ -76,6 +78,7 @@ export class Delivery {
     this.#parts = parts;
     this.#random = parts.random ?? systemRandom;
     this.#states = new EndpointStates(parts.bucket);
+    this.#acks = new GatheredAcks(parts.clock, (seq) => this.#held.delete(seq));
   }
 
   /** Resolves when it delivers. */
@@ -125,6 +128,7 @@ export class Delivery {
     this.#stopLooking();
     await Promise.all(this.#consumptions.map((each) => each.stop()));
     for (const worker of this.#workers.values()) worker.stop();
+    this.#acks.flush();
   }
 
   #take(msg: JsMsg): void {
@@ -136,10 +140,7 @@ export class Delivery {
     if (endpoint === undefined) return msg.ack();
     const worker = this.#workerOf({ accountId: endpoint.accountId, endpointId: endpoint.id });
     this.#held.add(msg.seq);
-    worker?.take(record, () => {
-      this.#held.delete(msg.seq);
-      msg.ack();
-    });
+    worker?.take(record, () => this.#acks.add(msg));
   }
 
   #read(msg: JsMsg): WebhookRecord | null {
