@@ -7,11 +7,14 @@ import { type Item, type Shipment, batchOf, chainOf, shipmentOf } from './item.t
 
 type Rules = Pick<WebhookEndpoint, 'ordering' | 'batch'>;
 
-const { queueMax, groupWaitMs } = limits.delivery;
+const { queueMax, queuePerRequest, groupWaitMs } = limits.delivery;
 
-/** Events of an endpoint that may be in memory: several batches, so that one is collected while others are sent. */
-export function queueMaxOf({ batch }: Rules): number {
-  return batch === null ? queueMax : Math.max(queueMax, 4 * batch.max);
+/**
+ * Events of an endpoint that may be in memory: more for one that answers many requests at once, and several batches, so
+ * that one is collected while others are sent.
+ */
+export function queueMaxOf({ batch }: Rules, concurrency: number): number {
+  return Math.max(queueMax, queuePerRequest * Math.floor(concurrency), 4 * (batch?.max ?? 0));
 }
 
 export class EndpointQueue {

@@ -174,11 +174,11 @@ export class EndpointWorker {
   }
 
   get #isFull(): boolean {
-    return this.#held >= queueMaxOf(this.#endpoint);
+    return this.#held >= queueMaxOf(this.#endpoint, this.#concurrency);
   }
 
   #mayRead(): boolean {
-    const hasRoom = this.#held < queueMaxOf(this.#endpoint) / 2 && this.#moving === 0;
+    const hasRoom = this.#held < queueMaxOf(this.#endpoint, this.#concurrency) / 2 && this.#moving === 0;
     return this.#failing === null && this.isEnabled && this.#hasLine && hasRoom;
   }
 

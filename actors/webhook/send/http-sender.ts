@@ -10,6 +10,8 @@ import { type Resolve, connectTo, nameServers } from './connect.ts';
 import { ConnectFailed, type SendError, errorOfStatus } from './send-error.ts';
 
 export type SendRequest = {
+  /** Connections are an account's own: another one's endpoint on the same host may have all of its requests hanging. */
+  readonly accountId: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -40,7 +42,7 @@ const { delivery: bounds } = limits;
 
 export class HttpSender {
   readonly #options: Required<SenderOptions>;
-  /** Connections by origin, the least recently used first. */
+  /** Connections by account and origin, the least recently used first. */
   readonly #pools = new Map<string, Pool>();
 
   constructor({ rules, resolve = nameServers(), clock = systemClock }: SenderOptions) {
@@ -55,7 +57,7 @@ export class HttpSender {
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
     const url = new URL(request.url);
     const exchange = new SendExchange(this.#options.clock, done);
-    this.#poolOf(url).dispatch(
+    this.#poolOf(request.accountId, url).dispatch(
       {
         path: `${url.pathname}${url.search}`,
         method: 'POST',
@@ -74,16 +76,17 @@ export class HttpSender {
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  #poolOf(url: URL): Pool {
-    const known = this.#pools.get(url.origin);
+  #poolOf(accountId: string, url: URL): Pool {
+    const key = `${accountId} ${url.origin}`;
+    const known = this.#pools.get(key);
     if (known !== undefined) {
-      this.#pools.delete(url.origin);
-      this.#pools.set(url.origin, known);
+      this.#pools.delete(key);
+      this.#pools.set(key, known);
       return known;
     }
     if (this.#pools.size >= bounds.originsMax) this.#forgetOldest();
     const pool = this.#open(new URL(url.origin));
-    this.#pools.set(url.origin, pool);
+    this.#pools.set(key, pool);
     return pool;
   }
 
@@ -95,7 +98,8 @@ export class HttpSender {
           (error: unknown) => connected(error as Error, null),
         );
       },
-      connections: bounds.connectionsMax,
+      // As many as the account has requests: its share bounds them, and none waits here while its deadline runs.
+      connections: null,
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: bounds.responseHeadBytesMax,
@@ -109,8 +113,8 @@ export class HttpSender {
   }
 
   #forgetOldest(): void {
-    for (const [origin, pool] of this.#pools) {
-      this.#pools.delete(origin);
+    for (const [key, pool] of this.#pools) {
+      this.#pools.delete(key);
       // Its requests end first.
       pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
       return;

@@ -59,7 +59,7 @@ export class WebhookRequests {
       body = isBatch ? batchBody(records, cipher) : eventBody(first, cipher);
       const keys = signingKeys(signingSecrets(this.#secretsOf(endpoint), atMs).map(({ secret }) => secret));
       headers = { ...fixedHeaders, ...signedHeaders(webhookId, Math.floor(atMs / 1_000), body, keys) };
-      return sender.send({ url, headers, body }, ended);
+      return sender.send({ accountId: endpoint.accountId, url, headers, body }, ended);
     } catch (error) {
       // A secret of a body key that is gone, for example: the operator must act, and the event waits.
       log.error({ alarm: 'webhook_unsendable', endpoint: endpoint.id, error: messageOf(error) }, 'cannot be signed');

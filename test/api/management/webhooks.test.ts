@@ -128,6 +128,29 @@ describe('an endpoint', () => {
   });
 });
 
+test('batches: both sides of each bound, and back to one event each', async () => {
+  const { batchEventsMin, batchEventsMax, batchWaitMsMin, batchWaitMsMax } = limits.webhooks;
+  for (const batch of [
+    { max_events: batchEventsMin, max_wait_ms: batchWaitMsMax },
+    { max_events: batchEventsMax, max_wait_ms: batchWaitMsMin },
+  ]) {
+    const { id, batch: kept } = await register({ url, batch });
+    expect(kept).toEqual(batch);
+    expect((await known(id)).batch).toEqual({ max: batch.max_events, waitMs: batch.max_wait_ms });
+    expect((await call('PATCH', `/v1/webhooks/${id}`, { batch: null })).body.batch).toBeNull();
+    await until('it gets single events', () => inDirectory(id)?.batch === null);
+  }
+  const refused = async (batch: unknown) => refusal(await call('POST', '/v1/webhooks', { url, batch })).fields;
+  const sound = { max_events: batchEventsMin, max_wait_ms: batchWaitMsMin };
+  expect(await refused({ ...sound, max_events: batchEventsMin - 1 })).toEqual(['batch.max_events invalid_field']);
+  expect(await refused({ ...sound, max_events: batchEventsMax + 1 })).toEqual(['batch.max_events invalid_field']);
+  expect(await refused({ ...sound, max_wait_ms: batchWaitMsMin - 1 })).toEqual(['batch.max_wait_ms invalid_field']);
+  expect(await refused({ ...sound, max_wait_ms: batchWaitMsMax + 1 })).toEqual(['batch.max_wait_ms invalid_field']);
+  expect(await refused({ max_events: 5 })).toHaveLength(1);
+  expect(await refused({ ...sound, more: 1 })).toEqual(['batch.more unknown_field']);
+  expect(await refused(5)).toEqual(['batch invalid_field']);
+});
+
 describe('a URL is refused by its field:', () => {
   const long = (chars: number) => `https://example.com/${'a'.repeat(chars - 'https://example.com/'.length)}`;
   test.each([
