@@ -94,7 +94,7 @@ async function measure(
 
   const accepted = warmUp.load.accepted + quiet.accepted + full.accepted;
   await system.recorded();
-  const untold = receiver === null ? 0 : await receiver.missingOf(accepted);
+  const missed = receiver === null ? 0 : await receiver.missingOf(accepted);
   await system.stop();
   const recorded = await countEvents(system.dataDir);
   const resent = recorded.resent ?? 0;
@@ -120,7 +120,7 @@ async function measure(
       // Copies that an account's policy asks for are counted, and are no fault.
       duplicated: Math.max(0, copies - resent),
       resent_by_policy: resent,
-      ...(receiver === null ? {} : { webhooks_missing: untold }),
+      ...(receiver === null ? {} : { webhooks_missing: missed }),
       events_missing: accepted * 3 - recorded.accepted - recorded.submitted - recorded.delivered,
     },
     targets: [

@@ -11,7 +11,7 @@ export const attemptLimits = {
   /** Records of an endpoint, of successes and of failures; older ones go. A busy endpoint's ~3 KB × 200 = 600 KB. */
   recordsMax: 200,
   /** Successes of an endpoint that are kept: so many at once, then one in so long. 1,000 busy ones are 200/s. */
-  succeededBurst: 50,
+  succeededBurst: 20,
   succeededEveryMs: 5 * second,
   /** Failures, of which an endpoint that fails has few. */
   failedBurst: 200,

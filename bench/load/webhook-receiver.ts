@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
@@ -14,6 +15,7 @@ export type WebhookReceiver = {
 };
 
 const waitMs = 60_000;
+const countEveryMs = 100;
 
 /** Registers it for `sms.delivered`. */
 export async function registerReceiver({ httpPort, keys }: WholeSystem): Promise<WebhookReceiver> {
@@ -54,7 +56,7 @@ function receive(): void {
   });
   server.listen(0, '127.0.0.1', () => {
     parentPort?.postMessage((server.address() as AddressInfo).port);
-    setInterval(() => parentPort?.postMessage(ids.size), 100);
+    systemClock.every(countEveryMs, () => parentPort?.postMessage(ids.size));
   });
 }
 
