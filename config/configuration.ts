@@ -198,6 +198,8 @@ export type LimitsConfig = {
   shares: Shares;
   /** How long a short link leads on, in days. */
   linkDays: number;
+  /** How long what was sent to webhook endpoints is kept to be looked at, in days. */
+  webhookAttemptDays: number;
   /** Default lifetime of API keys; null: unlimited. */
   apiKeyDaysDefault: number | null;
 };

@@ -292,6 +292,7 @@ export const metrics = {
   webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
   webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),
   webhookFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints that fail as a whole'),
+  webhookAttemptsLost: counter('webhook_attempts_lost_total', 'Attempts at webhook endpoints that could not be stored'),
   webhookDropped: counter('webhook_dropped_total', 'Events that an endpoint never gets, by reason', ['reason']),
 
   // analytics

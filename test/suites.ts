@@ -28,6 +28,7 @@ export const killSuite: readonly string[] = [
   'test/actors/inbound/kills.test.ts',
   'test/actors/lease/lease-keeper.test.ts',
   'test/actors/removed-carriers.test.ts',
+  'test/actors/webhook/backlog.test.ts',
   'test/actors/webhook/kills.test.ts',
   'test/analytics/events-recreated.test.ts',
   'test/analytics/exactly-once.test.ts',

@@ -78,7 +78,7 @@ export class Replays {
     await this.#parts.queue.room(this.#stopping.signal);
     const { eventId } = event;
     const record = { eventId, endpointId: endpoint.id, url: null, sequence: event.atMs, content: { event } };
-    this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0 }, () => {}, again);
+    this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0, group: null }, () => {}, again);
   }
 
   #page(endpoint: WebhookEndpoint, request: ReplayRequest, afterMessageId: string): Promise<TellAgainReply> {
