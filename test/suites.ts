@@ -32,6 +32,7 @@ export const killSuite: readonly string[] = [
   'test/actors/webhook/kills.test.ts',
   'test/analytics/events-recreated.test.ts',
   'test/analytics/exactly-once.test.ts',
+  'test/analytics/killed-after-insert.test.ts',
   'test/analytics/up-to-date.test.ts',
   'test/api/http/idempotency/repeats.test.ts',
   'test/cluster/embedded/nats-watch.test.ts',

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
 import { type RunReport, querySubjects, queryTimeoutMs } from '../../../analytics/contract.ts';
-import { messageCountColumns } from '../../../analytics/recorder/counts/count-changes.ts';
+import { MessageRows } from '../../../analytics/recorder/counts/count-rows.ts';
 import { insertSettings } from '../../../analytics/recorder/writer.ts';
 import { reports } from '../../../analytics/reports/catalogue.ts';
 import { reportFormats } from '../../../analytics/reports/report.ts';
@@ -13,7 +13,7 @@ import type { Engine } from '../../../analytics/store/engine.ts';
 import { EventColumns } from '../../../analytics/store/event-columns.ts';
 import { applySchema, keepHistoryFor, schemaFiles } from '../../../analytics/store/schema.ts';
 import { runReport } from '../../../api/management/routes/reports.ts';
-import { deliveryEvent } from '../../../model/delivery-event.ts';
+import { type DeliveryEvent, deliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { expectExactCounts } from '../../support/recount.ts';
@@ -82,14 +82,14 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
       columns.add(event, { streamEpoch: 1, streamSeq: 1_000_000 }, n, acceptedAtMs);
     }
     const block = columns.block();
-    const into = `sms_events (${block?.columns.join(', ') ?? ''})`;
-    const counts = `${other.accountId}\ttrue\t${acceptedAtMs / 1_000}\totp\talpha\tdelivered\t\tS\tgsm7\t1\t\t\t1\t1\t0\n`;
-    for (let times = 0; times < 3; times += 1) {
-      await engine.insertBlock(into, insertSettings('again'), block?.octets ?? Buffer.alloc(0));
-      await engine.insert(
-        `message_counts (${messageCountColumns}) SETTINGS ${insertSettings('again')}`,
-        Buffer.from(counts),
-      );
+    const counted = new MessageRows();
+    const state = { status: 'delivered', carrier: 'alpha', error: '' };
+    counted.add({ of: lifeOf(other).at(-1) as DeliveryEvent, slotS: acceptedAtMs / 1_000 }, state, [1, 1, 0]);
+    for (const rows of [block, counted.block()]) {
+      const into = `${rows === block ? 'sms_events' : 'message_counts'} (${rows?.columns.join(', ') ?? ''})`;
+      for (let times = 0; times < 3; times += 1) {
+        await engine.insertBlock(into, insertSettings('again'), rows?.octets ?? Buffer.alloc(0));
+      }
     }
     const { accountId } = other;
     const count = async (sql: string) =>
@@ -97,9 +97,9 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     expect(await count('count()) FROM sms_events')).toBe(3);
     expect(await count('count()) FROM sms_submits')).toBe(1);
     expect(await count('sum(messages)) FROM message_counts')).toBe(1);
-    expect(await count('sum(messages)) FROM message_counts_6h')).toBe(1);
+    expect(await count("sumIf(messages, tier = 'outcomes')) FROM message_tiers")).toBe(1);
     await engine.command(`DELETE FROM message_counts WHERE account_id = '${accountId}'`);
-    await engine.command(`DELETE FROM message_counts_6h WHERE account_id = '${accountId}'`);
+    await engine.command(`DELETE FROM message_tiers WHERE account_id = '${accountId}'`);
     await engine.command(`DELETE FROM sms_events WHERE account_id = '${accountId}'`);
     expect(await count('count()) FROM sms_events')).toBe(0);
   });

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../../analytics/recorder/writer.ts';
 import { type Engine, hasTooManyRows } from '../../../analytics/store/engine.ts';
-import { DictionaryColumn, TextColumn, WideColumn, nativeBlock } from '../../../analytics/store/native-columns.ts';
+import { BlockRows } from '../../../analytics/store/native-block.ts';
+import { DictionaryColumn, TextColumn, WideColumn } from '../../../analytics/store/native-columns.ts';
 import { DeadlineExceeded } from '../../../platform/deadline.ts';
 
 export function engineConformance(open: () => Promise<{ engine: Engine; close(): Promise<void> }>): void {
@@ -73,15 +74,16 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
       new DictionaryColumn('kind'),
       new TextColumn('left_out'),
     ] as const;
-    for (const column of [n, at, word, kind, leftOut]) column.reserve(rows.length);
-    for (const [row, cells] of rows.entries()) {
+    const filled = new BlockRows([n, at, word, kind, leftOut]);
+    for (const cells of rows) {
+      const row = filled.add();
       n.set(row, cells.n);
       at.set(row, cells.at);
       word.set(row, cells.word);
       kind.set(row, cells.kind);
       leftOut.set(row, null);
     }
-    const block = nativeBlock([n, at, word, kind, leftOut], rows.length);
+    const block = filled.block();
     expect(block?.columns).toEqual(['n', 'at', 'word', 'kind']);
     const insert = (token: string) =>
       engine.insertBlock(`blocks (${block?.columns.join(', ') ?? ''})`, insertSettings(token), block!.octets);
@@ -97,9 +99,9 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
 
   test('refuses a block that is cut off, and writes none of it', async () => {
     const n = new WideColumn('n', 'UInt64');
-    n.reserve(2);
-    for (const row of [0, 1]) n.set(row, 8 + row);
-    const block = nativeBlock([n], 2)!.octets;
+    const rows = new BlockRows([n]);
+    for (const value of [8, 9]) n.set(rows.add(), value);
+    const block = rows.block()!.octets;
     await expect(engine.insertBlock('each (n)', 'insert_deduplicate = 0', block.subarray(0, -1))).rejects.toThrow();
     await expect(engine.insertBlock('nowhere (n)', 'insert_deduplicate = 0', block)).rejects.toThrow();
     expect(await engine.rows('SELECT n FROM each WHERE n IN (8, 9)')).toEqual([]);
