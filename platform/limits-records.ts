@@ -4,7 +4,7 @@ import { assert } from './assert.ts';
 
 export const recordLimits = {
   recorder: {
-    /** One insert: 20,000 rows × ~280 B of text = 5.6 MB. Larger ones cost less per row but cause noticeable pauses. */
+    /** One insert: 20,000 rows × ~140 B in columns = 2.8 MB. Larger ones cost less per row but cause noticeable pauses. */
     insertRowsMax: 20_000,
     insertEveryMs: 1_000,
     /** One insert running, one ready, one collecting; × ~1.5 KiB in memory = 90 MB. Then reading stops. */
