@@ -175,6 +175,7 @@ export const metrics = {
     'otp_hedge_after_seconds',
     'After how long without an answer of this carrier a one-time password is hedged; 0 while too few answers are known',
     ['carrier'],
+    'max',
   ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',
