@@ -334,10 +334,11 @@ test('attempts are read without the delivery process; unknown filters are refuse
   expect(await idsOf('?since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z')).toEqual([]);
   const first = await read('?limit=1');
   expect(first.data).toHaveLength(1);
-  expect([first.data[0].webhook_id, ...(await idsOf(`?limit=1&cursor=${first.next_cursor}`))].toSorted()).toEqual([
-    'evt_1',
-    'evt_2',
-  ]);
+  expect(
+    [first.data[0].webhook_id, ...(await idsOf(`?limit=1&cursor=${first.next_cursor}`))].toSorted((one, other) =>
+      one < other ? -1 : 1,
+    ),
+  ).toEqual(['evt_1', 'evt_2']);
   const refused = async (query: string) => refusal(await call('GET', `/v1/webhooks/${id}/deliveries?${query}`)).fields;
   expect(await refused('result=ok')).toEqual(['result invalid_field']);
   expect(await refused('error=unknown')).toEqual(['error invalid_field']);
