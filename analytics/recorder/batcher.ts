@@ -13,7 +13,7 @@ import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { fitsRow, rowOf } from '../store/event-row.ts';
+import { fitsRow } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { MessageStates } from './counts/message-states.ts';
 import type { PendingRange } from './progress.ts';
@@ -151,11 +151,11 @@ export class Batcher {
     batch.reach(record, octets);
     this.#lastSeq = seq;
     const stampMs = this.#stampMs;
-    let batchIndex = 0;
+    const place = { streamEpoch, streamSeq: seq };
+    let batchIndex = -1;
     let known = 0;
     for (const compact of events) {
       for (const event of expandEvent(compact)) {
-        const place = { streamEpoch, streamSeq: seq, batchIndex };
         batchIndex += 1;
         if (!seen.add(event.eventId)) {
           known += 1;
@@ -163,8 +163,9 @@ export class Batcher {
         }
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
-        batch.push(rowOf(event, place, stampMs), isSuspect ? event : null);
-        if (!isSuspect && event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
+        batch.push(event, place, batchIndex, stampMs);
+        if (isSuspect) batch.suspect(event);
+        else if (event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
         arrived(event);
       }
     }
