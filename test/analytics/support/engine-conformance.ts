@@ -137,20 +137,6 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     );
   });
 
-  test('while an answer in octets is made, queries are answered and rows inserted', async () => {
-    let isMade = false;
-    const sql = 'SELECT sleepEachRow(1) FROM numbers(8) SETTINGS max_block_size = 1, max_threads = 1';
-    const long = engine.octets(sql, 'JSONEachRow', {}, 60_000, 'background').then(() => {
-      isMade = true;
-    });
-    for (let n = 101; n <= 105; n += 1) {
-      await engine.insert('each (n, word)', Buffer.from(`${n}\tbeside\n`));
-      expect(await engine.rows('SELECT word FROM each WHERE n = {n:UInt64}', { n })).toEqual([['beside']]);
-    }
-    expect(isMade).toBe(false);
-    await long;
-  });
-
   test('ends a call that takes too long, and continues', async () => {
     // Far longer than the deadline: after a stall the process handles what arrived meanwhile first.
     await expect(engine.rows('SELECT sleep(2)', {}, 50)).rejects.toThrow(DeadlineExceeded);
