@@ -74,7 +74,7 @@ export const recordLimits = {
     /** × ~400 B as JSON: 20 MB of one report. */
     rowsMax: 50_000,
     memoryBytesMax: 400_000_000,
-    /** One statement occupies the embedded engine; others wait for it. Below a query's deadline. */
+    /** In the embedded engine other reports wait for it. Below a query's deadline. */
     statementMsMax: 1_500,
     /** With the wait for other reports; then it fails as unavailable. */
     deadlineMs: 6_000,

@@ -1,5 +1,5 @@
 // Runs reports and holds their answers until they are fetched in parts, so that whoever passes one on to a client holds one
-// part at a time. A report takes the last turn at the engine and one thread, and is bounded in time, rows and memory; the
+// part at a time. A report waits for other reports only, takes one thread, and is bounded in time, rows and memory; the
 // number of reports held is bounded, with a share for each account.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock } from '../../platform/clock.ts';

@@ -25,7 +25,6 @@ export const notRefused = "status != 'refused'";
 
 const segments = { columns: [...sums, 'sender', 'encoding', 'segments'], only: notRefused };
 const bySender = { columns: [...sums, 'status', 'error', 'sender'] };
-const byCarrier = { columns: [...times, 'category', 'carrier'] };
 
 /** By the table that the recorder writes; the smallest first. */
 export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts', Tiers>> = {
@@ -38,13 +37,17 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts', Tiers
     ],
     blocks: [
       { name: 'segments_6h', ...segments },
-      { name: 'outcomes_by_sender_6h', ...bySender },
+      { name: 'outcomes_6h', ...bySender },
     ],
   },
   latency_counts: {
     table: 'latency_tiers',
-    halfHours: [{ name: 'times', columns: times }],
-    blocks: [{ name: 'times_by_carrier_6h', ...byCarrier }],
+    halfHours: [
+      { name: 'times', columns: times },
+      { name: 'times_by_category', columns: [...times, 'category'] },
+      { name: 'times_by_carrier', columns: [...times, 'carrier'] },
+    ],
+    blocks: [{ name: 'times_6h', columns: [...times, 'category', 'carrier'] }],
   },
 };
 

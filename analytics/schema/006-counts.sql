@@ -64,7 +64,7 @@ FROM
     SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, startsWith(tier, 'segments') AS of_segments,
         tier != 'outcomes' AS of_sender
     FROM message_counts
-    ARRAY JOIN ['outcomes', 'outcomes_by_sender', 'outcomes_by_sender_6h', 'segments', 'segments_6h'] AS tier
+    ARRAY JOIN ['outcomes', 'outcomes_by_sender', 'outcomes_6h', 'segments', 'segments_6h'] AS tier
     WHERE NOT (startsWith(tier, 'segments') AND status = 'refused')
 );
 
@@ -104,12 +104,13 @@ SETTINGS non_replicated_deduplication_window = 1000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS latency_tiers_feed TO latency_tiers AS
 SELECT account_id, livemode, tier, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot,
-    if(of_all, '', category) AS category, if(of_all, '', carrier) AS carrier, stage, bucket, messages
+    if(of_category, category, '') AS category, if(of_carrier, carrier, '') AS carrier, stage, bucket, messages
 FROM
 (
-    SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, tier = 'times' AS of_all
+    SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds, tier IN ('times_by_category', 'times_6h') AS of_category,
+        tier IN ('times_by_carrier', 'times_6h') AS of_carrier
     FROM latency_counts
-    ARRAY JOIN ['times', 'times_by_carrier_6h'] AS tier
+    ARRAY JOIN ['times', 'times_by_category', 'times_by_carrier', 'times_6h'] AS tier
 );
 
 -- Messages accepted before it are in no count: in a store that has events already, the time at which it got its counts.

@@ -138,6 +138,23 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     expect(answers.map(([row]) => row)).toEqual(asked.map((_, n) => [n + 1, `w${n}`]));
   });
 
+  test('gives an answer in octets the texts and lists of its parameters, beside queries that bind others', async () => {
+    const octets = async (word: string, n: number) => {
+      const sql = 'SELECT {word:String} AS word, {words:Array(String)} AS words, {n:UInt8} AS n, {yes:Bool} AS yes';
+      const params = { word, words: [word, 'b'], n, yes: n % 2 === 0 };
+      return JSON.parse((await engine.octets(sql, 'JSONEachRow', params, 20_000, 'background')).toString()) as unknown;
+    };
+    const given = Array.from({ length: 30 }, (_, n) => ({ n, word: words[n % words.length] as string }));
+    const asked = given.map(({ word, n }) => octets(word, n));
+    const rows = given.map(({ word }) => engine.rows('SELECT {word:String}', { word }));
+    const expected = given.map(({ word, n }) => ({ word, words: [word, 'b'], n, yes: n % 2 === 0 }));
+    expect(await Promise.all(asked)).toEqual(expected);
+    expect(await Promise.all(rows)).toEqual(given.map(({ word }) => [[word]]));
+    await expect(engine.octets('SELECT {gone:String}', 'JSONEachRow', {}, 20_000, 'background')).rejects.toThrow(
+      /gone/,
+    );
+  });
+
   test('ends a call that takes too long, and continues', async () => {
     // Far longer than the deadline: after a stall the process handles what arrived meanwhile first.
     await expect(engine.rows('SELECT sleep(2)', {}, 50)).rejects.toThrow(DeadlineExceeded);

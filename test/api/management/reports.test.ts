@@ -12,6 +12,7 @@ import { applySchema } from '../../../analytics/store/schema.ts';
 import { sparkline } from '../../../cli/report.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
+import { contextOf, lifeOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
 import { expectExactCounts } from '../../support/recount.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
@@ -270,6 +271,32 @@ describe('a report', () => {
     expect(body.data[0].messages).toBeGreaterThan(50);
     const none = await api.call('GET', `/v1/reports/delivery?${range}&sender=${encodeURIComponent("' OR 1 = 1 --")}`);
     expect(none.body.data[0].messages).toBe(0);
+  });
+
+  test('holds up neither the recorder nor status look-ups while it runs', async () => {
+    let isRunning = true;
+    const sql = 'SELECT sleepEachRow(1) FROM numbers(10) SETTINGS max_block_size = 1, max_threads = 1';
+    const report = engine.octets(sql, 'JSONEachRow', {}, 60_000, 'background').then(() => {
+      isRunning = false;
+    });
+    const publisher = new Publisher(api.bus);
+    for (let n = 0; n < 3; n += 1) {
+      const { messageId, ...context } = contextOf({ accountId: api.accountId, sender: 'BESIDE' });
+      const record = encodeEvents(lifeOf({ messageId, ...context }));
+      expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
+      const query = JSON.stringify({ accountId: api.accountId, messageId });
+      const read = async () =>
+        (await api.bus.connection.request(querySubjects.get, query, { timeout: 5_000 })).json<any>();
+      await until('its status is answered', async () => (await read()).message?.status === 'delivered');
+    }
+    publisher.close();
+    const recorded = async () =>
+      (
+        await engine.rows("SELECT toUInt32(count()) FROM sms_events WHERE sender = 'BESIDE' AND kind = 'delivered'")
+      )[0]?.[0];
+    await until('the messages are recorded', async () => (await recorded()) === 3);
+    expect(isRunning).toBe(true);
+    await report;
   });
 
   test('takes a place of its account until its last part is fetched', async () => {
