@@ -55,7 +55,7 @@ function queriesOf(report: Report): readonly ReportQuery[] {
     (groupBy) => new Set(groupBy).size === groupBy.length && !(groupBy.includes('hour') && groupBy.includes('day')),
   );
   const values = { carrier: 'beta', category: 'otp', sender: "O'Neil" } as const;
-  const filters = [{}, ...report.filters.map((name) => ({ [name]: values[name as keyof typeof values] }))];
+  const filters = [{}, ...report.filters.map((name) => ({ [name]: values[name] }))];
   return groupings.flatMap((groupBy) =>
     filters.map((filter) => ({
       ...{
