@@ -12,11 +12,11 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
-import { type Params, withLiterals } from './literals.ts';
+import { withLiterals } from './literals.ts';
 import { join } from 'node:path';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
-export type { Params };
+export type Params = Record<string, string | number | boolean | readonly string[]>;
 
 /** ClickHouse's names. */
 export type OutputFormat = 'JSONEachRow' | 'CSVWithNames' | 'Parquet';

@@ -3,10 +3,10 @@
 // written by its octets in hexadecimal, so that nothing in it can be read as SQL.
 import { assert } from '../../platform/assert.ts';
 
-export type Params = Record<string, string | number | boolean | readonly string[]>;
+type Value = string | number | boolean | readonly string[];
 
 /** `{name:Type}` becomes the value of `name`; throws for a name without a value and for a value that no such type has. */
-export function withLiterals(sql: string, params: Params): string {
+export function withLiterals(sql: string, params: Readonly<Record<string, Value>>): string {
   return sql.replaceAll(/\{(\w+):([\w()]+)\}/g, (_, name: string, type: string) => {
     const value = params[name];
     assert(value !== undefined, `a value for the parameter ${name}`);
@@ -14,7 +14,7 @@ export function withLiterals(sql: string, params: Params): string {
   });
 }
 
-function literalOf(value: Params[string]): string {
+function literalOf(value: Value): string {
   if (typeof value === 'string') return `unhex('${Buffer.from(value).toString('hex')}')`;
   if (typeof value === 'boolean') return String(value);
   if (Array.isArray(value)) return `[${value.map((each: string) => literalOf(each)).join(', ')}]`;

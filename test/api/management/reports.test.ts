@@ -280,21 +280,18 @@ describe('a report', () => {
       isRunning = false;
     });
     const publisher = new Publisher(api.bus);
-    for (let n = 0; n < 3; n += 1) {
-      const { messageId, ...context } = contextOf({ accountId: api.accountId, sender: 'BESIDE' });
-      const record = encodeEvents(lifeOf({ messageId, ...context }));
-      expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
-      const query = JSON.stringify({ accountId: api.accountId, messageId });
-      const read = async () =>
-        (await api.bus.connection.request(querySubjects.get, query, { timeout: 5_000 })).json<any>();
-      await until('its status is answered', async () => (await read()).message?.status === 'delivered');
-    }
+    const context = contextOf({ accountId: api.accountId, sender: 'BESIDE' });
+    await publisher.publishOne('ev.sandbox.0', encodeEvents(lifeOf(context)), null);
+    const query = JSON.stringify({ accountId: api.accountId, messageId: context.messageId });
+    const read = async () =>
+      (await api.bus.connection.request(querySubjects.get, query, { timeout: 5_000 })).json<any>();
+    await until('its status is answered', async () => (await read()).message?.status === 'delivered');
     publisher.close();
     const recorded = async () =>
       (
         await engine.rows("SELECT toUInt32(count()) FROM sms_events WHERE sender = 'BESIDE' AND kind = 'delivered'")
       )[0]?.[0];
-    await until('the messages are recorded', async () => (await recorded()) === 3);
+    await until('it is recorded', async () => (await recorded()) === 1);
     expect(isRunning).toBe(true);
     await report;
   });
