@@ -28,11 +28,16 @@ export const webhookEventTypes = [
   'otp.blocked',
   /** About another endpoint of the account: it failed for an hour, for a day. */
   'webhook.failing',
+  /** It was disabled: after five days without a success, or because it answered 410. */
+  'webhook.disabled',
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 
 /** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */
 export const webhookTestType = 'webhook.test';
+
+/** The type of a request that carries several events, to an endpoint with `batch`. */
+export const webhookBatchType = 'webhook.batch';
 
 /** Subscribes to every type, those of later versions too, but for those that must be named. */
 export const everyEventType = '*';

@@ -1,5 +1,7 @@
 // Every report, in the order of the documentation. One line here makes a report appear in the API, the OpenAPI document, the
 // command line and the table of docs/reports.md.
+import { clickReasons } from './click-reasons.ts';
+import { clicks } from './clicks.ts';
 import { delivery } from './delivery.ts';
 import { errors } from './errors.ts';
 import { latency } from './latency.ts';
@@ -11,14 +13,9 @@ import { segments } from './segments.ts';
 import { throughput } from './throughput.ts';
 
 export const reports: readonly Report[] = [
-  delivery,
-  latency,
-  errors,
-  segments,
-  throughput,
-  otp,
-  otpTrust,
-  otpDecisions,
+  ...[delivery, latency, errors, segments, throughput],
+  ...[clicks, clickReasons],
+  ...[otp, otpTrust, otpDecisions],
 ];
 
 /** Reports of later versions. */

@@ -7,14 +7,13 @@ import { consumerNotFound, isApiError, nameInUse, streamNotFound } from './api-e
 import type { Bus } from './connect.ts';
 import {
   type KeyValueBucket,
-  type StreamBounds,
   type StreamDeclaration,
   bucketBytesMax,
   keyValueBuckets,
-  streamBoundsDefault,
   streamDeclarations,
   streamOfBucket,
 } from './streams.ts';
+import { type StreamBounds, streamBoundsDefault } from './stream-bounds.ts';
 
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);

@@ -54,7 +54,10 @@ test('with its message, its class and the reasons, and never with an address', a
   const { campaignId, variantId, templateId } = context;
   const issued = { messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId };
   const links = [{ series: 9, index: 1, linkId: target.linkId, url: target.url }];
-  await events.bus.jetstream.publish(issuedLinksSubject, encodeIssued({ ...issued, acceptedAtMs, links }));
+  await events.bus.jetstream.publish(
+    issuedLinksSubject,
+    encodeIssued({ ...issued, acceptedAtMs, dueAtMs: acceptedAtMs, links }),
+  );
   await events.publish(lifeOf(context));
   const clicks = [clickOn(), clickOn({ isHead: true }), clickOn({ index: 900_000 })];
   await put(clicks);

@@ -54,7 +54,7 @@ export function fanOutFacts({
       if (fact.atMs < endpoint.createdAtMs - limits.delivery.clockDifferenceMs) continue;
       left += 1;
       const about = { eventId: fact.eventId, endpointId: endpoint.id, url: null, sequence: sequence() };
-      queue.put(accountId, { ...about, content, tries: 0, dueAtMs: 0 }, done);
+      queue.put(accountId, { ...about, content, group: null, tries: 0, dueAtMs: 0 }, done);
     }
     done();
   }

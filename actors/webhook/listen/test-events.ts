@@ -201,8 +201,9 @@ export class TestEvents {
   #take({ data, seq }: JsMsg): undefined {
     for (const { event, at } of eventsOf(data, isTest)) {
       // Every account's, so that one which begins to listen knows which segments a message already had.
-      if (!this.#told.isTold(event)) continue;
-      this.#put(event.accountId as AccountId, { seq, at, id: event.eventId, content: { event } });
+      const told = this.#told.toTell(event);
+      if (told === null) continue;
+      this.#put(event.accountId as AccountId, { seq, at, id: told.eventId, content: { event: told } });
     }
     return undefined;
   }
