@@ -4,12 +4,15 @@ import { readEntry } from '../cluster/bus/bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
+import { numberKey } from '../cluster/bus/number-key.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
+import { NumberHashes } from '../model/number-hash.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { untilDone, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
+import { retentionDefault } from '../config/retention-schema.ts';
 import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
@@ -27,6 +30,7 @@ import { type Reaper, startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
+import { type Trim, type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
@@ -36,12 +40,23 @@ export type AnalyticsNode = {
 
 const watchEveryMs = 5_000;
 
+/** What only the recording node does. */
+type Keepers = {
+  readonly reaper: Reaper;
+  readonly purge: Purge;
+  readonly clicks: ClickRecording;
+  readonly trim: Trim;
+};
+
 /** The schema must be applied. Resolves when the recorder reads and queries are answered. */
 export async function startAnalytics(
   bus: Bus,
   engine: Engine,
-  shares: Shares = defaultShares,
-  clock: Clock = systemClock,
+  {
+    shares = defaultShares,
+    retention: trimmed = retentionDefault,
+    clock = systemClock,
+  }: { shares?: Shares; retention?: TrimmedDays; clock?: Clock } = {},
 ): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
@@ -49,13 +64,14 @@ export async function startAnalytics(
   const recorded = new RecordedEvents(engine);
   let recorder: Recorder | null = null;
   const stopping = new AbortController();
-  let keepers: { readonly reaper: Reaper; readonly purge: Purge; readonly clicks: ClickRecording } | null = null;
+  let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
   const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
-  const sources = { recorded, unflushed, arrivals, upToDate, clock };
+  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
   const answers: QueryServer = serveQueries(bus, engine, sources, places, reports);
 
   async function record(): Promise<void> {
@@ -64,6 +80,7 @@ export async function startAnalytics(
       engine,
       publisher,
       arrived: (event) => arrivals.arrived(event.messageId),
+      numbers,
       clock,
     });
     recorder = started;
@@ -81,6 +98,7 @@ export async function startAnalytics(
         clock,
       }),
       purge: startPurge(bus, () => started.recorded, clock),
+      trim: startTrim(engine, trimmed, clock),
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
     };
     void started.ended.then((how) => {
@@ -88,6 +106,7 @@ export async function startAnalytics(
       if (!stopping.signal.aborted) answers.endToRecord();
       keepers?.reaper.stop();
       keepers?.purge.stop();
+      keepers?.trim.stop();
       void keepers?.clicks.stop(0);
       keepers = null;
       if (stopping.signal.aborted) return;
@@ -132,6 +151,7 @@ export async function startAnalytics(
       cancelLag();
       keepers?.reaper.stop();
       keepers?.purge.stop();
+      keepers?.trim.stop();
       arrivals.close();
       writer.flush();
       reports.stop();

@@ -14,6 +14,7 @@ import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
+import { retentionLimits } from './limits-retention.ts';
 import { webhookLimits } from './limits-webhooks.ts';
 
 export const limits = {
@@ -25,6 +26,7 @@ export const limits = {
   ...processLimits,
   ...otpLimits,
   ...linkLimits,
+  ...retentionLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
   otpGuard: otpGuardLimits,

@@ -49,11 +49,11 @@ export function serveQueries(
 ): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
-  const { unflushed, upToDate } = sources;
+  const { unflushed, upToDate, numbers } = sources;
   const asks: Readonly<Record<string, Ask>> = {
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
-    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
+    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, numbers, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
     [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),

@@ -9,6 +9,7 @@ import {
   unreadOf,
 } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -38,6 +39,7 @@ export type BatcherOptions = {
   readonly arrived: (event: DeliveryEvent) => void;
   /** Moves an unreadable record to DEAD. */
   readonly deadLetter: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
+  readonly numbers: NumberHashes;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
   readonly heldRowsMax?: number;
@@ -143,7 +145,7 @@ export class Batcher {
 
   #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seq } = record;
-    const { seen, states, countedFromMs, arrived, streamEpoch, clock } = this.#options;
+    const { seen, states, countedFromMs, arrived, streamEpoch, numbers, clock } = this.#options;
     // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const batch = (this.#collecting ??= this.#open(seq));
@@ -161,9 +163,10 @@ export class Batcher {
           known += 1;
           continue;
         }
+        const hash = numbers.of(event.recipient);
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
-        batch.push(rowOf(event, place, stampMs), isSuspect ? event : null);
+        batch.push(rowOf(event, place, stampMs, hash), isSuspect ? event : null);
         if (!isSuspect && event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
         arrived(event);
       }

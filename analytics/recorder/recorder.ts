@@ -9,11 +9,13 @@
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
+import { numberKey } from '../../cluster/bus/number-key.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -36,6 +38,8 @@ type RecorderOptions = {
   /** For unreadable records. */
   readonly publisher: Publisher;
   readonly arrived?: (event: DeliveryEvent) => void;
+  /** Missing: with the key of this installation. */
+  readonly numbers?: NumberHashes;
   readonly clock?: Clock;
 };
 
@@ -66,6 +70,7 @@ const tickEveryMs = 100;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
   const { bus, engine, publisher, clock = systemClock, arrived = () => {} } = options;
+  const { numbers = new NumberHashes(await numberKey(bus), clock) } = options;
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
   const streamMade = String(created);
@@ -103,6 +108,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     closed: write,
     arrived,
     deadLetter,
+    numbers,
     clock,
   });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;

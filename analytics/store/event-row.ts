@@ -20,9 +20,15 @@ export const insertColumns =
   'event_id, kind, at, message_id, account_id, key_id, carrier, hop, attempt, segment, segments, carrier_message_id, ' +
   'error, epoch, category, sender, recipient, encoding, livemode, client_reference, campaign_id, variant_id, ' +
   'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at, ' +
-  'keyword, inbound';
+  'keyword, inbound, recipient_hash';
 
-export function rowOf(event: DeliveryEvent, place: StreamPosition, recordedAtMs: number): string {
+/** `recipientHash`: model/number-hash.ts. */
+export function rowOf(
+  event: DeliveryEvent,
+  place: StreamPosition,
+  recordedAtMs: number,
+  recipientHash: string,
+): string {
   const e = event;
   return (
     `${e.eventId}\t${e.kind}\t${time(e.atMs)}\t${text(e.messageId)}\t${text(e.accountId)}\t${text(e.keyId)}\t` +
@@ -31,7 +37,7 @@ export function rowOf(event: DeliveryEvent, place: StreamPosition, recordedAtMs:
     `${e.livemode ? 1 : 0}\t${text(e.clientReference)}\t${text(e.campaignId)}\t${text(e.variantId)}\t` +
     `${text(e.templateId)}\t${time(e.acceptedAtMs)}\t${time(e.validUntilMs)}\t` +
     `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\t${e.scheduledAtMs === null ? never : time(e.scheduledAtMs)}\t` +
-    `${e.inbound === undefined ? '\t' : `${e.inbound.keyword ?? ''}\t${text(inboundText(e.inbound))}`}\n`
+    `${e.inbound === undefined ? '\t' : `${e.inbound.keyword ?? ''}\t${text(inboundText(e.inbound))}`}\t${recipientHash}\n`
   );
 }
 

@@ -80,6 +80,8 @@ export type StreamBounds = {
   readonly streamMb?: StreamMb;
   /** How long a short link leads on, in days. */
   readonly linkDays?: number;
+  /** How long WEBHOOK_LOG keeps a record, in days. */
+  readonly webhookDays?: number;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -88,7 +90,7 @@ export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, 
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
-  const { streamMb = streamMbDefault, linkDays = linkDaysDefault } = bounds;
+  const { streamMb = streamMbDefault, linkDays = linkDaysDefault, webhookDays = limits.delivery.parkedDays } = bounds;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // The last bound of a shard: entry points refuse an account's excess long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
@@ -169,7 +171,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       storage: StorageType.File,
       discard: DiscardPolicy.New,
       duplicate_window: duplicateWindow,
-      max_age: nanos(limits.delivery.parkedDays * 86_400_000),
+      max_age: nanos(webhookDays * 86_400_000),
       max_bytes: streamMb.webhookLog * mib,
       max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
     },

@@ -97,8 +97,8 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: {
-    write: ['ingress', 'actors', 'control', 'delivery'],
-    read: ['ingress', 'actors', 'control', 'delivery'],
+    write: everyRole,
+    read: everyRole,
   },
   // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },

@@ -14,6 +14,7 @@ import { applySchema } from '../../analytics/store/schema.ts';
 import { encodeEvents } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, acceptedEvent, expandEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
@@ -46,6 +47,8 @@ describe('the memory of ids', () => {
   });
 });
 
+const testNumbers = new NumberHashes(Buffer.alloc(32, 1));
+
 function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> = {}): Batcher {
   return new Batcher({
     streamEpoch: 1,
@@ -56,6 +59,7 @@ function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> 
     closed,
     arrived: () => {},
     deadLetter: () => Promise.resolve(),
+    numbers: testNumbers,
     clock: systemClock,
     ...more,
   });
@@ -94,6 +98,7 @@ describe('batches', () => {
         closed: () => {},
         arrived: () => {},
         deadLetter: () => Promise.resolve(),
+        numbers: testNumbers,
         clock: systemClock,
         insertRowsMax: 1,
       });
@@ -182,7 +187,9 @@ describe('in ClickHouse', () => {
       `sms_events (${insertColumns})`,
       Buffer.from(
         events
-          .map((event, batchIndex) => rowOf(event, { streamEpoch: 7, streamSeq, batchIndex }, recordedAtMs))
+          .map((event, batchIndex) =>
+            rowOf(event, { streamEpoch: 7, streamSeq, batchIndex }, recordedAtMs, testNumbers.of(event.recipient)),
+          )
           .join(''),
       ),
     );
