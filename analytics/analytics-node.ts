@@ -3,6 +3,7 @@
 import { readEntry } from '../cluster/bus/bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
+import { erasureJobs } from '../cluster/bus/erasures.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
 import { numberKey } from '../cluster/bus/number-key.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
@@ -19,13 +20,15 @@ import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, recordClicks } from './clicks/recording.ts';
+import { ErasedNumbers } from './erasure/erased-numbers.ts';
+import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
-import { upToDateOver } from './queries/up-to-date.ts';
+import { unavailable, upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
@@ -63,6 +66,8 @@ export async function startAnalytics(
   const arrivals = new Arrivals(clock);
   const recorded = new RecordedEvents(engine);
   let recorder: Recorder | null = null;
+  const erased = new ErasedNumbers();
+  let eraser: RowEraser | null = null;
   const stopping = new AbortController();
   let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
@@ -72,13 +77,17 @@ export async function startAnalytics(
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const numbers = new NumberHashes(await numberKey(bus), clock);
   const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
-  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports);
+  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, (query) =>
+    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser.ask(query),
+  );
 
   async function record(): Promise<void> {
+    for (const each of await erasureJobs(bus)) erased.add(each);
     const started = await startRecorder({
       bus,
       engine,
       publisher,
+      erased,
       arrived: (event) => arrivals.arrived(event.messageId),
       numbers,
       clock,
@@ -101,8 +110,21 @@ export async function startAnalytics(
       trim: startTrim(engine, trimmed, clock),
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
     };
+    const ending = new AbortController();
+    const openEraser = async () => {
+      const recordedTo = () => started.recordedTo;
+      const opened = await openRowEraser({ bus, engine, erased, recordedTo, clock, stopping: ending.signal });
+      if (!ending.signal.aborted) eraser = opened;
+    };
+    void untilDone(openEraser, (error) => log.warn({ error }, 'erasures of this store cannot be read yet'), {
+      everyMs: watchEveryMs,
+      stopping: ending.signal,
+      clock,
+    });
     void started.ended.then((how) => {
       recorder = null;
+      eraser = null;
+      ending.abort(new Error('this node does not record any more'));
       if (!stopping.signal.aborted) answers.endToRecord();
       keepers?.reaper.stop();
       keepers?.purge.stop();

@@ -14,6 +14,7 @@ import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import { fitsRow, rowOf } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { MessageStates } from './counts/message-states.ts';
@@ -40,6 +41,8 @@ export type BatcherOptions = {
   /** Moves an unreadable record to DEAD. */
   readonly deadLetter: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
   readonly numbers: NumberHashes;
+  /** Their events are left out. */
+  readonly erased: ErasedNumbers;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
   readonly heldRowsMax?: number;
@@ -145,7 +148,7 @@ export class Batcher {
 
   #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seq } = record;
-    const { seen, states, countedFromMs, arrived, streamEpoch, numbers, clock } = this.#options;
+    const { seen, states, countedFromMs, arrived, streamEpoch, numbers, erased, clock } = this.#options;
     // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const batch = (this.#collecting ??= this.#open(seq));
@@ -164,6 +167,7 @@ export class Batcher {
           continue;
         }
         const hash = numbers.of(event.recipient);
+        if (erased.covers(hash, event)) continue;
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
         batch.push(rowOf(event, place, stampMs, hash), isSuspect ? event : null);

@@ -23,6 +23,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
+import { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
@@ -40,6 +41,8 @@ type RecorderOptions = {
   readonly arrived?: (event: DeliveryEvent) => void;
   /** Missing: with the key of this installation. */
   readonly numbers?: NumberHashes;
+  /** Missing: nobody is erased. */
+  readonly erased?: ErasedNumbers;
   readonly clock?: Clock;
 };
 
@@ -69,7 +72,7 @@ type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 const tickEveryMs = 100;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
-  const { bus, engine, publisher, clock = systemClock, arrived = () => {} } = options;
+  const { bus, engine, publisher, clock = systemClock, arrived = () => {}, erased = new ErasedNumbers() } = options;
   const { numbers = new NumberHashes(await numberKey(bus), clock) } = options;
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
@@ -109,6 +112,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     arrived,
     deadLetter,
     numbers,
+    erased,
     clock,
   });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;

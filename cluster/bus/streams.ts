@@ -322,6 +322,8 @@ export const keyValueBuckets = {
   webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
+  /** Erasures of numbers, by their hashes. */
+  erasures: { name: 'erasures', ttlMs: 0, maxBytes: limits.erasure.bucketBytes },
   /** The body keys in use. */
   installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */

@@ -100,13 +100,15 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
     write: everyRole,
     read: everyRole,
   },
+  // An operator orders them; control carries them out, and analytics for the event store.
+  erasures: { write: ['control', 'analytics'], read: ['control', 'analytics'] },
   // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },
 };
 
 /** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
 function askersOf(subject: string): readonly NatsRole[] {
-  if (subject === querySubjects.report) return ['control'];
+  if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
   return subject === querySubjects.tellAgain ? ['delivery'] : ['ingress', 'actors'];
 }
 

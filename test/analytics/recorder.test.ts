@@ -14,6 +14,7 @@ import { applySchema } from '../../analytics/store/schema.ts';
 import { encodeEvents } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, acceptedEvent, expandEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
+import { ErasedNumbers } from '../../analytics/erasure/erased-numbers.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { contextOf, lifeOf } from './support/events.ts';
@@ -60,6 +61,7 @@ function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> 
     arrived: () => {},
     deadLetter: () => Promise.resolve(),
     numbers: testNumbers,
+    erased: new ErasedNumbers(),
     clock: systemClock,
     ...more,
   });
@@ -99,6 +101,7 @@ describe('batches', () => {
         arrived: () => {},
         deadLetter: () => Promise.resolve(),
         numbers: testNumbers,
+        erased: new ErasedNumbers(),
         clock: systemClock,
         insertRowsMax: 1,
       });

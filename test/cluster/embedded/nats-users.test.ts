@@ -96,6 +96,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_replay: { actors: 'wr', analytics: 'r' },
   KV_webhooks: { delivery: 'wrx', analytics: 'r' },
   KV_leases: { actors: 'wrx' },
+  KV_erasures: { control: 'wr', analytics: 'wr' },
   KV_installation: { ingress: 'wr', actors: 'wr', analytics: 'wr', control: 'wr', delivery: 'wr' },
   KV_registry: { ingress: 'r', actors: 'r' },
 };
