@@ -43,6 +43,13 @@ export const commands: readonly CommandRow[] = [
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
+    name: 'erase',
+    help: 'remove everything about a subscriber’s number; the person stays suppressed where they are (docs/retention.md)',
+    requires: { '--number <number>': 'the number, such as +8801712345678' },
+    takes: { '--account <id>': 'only what this account has (default: every account)' },
+    load: async () => (await import('./erase.ts')).eraseCommand,
+  },
+  {
     name: 'accounts create',
     help: 'create an account',
     requires: { '--name <name>': 'its name, for display' },

@@ -21,11 +21,15 @@ export const retentionLimits = {
     /** Hashes of numbers a recorder remembers: 2 × 50,000 × ~100 B = 10 MB. */
     hashesHeldMax: 50_000,
     hashesHeldMs: 60_000,
-    /** Records of one stream that are looked at in one request. */
-    recordsAtOnce: 1_000,
     /** Of a person: messages in one statement that deletes them. */
     messagesAtOnce: 2_000,
     /** The whole of it, mutations included. */
     deadlineMs: 1_800_000,
+    /** The control role looks so often for new erasures, with one request. */
+    lookEveryMs: 1_000,
+    /** A wait of a message that ends sooner is left to its releaser, which may have it in hand. */
+    releaseAheadMs: 10_000,
+    /** What was in flight has ended by then: validity, receipts and parked receipts take four days. */
+    lookAgainMs: 5 * 86_400_000,
   },
 } as const;

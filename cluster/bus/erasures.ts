@@ -27,8 +27,8 @@ export type Receipt = {
   readonly finishedAtMs: number;
   readonly lookedAt: Counts;
   readonly removed: Counts;
-  /** What goes by itself, and when at the latest. */
-  readonly remains: readonly string[];
+  /** What was left: messages in flight, which end by themselves, and records that this version cannot read. */
+  readonly left: Counts;
 };
 
 /** `receipt` null: to be carried out, or carried out again. */

@@ -21,6 +21,8 @@ export type Access = {
   readonly read: readonly NatsRole[];
   /** Deletes other roles' records, or purges. Acking readers of work queues too. */
   readonly remove?: readonly NatsRole[];
+  /** Reads and overwrites single records, to erase a subscriber's number (control/erasure). */
+  readonly erase?: readonly NatsRole[];
 };
 /** A stream and the subjects it stores. */
 export type StreamAccess = Access & {
@@ -43,11 +45,16 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   MT_OTP: queue('otp'),
   MT_TXN: queue('txn'),
   MT_PROMO: queue('promo'),
-  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'] },
-  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'] },
-  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'] },
+  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'], erase: ['control'] },
+  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
+  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
   // The releaser closes a second here too: either a cancel or the release comes first.
-  CANCELS: { subjects: ['cancel.>'], write: ['ingress', 'actors'], read: ['ingress', 'actors'], remove: ['actors'] },
+  CANCELS: {
+    subjects: ['cancel.>'],
+    write: ['ingress', 'actors', 'control'],
+    read: ['ingress', 'actors', 'control'],
+    remove: ['actors'],
+  },
   INBOUND: {
     subjects: ['mo.>'],
     write: ['actors'],
@@ -57,22 +64,28 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   },
   EVENTS: {
     subjects: ['ev.>'],
-    write: ['ingress', 'actors', 'analytics'],
+    write: ['ingress', 'actors', 'analytics', 'control'],
     read: ['actors', 'analytics', 'control', 'delivery'],
     remove: ['analytics'],
   },
   LINKS: { subjects: ['links.>'], write: ['ingress', 'control'], read: ['ingress', 'control'] },
   CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
-  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
-  WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
+  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'], erase: ['control'] },
+  WEBHOOK_LOG: {
+    subjects: ['whl.>', 'whr.>'],
+    write: ['delivery'],
+    read: ['delivery'],
+    remove: ['delivery'],
+    erase: ['control'],
+  },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],
     read: ['actors', 'control'],
     remove: ['control'],
   },
-  // Only the operator reads and removes.
-  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [] },
+  // Only the operator reads and removes, and who erases a number.
+  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [], erase: ['control'] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
@@ -89,7 +102,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
-  otp: { write: ['ingress'], read: ['ingress'] },
+  otp: { write: ['ingress'], read: ['ingress'], erase: ['control'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
   // Operators order blocks; control also removes those that are forgotten.
   otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control'], remove: ['control'] },
@@ -164,6 +177,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         ...(isOurs(access.putInFallback) ? [fallbackFilters[name] ?? ''] : []),
         ...(isOurs(access.read) ? reading(name) : []),
         ...(isOurs(access.remove) ? removing(name) : []),
+        ...(isOurs(access.erase) ? erasing(name) : []),
       ]),
       ...spoken.filter(([, { publish }]) => isOurs(publish)).map(([subject]) => subject),
       ...new Set(roles.flatMap((role) => answers[role] ?? [])),
@@ -216,6 +230,8 @@ const reading = (stream: string) => [
 ];
 
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
+
+const erasing = (stream: string) => [`$JS.API.STREAM.MSG.GET.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
 /** In the form of nats-server's configuration. */
 export function permissionsText({ publish, subscribe }: Permissions): string {
