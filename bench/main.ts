@@ -21,6 +21,7 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   flight: () => import('./flight.ts'),
   idempotency: () => import('./idempotency.ts'),
   tenants: () => import('./tenants.ts'),
+  otp: () => import('./otp.ts'),
   'otp-fraud': () => import('./otp-fraud.ts'),
   'otp-pairs': () => import('./otp-pairs.ts'),
   webhooks: () => import('./webhooks.ts'),

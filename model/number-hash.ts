@@ -9,6 +9,9 @@ import { suppressionPlaceOf, numberKeyOf } from './suppression.ts';
 
 export const numberKeyOctets = 32;
 
+/** The hash as a decimal number, and its two words of 32 bits. */
+export type NumberHash = { readonly text: string; readonly low: number; readonly high: number };
+
 /** The hash of what is no number in full: of a refused request, of a short code. */
 export const noNumber = '0';
 
@@ -30,7 +33,7 @@ const { hashesHeldMs, hashesHeldMax } = limits.erasure;
 export class NumberHashes {
   readonly #key: Uint8Array;
   /** A message has several events within seconds. */
-  readonly #known: RotatingMap<string, string>;
+  readonly #known: RotatingMap<string, NumberHash>;
 
   constructor(key: Uint8Array, clock: Clock = systemClock) {
     this.#key = key;
@@ -39,7 +42,11 @@ export class NumberHashes {
 
   /** `number`: E.164; anything else has `noNumber`. */
   of(number: string): string {
-    if (!isE164(number)) return noNumber;
+    return this.hashOf(number).text;
+  }
+
+  hashOf(number: string): NumberHash {
+    if (!isE164(number)) return none;
     const known = this.#known.get(number);
     if (known !== undefined) return known;
     const hash = hashIn(this.#digest(number));
@@ -50,7 +57,7 @@ export class NumberHashes {
   /** `number`: E.164. */
   markOf(number: string): NumberMark {
     return {
-      hash: hashIn(this.#digest(number)),
+      hash: this.of(number),
       listKey: this.erasedKeyOf(number),
       place: suppressionPlaceOf(numberKeyOf(number)),
     };
@@ -67,7 +74,9 @@ export class NumberHashes {
 }
 
 /** Never `noNumber`. */
-function hashIn(digest: Buffer): string {
-  const hash = digest.readBigUInt64BE(0);
-  return String(hash === 0n ? 1n : hash);
+function hashIn(digest: Buffer): NumberHash {
+  const [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4) || 1];
+  return { text: String((BigInt(high) << 32n) + BigInt(low)), low, high };
 }
+
+const none: NumberHash = { text: noNumber, low: 0, high: 0 };

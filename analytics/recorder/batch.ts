@@ -1,9 +1,12 @@
-// A batch of the recorder: the rows of a closed range of records as text, and the records themselves for queries
+// A batch of the recorder: the rows of a closed range of records as columns, and the records themselves for queries
 // before they are in ClickHouse. It keeps no object per event: at full load the garbage collector would spend a third
 // of the role's CPU on them (measured).
 import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
+import type { NumberHash } from '../../model/number-hash.ts';
 import { fitsRow } from '../store/event-row.ts';
+import type { NativeBlock } from '../store/native-columns.ts';
 import { CountChanges } from './counts/count-changes.ts';
 import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
 import type { Names } from './counts/names.ts';
@@ -31,10 +34,6 @@ export type BatchOpening = {
 /** A record's position in the stream. */
 type Reached = { readonly seq: number; readonly timestampNanos: bigint };
 
-const firstBytes = 256 * 1024;
-/** The most octets of a character of a row. */
-const octetsPerUnit = 3;
-
 export class Batch {
   readonly firstSeq: number;
   readonly openedAtMs: number;
@@ -48,9 +47,7 @@ export class Batch {
   readonly counts: CountChanges;
   #lastSeq: number;
   #lastAtNs: bigint | null = null;
-  #text = Buffer.allocUnsafe(firstBytes);
-  /** The end of each row in `#text`. */
-  readonly #ends: number[] = [];
+  readonly #columns = new EventColumns();
   readonly #records: Uint8Array[] = [];
   #byMessage: Map<string, DeliveryEvent[]> | null = null;
   #indexed = 0;
@@ -75,7 +72,7 @@ export class Batch {
   }
 
   get rows(): number {
-    return this.#ends.length;
+    return this.#columns.rows;
   }
 
   /** The record is part of the range, even when none of its events is new. Null: it cannot be read. */
@@ -85,12 +82,14 @@ export class Batch {
     if (record !== null) this.#records.push(record);
   }
 
-  /** One new event, as its row. */
-  push(row: string, suspect: DeliveryEvent | null): void {
-    const from = this.#ends.at(-1) ?? 0;
-    if (this.#text.length - from < row.length * octetsPerUnit) this.#grow(from + row.length * octetsPerUnit);
-    if (suspect !== null) this.suspects.push({ row: this.#ends.length, event: suspect });
-    this.#ends.push(from + this.#text.write(row, from));
+  /** One new event. `batchIndex`: its index among the events of its record. */
+  push(event: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number, hash: NumberHash): void {
+    this.#columns.add(event, place, batchIndex, recordedAtMs, hash);
+  }
+
+  /** The event pushed last is a suspect. */
+  suspect(event: DeliveryEvent): void {
+    this.suspects.push({ row: this.rows - 1, event });
   }
 
   /**
@@ -122,17 +121,9 @@ export class Batch {
     states.set(event.messageId, after);
   }
 
-  /** The batch as the insert's payload, without the `dropped` rows. Null when nothing is left. */
-  payload(dropped: ReadonlySet<number>): { readonly octets: Buffer; readonly rows: number } | null {
-    const rows = this.rows - dropped.size;
-    if (rows === 0) return null;
-    const whole = this.#text.subarray(0, this.#ends.at(-1));
-    if (dropped.size === 0) return { octets: whole, rows };
-    const kept: Buffer[] = [];
-    for (const [row, end] of this.#ends.entries()) {
-      if (!dropped.has(row)) kept.push(whole.subarray(row === 0 ? 0 : this.#ends[row - 1], end));
-    }
-    return { octets: Buffer.concat(kept), rows };
+  /** The rows to insert, without the `dropped` ones. Null when nothing is left. */
+  block(dropped: ReadonlySet<number>): NativeBlock | null {
+    return this.#columns.block(dropped);
   }
 
   /** The events of one message, in stream order, repeats included. Records are decoded again only for a query. */
@@ -157,12 +148,6 @@ export class Batch {
       }
     }
     return byMessage;
-  }
-
-  #grow(atLeast: number): void {
-    const larger = Buffer.allocUnsafe(Math.max(atLeast, this.#text.length * 2));
-    this.#text.copy(larger);
-    this.#text = larger;
   }
 }
 

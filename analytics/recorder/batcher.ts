@@ -15,7 +15,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ErasedNumbers } from '../erasure/erased-numbers.ts';
-import { fitsRow, rowOf } from '../store/event-row.ts';
+import { fitsRow } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { MessageStates } from './counts/message-states.ts';
 import type { PendingRange } from './progress.ts';
@@ -156,22 +156,23 @@ export class Batcher {
     batch.reach(record, octets);
     this.#lastSeq = seq;
     const stampMs = this.#stampMs;
-    let batchIndex = 0;
+    const place = { streamEpoch, streamSeq: seq };
+    let batchIndex = -1;
     let known = 0;
     for (const compact of events) {
       for (const event of expandEvent(compact)) {
-        const place = { streamEpoch, streamSeq: seq, batchIndex };
         batchIndex += 1;
         if (!seen.add(event.eventId)) {
           known += 1;
           continue;
         }
-        const hash = numbers.of(event.recipient);
-        if (erased.covers(hash, event)) continue;
+        const hash = numbers.hashOf(event.recipient);
+        if (erased.covers(hash.text, event)) continue;
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
-        batch.push(rowOf(event, place, stampMs, hash), isSuspect ? event : null);
-        if (!isSuspect && event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
+        batch.push(event, place, batchIndex, stampMs, hash);
+        if (isSuspect) batch.suspect(event);
+        else if (event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
         arrived(event);
       }
     }

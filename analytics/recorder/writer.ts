@@ -9,7 +9,7 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
-import { insertColumns } from '../store/event-row.ts';
+import type { NativeBlock } from '../store/native-columns.ts';
 import { latencyCountColumns, messageCountColumns } from './counts/count-changes.ts';
 import type { Batch } from './batch.ts';
 import type { PendingRange, Progress } from './progress.ts';
@@ -55,15 +55,15 @@ export class Writer {
     const suspects = batch.suspects.map(({ event }) => event);
     const dropped = batch.resolve(await this.#untilDone('look-up', () => recordedBefore(engine, suspects, frontier)));
     if (dropped.size > 0) metrics.recorderDuplicates.inc(dropped.size);
-    const payload = batch.payload(dropped);
-    const token = await this.#announce(batch, payload === null);
-    if (payload !== null) {
+    const block = batch.block(dropped);
+    const token = await this.#announce(batch, block === null);
+    if (block !== null) {
       const { messages, latencies } = batch.counts.rows();
       // The counts first: every event that can be read is counted.
       await this.#untilDone('insert of counts', () => this.#insert(messageCounts, messages, token));
       await this.#untilDone('insert of latencies', () => this.#insert(latencyCounts, latencies, token));
-      await this.#untilDone('insert', () => this.#insert(`sms_events (${insertColumns})`, payload.octets, token));
-      metrics.recordedRows.inc(payload.rows);
+      await this.#untilDone('insert', () => this.#insertEvents(block, token));
+      metrics.recordedRows.inc(block.rows);
     }
     stopping.throwIfAborted();
     this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
@@ -93,9 +93,18 @@ export class Writer {
 
   async #insert(into: string, octets: Buffer | null, token: string): Promise<void> {
     if (octets === null) return;
-    const { engine, clock } = this.#options;
+    await this.#timed(this.#options.engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets));
+  }
+
+  async #insertEvents({ columns, octets }: NativeBlock, token: string): Promise<void> {
+    const into = `sms_events (${columns.join(', ')})`;
+    await this.#timed(this.#options.engine.insertBlock(into, insertSettings(token), octets));
+  }
+
+  async #timed(insert: Promise<void>): Promise<void> {
+    const { clock } = this.#options;
     const startedAtMs = clock.monotonicMs();
-    await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets);
+    await insert;
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   }
 

@@ -1,53 +1,17 @@
-// A delivery event as a row of sms_events and back. Only this file knows the columns and their order. Rows are
-// tab-separated text: the cheapest format to build and parse here (docs/decisions/0004).
+// A delivery event from a row of sms_events, and whether it can become one. How it becomes one is in event-columns.ts.
 import type { DeliveryEvent, EventKind, InboundFacts } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';
 import type { Category, Encoding } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
-import { tsvText as text } from './tab-separated.ts';
-
-/** The position of an event in the stream: it defines the order of the fold for every reader. */
-type StreamPosition = {
-  /** When the stream was created (ms): sequences of another incarnation are not comparable. */
-  readonly streamEpoch: number;
-  readonly streamSeq: number;
-  /** Index within the record's expanded batch. */
-  readonly batchIndex: number;
-};
-
-export const insertColumns =
-  'event_id, kind, at, message_id, account_id, key_id, carrier, hop, attempt, segment, segments, carrier_message_id, ' +
-  'error, epoch, category, sender, recipient, encoding, livemode, client_reference, campaign_id, variant_id, ' +
-  'template_id, accepted_at, valid_until, stream_epoch, stream_seq, batch_index, recorded_at, scheduled_at, ' +
-  'keyword, inbound, recipient_hash';
-
-/** `recipientHash`: model/number-hash.ts. */
-export function rowOf(
-  event: DeliveryEvent,
-  place: StreamPosition,
-  recordedAtMs: number,
-  recipientHash: string,
-): string {
-  const e = event;
-  return (
-    `${e.eventId}\t${e.kind}\t${time(e.atMs)}\t${text(e.messageId)}\t${text(e.accountId)}\t${text(e.keyId)}\t` +
-    `${text(e.carrier)}\t${e.hop}\t${e.attempt}\t${e.segment}\t${e.segments}\t${text(e.carrierMessageId)}\t` +
-    `${text(e.error)}\t${e.epoch}\t${e.category}\t${text(e.sender)}\t${text(e.recipient)}\t${e.encoding}\t` +
-    `${e.livemode ? 1 : 0}\t${text(e.clientReference)}\t${text(e.campaignId)}\t${text(e.variantId)}\t` +
-    `${text(e.templateId)}\t${time(e.acceptedAtMs)}\t${time(e.validUntilMs)}\t` +
-    `${place.streamEpoch}\t${place.streamSeq}\t${place.batchIndex}\t${time(recordedAtMs)}\t${e.scheduledAtMs === null ? never : time(e.scheduledAtMs)}\t` +
-    `${e.inbound === undefined ? '\t' : `${e.inbound.keyword ?? ''}\t${text(inboundText(e.inbound))}`}\t${recipientHash}\n`
-  );
-}
 
 /**
- * Whether ClickHouse accepts the event as a row. One row that it cannot parse fails the whole insert, which is repeated
- * until it succeeds: so an event that does not fit must never be inserted.
+ * Whether the event fits into a row: a value that is too large for its column would be stored as another one. An event
+ * that does not fit must never be inserted.
  */
 export function fitsRow(e: DeliveryEvent): boolean {
   return (
-    e.eventId.length === eventIdChars &&
+    isEventId(e.eventId) &&
     isTime(e.atMs) &&
     isTime(e.acceptedAtMs) &&
     isTime(e.validUntilMs) &&
@@ -60,12 +24,19 @@ export function fitsRow(e: DeliveryEvent): boolean {
   );
 }
 
-/** The value of a time column without a time. */
-const never = '1970-01-01 00:00:00';
-const eventIdChars = 26;
+export const eventIdChars = 26;
 /** DateTime64 ends with the year 2299; this is 2286. */
 const timeMsMax = 9_999_999_999_999;
 const isTime = (ms: number): boolean => ms >= 0 && ms <= timeMsMax;
+
+/** Characters that take one octet each. */
+function isEventId(id: string): boolean {
+  if (id.length !== eventIdChars) return false;
+  let codes = 0;
+  for (let at = 0; at < eventIdChars; at += 1) codes |= id.charCodeAt(at);
+  return codes <= 0x7f;
+}
+
 const isCount = (count: number, max: number): boolean => Number.isInteger(count) && count >= 0 && count <= max;
 
 /** The columns that sms_submits has too. */
@@ -113,7 +84,7 @@ export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
 }
 
 /** The body stays sealed, and is stored only when the account's policy allows it. */
-function inboundText({ parts, receivedId, keepBody, sealedBody }: InboundFacts): string {
+export function inboundText({ parts, receivedId, keepBody, sealedBody }: InboundFacts): string {
   const body = keepBody && sealedBody !== null ? { body: Buffer.from(sealedBody).toString('base64') } : {};
   return JSON.stringify({ parts, receivedId, ...body });
 }
@@ -131,11 +102,4 @@ function inboundOfText(keyword: string, json: string): InboundFacts {
 
 function orNull(cell: Cell | undefined): string | null {
   return cell === '' || cell === undefined ? null : (cell as string);
-}
-
-/** Seconds with three decimals: DateTime64(3) reads a bare number of seconds. */
-function time(ms: number): string {
-  const whole = Math.floor(ms / 1000);
-  const rest = Math.floor(ms) - whole * 1000;
-  return rest === 0 ? `${whole}.000` : `${whole}.${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}`;
 }

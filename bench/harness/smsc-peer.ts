@@ -2,7 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
-import type { SmscPeerTask } from '../load/smsc-peer-process.ts';
+import type { SmscPeerPlace, SmscPeerQuestion, SmscPeerTask, SmscPeerTimes } from '../load/smsc-peer-process.ts';
+import type { FaultName } from '../../smpp/simulator/faults.ts';
 import type { Stats } from '../../smpp/simulator/stats.ts';
 
 export type SmscPeer = {
@@ -12,6 +13,14 @@ export type SmscPeer = {
   stats(): Promise<Stats>;
   /** When each nonce first came, in epoch microseconds, and how often. */
   arrivals(): Promise<ReadonlyMap<number, Arrival>>;
+  times(): Promise<SmscPeerTimes>;
+  /** From now on the time from the response to the receipt is drawn from this distribution. */
+  setLatency(latencyMs: string): Promise<void>;
+  /** Sets a fault, or ends all with null. */
+  setFault(name: FaultName | null): Promise<void>;
+  /** Closes its port and every session, and forgets what it has not answered; `up` starts it again. */
+  down(): Promise<void>;
+  up(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -25,16 +34,30 @@ const answerWithinMs = 10_000;
 
 export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}): Promise<SmscPeer> {
   const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0 } = options;
-  const child = fork(file);
+  const child = fork(file, { serialization: 'advanced' });
   const password = 'bench';
   const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps };
-  const { port, statsPort } = await ask<{ port: number; statsPort: number }>(child, task);
+  const { port, statsPort } = await ask<SmscPeerPlace>(child, task);
+  let before: readonly Uint8Array[] = [];
+  const change = async (question: SmscPeerQuestion) => {
+    ({ before } = await ask<SmscPeerPlace>(child, question));
+  };
   return {
     port,
     systemId,
     password,
     stats: () => ask<Stats>(child, 'stats'),
-    arrivals: () => readArrivals(statsPort),
+    arrivals: () => readArrivals(statsPort, before),
+    times: () => ask<SmscPeerTimes>(child, 'times'),
+    setLatency: (latencyMs) => change({ latencyMs }),
+    async setFault(name) {
+      const init = name === null ? { method: 'DELETE' } : { method: 'POST', body: JSON.stringify({ name }) };
+      const answer = fetch(`http://127.0.0.1:${statsPort}/fault`, init);
+      const { ok } = await withDeadline('the fault', answerWithinMs, answer);
+      if (!ok) throw new Error(`the simulator refused the fault ${name}`);
+    },
+    down: () => change('down'),
+    up: () => change('up'),
     async stop() {
       const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
       child.disconnect();
@@ -43,7 +66,7 @@ export async function startSmscPeer(systemId: string, options: SmscPeerOptions =
   };
 }
 
-function ask<T>(child: ChildProcess, question: string | object): Promise<T> {
+function ask<T>(child: ChildProcess, question: SmscPeerTask | SmscPeerQuestion): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
     const onExit = (code: number | null) => reject(new Error(`the simulator ended with exit code ${code}`));
     child.once('exit', onExit);
@@ -59,12 +82,19 @@ function ask<T>(child: ChildProcess, question: string | object): Promise<T> {
 const arrivalBytes = 24;
 
 /** In one response and not over the process channel: a million of them are 24 MB. */
-async function readArrivals(statsPort: number): Promise<ReadonlyMap<number, Arrival>> {
-  const answer = fetch(`http://127.0.0.1:${statsPort}/nonces?format=binary`).then((response) => response.arrayBuffer());
-  const bytes = Buffer.from(await withDeadline('the arrivals', answerWithinMs, answer));
+async function readArrivals(statsPort: number, before: readonly Uint8Array[]): Promise<ReadonlyMap<number, Arrival>> {
+  const answer = fetch(`http://127.0.0.1:${statsPort}/nonces?format=binary`).then(
+    async (response) => new Uint8Array(await response.arrayBuffer()),
+  );
+  const now = await withDeadline('the arrivals', answerWithinMs, answer);
   const arrivals = new Map<number, Arrival>();
-  for (let at = 0; at + arrivalBytes <= bytes.length; at += arrivalBytes) {
-    arrivals.set(bytes.readDoubleLE(at), { atUs: bytes.readDoubleLE(at + 8), count: bytes.readDoubleLE(at + 16) });
+  for (const bytes of [...before, now].map((each) => Buffer.from(each.buffer, each.byteOffset, each.length))) {
+    for (let at = 0; at + arrivalBytes <= bytes.length; at += arrivalBytes) {
+      const nonce = bytes.readDoubleLE(at);
+      const known = arrivals.get(nonce);
+      const count = bytes.readDoubleLE(at + 16) + (known?.count ?? 0);
+      arrivals.set(nonce, { atUs: known?.atUs ?? bytes.readDoubleLE(at + 8), count });
+    }
   }
   return arrivals;
 }

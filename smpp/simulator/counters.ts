@@ -3,7 +3,11 @@ import { epochUs } from '../../platform/clock.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { SlidingRate } from './sliding-rate.ts';
 
+/** A message that carries its intended send time (epoch µs): when its receipt was answered with status 0. */
+export type OnReceiptAcked = (intendedUs: number, ackedAtUs: number) => void;
+
 export class Counters {
+  readonly #onReceiptAcked: OnReceiptAcked;
   binds = 0;
   bindsRefused = 0;
   connections = 0;
@@ -29,9 +33,16 @@ export class Counters {
   /** 65,536 a second is more than one process can send. */
   readonly rate = new SlidingRate(65_536);
 
+  constructor(onReceiptAcked: OnReceiptAcked) {
+    this.#onReceiptAcked = onReceiptAcked;
+  }
+
   countReceiptAcked(intendedUs: number, nowMs: number): void {
     this.receiptsAcked += 1;
-    if (intendedUs > 0) this.intendedToReceiptAcked.add(epochUs(nowMs) - intendedUs);
+    if (intendedUs === 0) return;
+    const atUs = epochUs(nowMs);
+    this.intendedToReceiptAcked.add(atUs - intendedUs);
+    this.#onReceiptAcked(intendedUs, atUs);
   }
 
   countStatus(status: number): void {

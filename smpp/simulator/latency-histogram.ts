@@ -20,6 +20,26 @@ export class LatencyHistogram {
     return this.#count;
   }
 
+  /** The number of values in each step, for another process: `ofCounts` puts several of them together. */
+  counts(): Float64Array {
+    return this.#counts.slice();
+  }
+
+  /** The values of several histograms in one; its largest value is the end of its step. */
+  static ofCounts(parts: readonly Float64Array[]): LatencyHistogram {
+    const whole = new LatencyHistogram();
+    for (const part of parts) {
+      for (const [step, count] of part.entries()) {
+        if (count === 0) continue;
+        whole.#counts[step] = (whole.#counts[step] ?? 0) + count;
+        whole.#count += count;
+        whole.#maxUs = Math.max(whole.#maxUs, endOf(step));
+        whole.#minUs = Math.min(whole.#minUs, endOf(step - 1));
+      }
+    }
+    return whole;
+  }
+
   /** The value at or below which `share` (0..1) of the values are, in milliseconds; 0 when empty. */
   percentileMs(share: number): number {
     const rank = Math.ceil(this.#count * share);
@@ -29,6 +49,12 @@ export class LatencyHistogram {
       if (seen >= rank && seen > 0) return Math.min(endOf(step), this.#maxUs) / 1_000;
     }
     return 0;
+  }
+
+  /** How many values are this long or shorter, to the end of its step. */
+  countUpTo(ms: number): number {
+    const last = stepOf(ms * 1_000);
+    return this.#counts.subarray(0, last + 1).reduce((sum, count) => sum + count, 0);
   }
 
   summary(): { count: number; minMs: number; p50Ms: number; p99Ms: number; p999Ms: number; maxMs: number } {

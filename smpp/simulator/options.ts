@@ -1,4 +1,5 @@
 // The options of a simulator with their defaults; command.ts parses the command line.
+import type { OnReceiptAcked } from './counters.ts';
 import type { InboundForm } from './inbound.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -40,6 +41,7 @@ export type SimulatorOptions = {
   /** Their fields; {n} in the text counts them. */
   mo: { from: string; to: string; text: string; as: InboundForm };
   recordMax: number;
+  onReceiptAcked: OnReceiptAcked;
   alphabet: AlphabetOptions;
   /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
@@ -64,6 +66,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     moPerS: 0,
     mo: { from: '+8801700000000', to: '16000', text: 'inbound {n}', as: 'udh' },
     recordMax: limits.simulator.recordMax,
+    onReceiptAcked: () => {},
     alphabet: plainAlphabet,
     tls: undefined,
     faults: [],

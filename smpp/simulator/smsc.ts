@@ -30,7 +30,7 @@ export class Smsc implements SimulatedCarrier {
   readonly faults = new Faults();
   /** Starts at the vendor-specific statuses. */
   #oddStatus = 0x400;
-  readonly counters = new Counters();
+  readonly counters: Counters;
   readonly sessions = new Set<SmscSession>();
   readonly accounts = new Map<string, Account>();
   readonly #options: SimulatorOptions;
@@ -47,6 +47,7 @@ export class Smsc implements SimulatedCarrier {
   constructor(options: SimulatorOptions) {
     this.#options = options;
     this.clock = options.clock;
+    this.counters = new Counters(options.onReceiptAcked);
     this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
     this.#ids = new MessageIds(options.ids, options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n);
     this.#recording = new Recording(options.recordMax, options.alphabet);

@@ -1,6 +1,6 @@
 // ClickHouse's HTTP interface, as far as the client uses it, in front of the real engine (chDB in this process): the
 // role under test uses it as a server, and a test can stop it or let an answer be lost.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -30,14 +30,26 @@ export async function startClickHouse(): Promise<TestClickHouse> {
   const dir = mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
   const session = new Session(dir);
   let last: Promise<unknown> = Promise.resolve();
+  let blocks = 0;
   const state = { weather: 'fine' as Weather, lost: 0, refused: 0 };
+
+  /** chDB takes octets after a statement for text: the block of an insert comes from a file. */
+  function inFile(insert: string, block: Buffer): string {
+    blocks += 1;
+    const path = join(dir, `${String(blocks)}.native`);
+    writeFileSync(path, block);
+    return insert.replace(/\([^)]*\)/, (columns) => `${columns} FROM INFILE '${path}' COMPRESSION 'none'`);
+  }
 
   async function run(request: IncomingMessage): Promise<Uint8Array> {
     const { searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const body: Buffer[] = [];
     for await (const chunk of request) body.push(chunk as Buffer);
     const inUrl = searchParams.get('query');
-    const sql = inUrl === null ? Buffer.concat(body).toString() : `${inUrl}\n${Buffer.concat(body).toString()}`;
+    const isBlock = inUrl?.endsWith('FORMAT Native') === true;
+    const sql = isBlock
+      ? inFile(inUrl, Buffer.concat(body))
+      : `${inUrl === null ? '' : `${inUrl}\n`}${Buffer.concat(body).toString()}`;
     const params: Record<string, string | string[]> = {};
     for (const [name, value] of searchParams) if (name.startsWith('param_')) params[name.slice(6)] = paramOf(value);
     // One after the other, as chDB requires.

@@ -1,0 +1,142 @@
+// Clients that ask for one-time passwords, a process of its own: open loop, each start with a code of the client's, most
+// of them verified some seconds later, as people do. The brand of the text carries the nonce and the intended send time
+// to the SMSC peer.
+import { Agent, request } from 'node:http';
+import { epochUs, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
+import { type Random, seededRandom } from '../../platform/random.ts';
+import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
+import { parseLatency } from '../../smpp/simulator/latency.ts';
+
+export type OtpLoadTask = {
+  readonly port: number;
+  readonly key: string;
+  readonly ratePerSecond: number;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly sender: string;
+  /** In turn the first digits of the ten of a national number; the others are random. */
+  readonly prefixes: readonly string[];
+  /** The nonces are firstNonce, firstNonce + 1, … */
+  readonly firstNonce: number;
+  /** The share of codes that is entered. */
+  readonly verifiedShare: number;
+};
+
+export type OtpLoadResult = {
+  /** Of each start: its intended time in epoch µs as the text carries it, and whether it was answered 201. */
+  readonly intendedUs: Float64Array;
+  readonly accepted: Uint8Array;
+  /** Its id where it was. */
+  readonly ids: readonly (string | undefined)[];
+  /** Answers to starts that were not 201, by status. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly accept: ReturnType<LatencyHistogram['summary']>;
+  readonly verify: ReturnType<LatencyHistogram['summary']>;
+  /** Verifications whose answer was not `valid: true`. */
+  readonly notValid: number;
+};
+
+const enteredAfter = parseLatency('lognormal:5000,0.4')!;
+const nationalDigits = 10;
+const answerWithinMs = 20_000;
+
+async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
+  const random = seededRandom(task.seed);
+  const total = Math.round(task.ratePerSecond * task.seconds);
+  const intendedUs = new Float64Array(total);
+  const accepted = new Uint8Array(total);
+  const ids = Array.from<string | undefined>({ length: total });
+  const refused: Record<string, number> = {};
+  const [accept, verify] = [new LatencyHistogram(), new LatencyHistogram()];
+  const post = clientOf(task);
+  let notValid = 0;
+  const one = async (index: number, intendedMs: number) => {
+    const code = digits(random, 6);
+    const body = { to: recipient(random, task, index), from: task.sender, code, brand: mark(task, index, intendedUs) };
+    const isVerified = random.unit() < task.verifiedShare;
+    const pauseMs = enteredAfter(random);
+    const started = await post('/v1/otp', body);
+    accept.add((systemClock.monotonicMs() - intendedMs) * 1_000);
+    if (started.status !== 201) {
+      const answer = `${started.status} ${JSON.stringify(started.body['code'])}`;
+      refused[answer] = (refused[answer] ?? 0) + 1;
+      return;
+    }
+    accepted[index] = 1;
+    ids[index] = String(started.body['id']);
+    if (!isVerified) return;
+    await systemClock.sleep(pauseMs);
+    const askedMs = systemClock.monotonicMs();
+    const verdict = await post(`/v1/otp/${String(started.body['id'])}/verify`, { code });
+    verify.add((systemClock.monotonicMs() - askedMs) * 1_000);
+    if (verdict.body['valid'] !== true) notValid += 1;
+  };
+  const beganMs = systemClock.monotonicMs();
+  const running: Promise<void>[] = [];
+  await new Promise<void>((resolve) => {
+    let offered = 0;
+    const stop = systemClock.every(1, () => {
+      const due = Math.floor(((systemClock.monotonicMs() - beganMs) * task.ratePerSecond) / 1_000) + 1;
+      for (; offered < Math.min(total, due); offered += 1) {
+        const intendedMs = beganMs + (offered * 1_000) / task.ratePerSecond;
+        intendedUs[offered] = Math.round(epochUs(intendedMs));
+        running.push(one(offered, intendedMs));
+      }
+      if (offered < total) return;
+      stop();
+      resolve();
+    });
+  });
+  await Promise.all(running);
+  return { intendedUs, accepted, ids, refused, accept: accept.summary(), verify: verify.summary(), notValid };
+}
+
+/** `#nonce@time#`, as the simulator reads it (smpp/simulator/nonces.ts). */
+function mark({ firstNonce }: OtpLoadTask, index: number, intendedUs: Float64Array): string {
+  return `#${(firstNonce + index).toString(36)}@${(intendedUs[index] ?? 0).toString(36)}#`;
+}
+
+function recipient(random: Random, { prefixes }: OtpLoadTask, index: number): string {
+  const prefix = prefixes[index % prefixes.length] ?? '';
+  return `+880${prefix}${digits(random, nationalDigits - prefix.length)}`;
+}
+
+function digits(random: Random, count: number): string {
+  return Array.from({ length: count }, () => Math.floor(random.unit() * 10)).join('');
+}
+
+type Reply = { readonly status: number; readonly body: Record<string, unknown> };
+
+/** Status 0: no answer. */
+function clientOf({ port, key }: OtpLoadTask): (path: string, body: object) => Promise<Reply> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true });
+  return (path, body) =>
+    new Promise((resolve) => {
+      const payload = JSON.stringify(body);
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(payload),
+      };
+      const options = { port, host: '127.0.0.1', path, method: 'POST', agent, headers, timeout: answerWithinMs };
+      const asked = request(options, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (piece: string) => (text += piece));
+        response.on('end', () => {
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> });
+        });
+      });
+      asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
+      asked.on('error', (error) => {
+        ignoring(error, 'it is counted as a start without an answer');
+        resolve({ status: 0, body: {} });
+      });
+      asked.end(payload);
+    });
+}
+
+process.on('message', (task: OtpLoadTask) => {
+  void run(task).then((result) => process.send?.(result, () => process.exit(0)));
+});

@@ -1,0 +1,15 @@
+// Runs a load generator as a child process: one task in, one result out.
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { withDeadline } from '../../platform/deadline.ts';
+
+/** `file`: beside this one. */
+export function runChild<Task extends object, Result>(file: string, task: Task, limitMs: number): Promise<Result> {
+  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced' });
+  const result = new Promise<Result>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as Result));
+    child.once('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
+  });
+  child.send(task);
+  return withDeadline(file, limitMs, result);
+}
