@@ -47,7 +47,8 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
     waiting.add(erasure.id);
     queue = queue.then(async () => {
       try {
-        if (!stopping.aborted) await erase(options, erasure);
+        // It may have ended between the question that began it again and now.
+        if (!stopping.aborted && (await removedBy(engine, erasure)) === null) await erase(options, erasure);
       } catch (error) {
         if (!stopping.aborted) log.warn({ id: erasure.id, error: messageOf(error) }, 'an erasure is tried again');
       } finally {
@@ -69,18 +70,22 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
   }
   return {
     async ask({ erasure }) {
-      const [row] = await engine.rows(
-        'SELECT removed FROM erasures FINAL WHERE id = {id:String}',
-        { id: erasure.id },
-        limits.recorder.insertTimeoutMs,
-      );
-      if (row !== undefined && !waiting.has(erasure.id)) {
-        return { result: 'done', removed: JSON.parse(row[0] as string) as Counts };
-      }
+      const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure);
+      if (removed !== null) return { result: 'done', removed };
       begin(erasure);
       return { result: 'running' };
     },
   };
+}
+
+/** What an erasure removed; null: this store has not carried it out. */
+async function removedBy(engine: Engine, { id }: Erasure): Promise<Counts | null> {
+  const [row] = await engine.rows(
+    'SELECT removed FROM erasures FINAL WHERE id = {id:String}',
+    { id },
+    limits.recorder.insertTimeoutMs,
+  );
+  return row === undefined ? null : (JSON.parse(row[0] as string) as Counts);
 }
 
 async function carriedOutHere(engine: Engine): Promise<Map<string, Erasure>> {
