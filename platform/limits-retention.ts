@@ -11,7 +11,7 @@ export const retentionLimits = {
     trimEveryMs: 86_400_000,
     /** The first one after a start; a restart every few minutes does not change partitions all the time. */
     trimFirstMs: 60_000,
-    /** A mutation rewrites one column of a month: 10^9 rows at ~20 million a second, and as much again. */
+    /** The longest that a change of rows is waited for; ClickHouse goes on with it. */
     mutationMs: 600_000,
   },
   erasure: {
