@@ -42,6 +42,10 @@ export type Configuration = {
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
   links: LinksConfig;
+  analytics: {
+    /** SQL of the operator over HTTP, with the embedded ClickHouse only; null: off. */
+    sqlEndpoint: { port: number } | null;
+  };
 };
 
 /** The country's rules with all defaults, and the pack they came from. */
@@ -207,6 +211,8 @@ export type LimitsConfig = {
   linkDays: number;
   /** How long WEBHOOK_LOG keeps what an endpoint does not take: `retention.webhook_days`. */
   webhookDays?: number;
+  /** How long what was sent to webhook endpoints is kept to be looked at, in days. */
+  webhookAttemptDays: number;
   /** Default lifetime of API keys; null: unlimited. */
   apiKeyDaysDefault: number | null;
 };

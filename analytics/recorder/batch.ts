@@ -6,7 +6,7 @@ import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
 import type { NumberHash } from '../../model/number-hash.ts';
 import { fitsRow } from '../store/event-row.ts';
-import type { NativeBlock } from '../store/native-columns.ts';
+import type { NativeBlock } from '../store/native-block.ts';
 import { CountChanges } from './counts/count-changes.ts';
 import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
 import type { Names } from './counts/names.ts';

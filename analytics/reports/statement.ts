@@ -3,9 +3,10 @@ import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Dimension, Report, ReportQuery } from './report.ts';
-import { type Slots, slotsOf } from './slots.ts';
+import { slotsOf } from './slots.ts';
+import { type Rows, rowsRead } from './tiers.ts';
 
-export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean>> };
+export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
 /**
  * Rows in the order of their groups. `seconds` is what the group's hour or day has of the time asked for. The engine refuses
@@ -15,7 +16,6 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const { groupBy, timeZone: name } = query;
   assert(zoneName.test(name), 'the name of a time zone');
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
-  const slots = slotsOf(query.fromMs, query.toMs, timeZone(name), by);
   const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, name) })), ...report.always];
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
@@ -31,30 +31,40 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const order = keys.map((key) => `k_${key.name}`).join(', ');
   const sql = `SELECT ${columns.join(', ')} FROM (
   SELECT ${grouped.join(', ')}
-  FROM (${rowsSql(report, query, slots)})
+  FROM (${rowsSql(report, query, by)})
   ${order === '' ? '' : `GROUP BY ${order} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
 )
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
-  return { sql, params: { accountId: query.accountId, livemode: query.livemode, ...query.filters } };
+  const { accountId, livemode, filters } = query;
+  return { sql, params: { accountId, livemode, ...filters, ...choiceOf(report, query) } };
+}
+
+/** The bits of the values that were chosen. */
+function choiceOf({ choice }: Report, { chosen }: ReportQuery): Readonly<Record<string, number>> {
+  if (choice === undefined) return {};
+  const bits = (chosen ?? choice.default).map((value) => 2 ** choice.values.indexOf(value));
+  return { [choice.name]: bits.reduce((sum, bit) => sum + bit, 0) };
 }
 
 /** As in the list of IANA: no quote ever gets into a statement. */
 const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
 
-function rowsSql(report: Report, query: ReportQuery, slots: Slots): string {
+function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null): string {
   const dimensions = query.groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
   const read = [...new Set([...dimensions, ...report.reads])];
-  const conditions = [
+  const { halfHours, blocks } = rowsRead(report.table, report.where, [...read, ...Object.keys(query.filters)]);
+  const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
+  const asked = [
     'account_id = {accountId:String}',
     'livemode = {livemode:Bool}',
     ...Object.keys(query.filters).map((name) => `${name} = {${name}:String}`),
-    ...(report.where === '' ? [] : [`(${report.where})`]),
-  ].join(' AND ');
-  const of = (table: string, starts: readonly number[]) =>
-    `SELECT ${read.join(', ')} FROM ${table} WHERE ${conditions} AND ${slotSql(starts)}`;
-  return `${of(report.table, slots.halfHours)} UNION ALL ${of(`${report.table}_6h`, slots.blocks)}`;
+  ];
+  const of = ({ table, conditions }: Rows, starts: readonly number[]) =>
+    `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slotSql(starts)].join(' AND ')}`;
+  const ofHalfHours = of(halfHours, slots.halfHours);
+  return blocks === null ? ofHalfHours : `${ofHalfHours} UNION ALL ${of(blocks, slots.blocks)}`;
 }
 
 /** As one range where it can be; whole numbers only. */

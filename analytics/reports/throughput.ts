@@ -1,12 +1,13 @@
 // The report of how much was sent, as data (report.ts).
 import { type Report, overMessages } from './report.ts';
+import { notRefused } from './tiers.ts';
 
 export const throughput: Report = {
   ...overMessages,
   name: 'throughput',
   title: 'How much was sent',
   description: 'Messages and segments, and how many a second that is on average over the time of each row.',
-  where: "status != 'refused'",
+  where: notRefused,
   always: [],
   measures: [
     { name: 'messages', unit: 'count', help: 'accepted', sql: 'sum(messages)' },

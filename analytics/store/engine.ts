@@ -9,9 +9,10 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type * as Chdb from 'chdb';
 import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
+import { withLiterals } from './literals.ts';
 import { join } from 'node:path';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
@@ -26,7 +27,10 @@ export type Engine = {
   command(sql: string, limitMs?: number): Promise<void>;
   /** The rows of a SELECT (without FORMAT). Parameters are bound as `{name:Type}`, never concatenated. */
   rows(sql: string, params?: Params, limitMs?: number, turn?: Turn): Promise<Cell[][]>;
-  /** The answer to a SELECT (without FORMAT) in one of these formats, whole. */
+  /**
+   * The answer to a SELECT (without FORMAT) in one of these formats, whole. Such answers wait for each other, and not for
+   * `rows`, nor `rows` for them.
+   */
   octets(sql: string, format: OutputFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
@@ -57,6 +61,9 @@ const chdbArguments = [
 /** chDB: bound parameters of concurrent queries can overwrite each other and abort the process. */
 const queriesAtOnce = { chdb: 1, server: 4 } as const;
 
+/** Reports beside them, which take a second: one thread each, so that a look-up and an insert have the other processors. */
+const answersAtOnce = { chdb: 1, server: 2 } as const;
+
 /** The client logs to the console; our log has its errors from the calls. */
 const quiet = { level: ClickHouseLogLevel.OFF };
 
@@ -76,8 +83,10 @@ function openServer(url: string): Engine {
     max_open_connections: 10,
     clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
   });
-  const select: Select = async (sql, format, params) => {
-    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}`, query_params: params });
+  const select: Select = async (sql, format) => {
+    // Else the server begins to answer before it knows that it can, and a failure would look like the end.
+    const settings = { wait_end_of_query: 1 } as const;
+    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}`, clickhouse_settings: settings });
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks);
@@ -100,9 +109,10 @@ function openChdb(dataDir: string): Engine {
   letCrashesEnd();
   const connection = createChdbConnection({ path: dataDir });
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
-  // Not by the client, which makes a text of every answer.
-  const select: Select = async (sql, format, params) => {
-    const result = await session.queryBindAsync(sql, params, { format });
+  // Not by the client, which makes a text of every answer; without bound parameters, so that it may run beside `rows`.
+  const select: Select = async (sql, format) => {
+    const work = session.queryAsync(sql, { format });
+    const result = await orDiscard(work, () => session.queryAsync('SELECT 1', { format: 'CSV' }));
     const octets = result.bytes();
     return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   };
@@ -156,8 +166,27 @@ function letCrashesEnd(): void {
   }
 }
 
+/**
+ * chDB keeps what a statement wrote before it failed, and begins the answer of the session's next statement with it: so that
+ * one is `next`, whose answer nobody reads.
+ */
+export async function orDiscard<T>(work: Promise<T>, next: () => Promise<unknown>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    await next().catch((again: unknown) => ignoring(again, 'the statement before it failed, which is reported'));
+    throw error;
+  }
+}
+
+/** Error 396, for more than max_result_rows; chDB has its name in the message, a server's client beside it. */
+export function hasTooManyRows(error: unknown): boolean {
+  const { type = '' } = error as { readonly type?: unknown };
+  return type === 'TOO_MANY_ROWS_OR_BYTES' || /TOO_MANY_ROWS_OR_BYTES/.test(messageOf(error));
+}
+
 type Client = ReturnType<typeof createClient>;
-type Select = (sql: string, format: OutputFormat, params: Params) => Promise<Buffer>;
+type Select = (sql: string, format: OutputFormat) => Promise<Buffer>;
 
 type InsertBlock = (into: string, settings: string, block: Buffer) => Promise<void>;
 /** What differs between the two. */
@@ -171,6 +200,7 @@ type Transport = {
 function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }: Transport): Engine {
   // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
   const queries: FairSemaphore = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
+  const answers: FairSemaphore = fairSemaphore(answersAtOnce[kind], limits.queries.heldMax);
   const writes: FairSemaphore = fairSemaphore(1, limits.queries.heldMax);
 
   return {
@@ -180,14 +210,15 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
       return withDeadline('a ClickHouse command', limitMs, work);
     },
     rows(sql, params = {}, limitMs = limits.queries.deadlineMs, turn = 'system') {
-      const work = queries(async () => {
-        const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
-        return result.json<Cell[]>();
-      }, turn);
+      const read = async (query: string, bound: Params) =>
+        (await client.query({ query, query_params: bound, format: 'JSONCompactEachRow' })).json<Cell[]>();
+      const answered = async () =>
+        kind === 'server' ? read(sql, params) : orDiscard(read(sql, params), () => read('SELECT 1', {}));
+      const work = queries(answered, turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     octets(sql, format, params, limitMs, turn) {
-      const work = queries(() => select(sql, format, params), turn);
+      const work = answers(() => select(withLiterals(sql, params), format), turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {

@@ -43,6 +43,9 @@ export const auditActions = [
   'body_key.rotated',
   'number.erased',
   'audit.detached',
+  'sql_user.created',
+  'sql_user.rotated',
+  'sql_user.dropped',
 ] as const;
 
 export type AuditAction = (typeof auditActions)[number];

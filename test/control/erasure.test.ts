@@ -108,7 +108,15 @@ async function fill(recipient: string) {
     await new Promise((resolve) => publishLater(publisher, record, nowMs, resolve));
   }
   const submitted = deliveryEvent(message(), { kind: 'submitted', atMs: systemClock.nowMs(), attempt: 1, segment: 1 });
-  const told = { eventId: submitted.eventId, endpointId: endpoint, url: null, sequence: 1, tries: 0, dueAtMs: 0 };
+  const told = {
+    eventId: submitted.eventId,
+    endpointId: endpoint,
+    url: null,
+    sequence: 1,
+    tries: 0,
+    dueAtMs: 0,
+    group: null,
+  };
   const webhook = encodeWebhook({ ...told, content: { event: submitted } });
   await put(webhookSubject(endpoint, account), webhook);
   await put(parkedSubject(account, endpoint), webhook);

@@ -1,7 +1,8 @@
 // The counts of reports against the events they were made from: every event is read back, folded with the product's
-// fold of single messages (model/fold.ts) and counted here, and both tiers of both tables must say the same.
+// fold of single messages (model/fold.ts) and counted here; both tables and all their tiers must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
+import { tiersOf } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import { type MessageState, foldEvent } from '../../model/fold.ts';
@@ -17,10 +18,17 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
     eventOfRow(row as Cell[]),
   );
   const { messages, latencies } = recount(events);
-  for (const tier of ['', '_6h']) {
-    const slotS = tier === '' ? 1_800 : 21_600;
-    expect(await counted(rows, `message_counts${tier}`, messageKeys, messageSums)).toEqual(inTier(messages, slotS));
-    expect(await counted(rows, `latency_counts${tier}`, latencyKeys, ['messages'])).toEqual(inTier(latencies, slotS));
+  expect(await counted(rows, 'message_counts', messageKeys, messageSums)).toEqual(messages);
+  expect(await counted(rows, 'latency_counts', latencyKeys, ['messages'])).toEqual(latencies);
+  const ofMessages = tiersOf.message_counts;
+  for (const tier of [...ofMessages.halfHours, ...ofMessages.blocks]) {
+    const isRefused = (key: string) => key.includes('"refused"');
+    const has = tier.only === undefined ? messages : new Map([...messages].filter(([key]) => !isRefused(key)));
+    await expectExactTier(rows, ofMessages.table, tier, has, messageKeys, messageSums);
+  }
+  const ofLatencies = tiersOf.latency_counts;
+  for (const tier of [...ofLatencies.halfHours, ...ofLatencies.blocks]) {
+    await expectExactTier(rows, ofLatencies.table, tier, latencies, latencyKeys, ['messages']);
   }
   const byStatus: Record<string, number> = {};
   for (const [key, [count = 0]] of messages) {
@@ -30,8 +38,10 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
   return byStatus;
 }
 
+const slotKey = 'toUnixTimestamp(slot)';
+const ownKeys = new Set(['account_id', 'livemode']);
 const messageKeys = [
-  'toUnixTimestamp(slot)',
+  slotKey,
   'account_id',
   'livemode',
   'status',
@@ -45,7 +55,7 @@ const messageKeys = [
   'variant_id',
 ];
 const messageSums = ['messages', 'segments_submitted', 'resent'];
-const latencyKeys = ['toUnixTimestamp(slot)', 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
+const latencyKeys = [slotKey, 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
 
 async function counted(rows: Rows, table: string, keys: readonly string[], sums: readonly string[]): Promise<Counts> {
   const list = sums.map((name) => `toInt64(sum(${name})) AS s_${name}`);
@@ -58,13 +68,24 @@ async function counted(rows: Rows, table: string, keys: readonly string[], sums:
 
 const keyOf = (cells: readonly unknown[]): string => JSON.stringify(cells);
 
-function inTier(counts: Counts, slotS: number): Counts {
+/** A tier has the counts without the columns that it does not have. */
+async function expectExactTier(
+  rows: Rows,
+  table: string,
+  { name, columns }: { readonly name: string; readonly columns: readonly string[] },
+  counts: Counts,
+  keys: readonly string[],
+  sums: readonly string[],
+): Promise<void> {
+  const slotS = name.endsWith('_6h') ? 21_600 : 1_800;
+  const has = keys.map((key) => key === slotKey || ownKeys.has(key) || columns.includes(key));
   const summed = new Map<string, number[]>();
-  for (const [key, sums] of counts) {
-    const [slot, ...rest] = JSON.parse(key) as [number, ...unknown[]];
-    addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], sums);
+  for (const [key, added] of counts) {
+    const [slot, ...rest] = (JSON.parse(key) as [number, ...unknown[]]).filter((_, at) => has[at]) as [number];
+    addTo(summed, [Math.floor(slot / slotS) * slotS, ...rest], added);
   }
-  return summed;
+  const kept = keys.filter((_, at) => has[at]);
+  expect(await counted(rows, `${table} WHERE tier = '${name}'`, kept, sums)).toEqual(summed);
 }
 
 function addTo(counts: Map<string, number[]>, cells: readonly unknown[], sums: readonly number[]): void {

@@ -1,12 +1,12 @@
-// The engine in this process.
+// The event store on the engine in this process.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEngine } from '../../analytics/store/engine.ts';
-import { engineConformance } from './support/engine-conformance.ts';
+import { openEngine } from '../../../analytics/store/engine.ts';
+import { storeConformance } from './store-conformance.ts';
 
-engineConformance(async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-engine-'));
+storeConformance(async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-store-'));
   const engine = openEngine({ clickhouseUrl: null, dataDir });
   return {
     engine,

@@ -1,0 +1,106 @@
+// A report reads the tiers of the counts: whatever it is grouped and filtered by, it says what the counts themselves say.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { reports } from '../../analytics/reports/catalogue.ts';
+import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
+import { statementOf } from '../../analytics/reports/statement.ts';
+import { rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
+import { seededRandom } from '../../platform/random.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
+
+const fromMs = Date.UTC(2026, 9, 23);
+const random = seededRandom(203);
+const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
+const slots = Array.from({ length: 5 * 48 }, (_, at) => fromMs / 1_000 + at * 1_800);
+
+let events: EventStore;
+
+beforeAll(async () => {
+  events = await startEventStore();
+  const messages = Array.from({ length: 4_000 }, () => {
+    const status = one(['delivered', 'delivered', 'submitted', 'unknown', 'undelivered', 'refused', 'canceled']);
+    const error = one(['', 'no_route', 'receipt_expired:000']);
+    const place = [one(['otp', 'promotional']), one(['A', 'B', "O'Neil"]), one(['gsm7', 'ucs2']), one(['1', '2'])];
+    const where = ['acc_1', one(['1', '1', '0']), one(slots), ...place, one(['alpha', 'beta']), status, error];
+    // Counts that are taken back, too.
+    return [...where, one(['1', '3', '-1']), status === 'refused' ? '0' : one(['2', '-2']), one(['0', '1'])].join('\t');
+  });
+  const times = Array.from({ length: 3_000 }, () => {
+    const stage = one(['accepted_to_submitted', 'accepted_to_delivered']);
+    const where = ['acc_1', one(['1', '0']), one(slots), one(['otp', 'promotional']), one(['alpha', 'beta']), stage];
+    return [...where, Math.floor(random.unit() * 90), one(['1', '2', '5'])].join('\t');
+  });
+  const insert = (into: string, rows: readonly string[]) =>
+    events.engine.insert(into, Buffer.from(`${rows.join('\n')}\n`));
+  await insert(
+    'message_counts (account_id, livemode, slot, category, sender, encoding, segments, carrier, status, error, messages, ' +
+      'segments_submitted, resent)',
+    messages,
+  );
+  await insert('latency_counts (account_id, livemode, slot, category, carrier, stage, bucket, messages)', times);
+  for (const table of Object.keys(tiersOf)) {
+    await events.engine.command(`CREATE VIEW plain_${table} AS SELECT * FROM ${table}`);
+    await events.engine.command(
+      `CREATE VIEW plain_${table}_6h AS SELECT * REPLACE (toDateTime(intDiv(toUnixTimestamp(slot), 21600) * 21600, 'UTC') AS slot) FROM ${table}`,
+    );
+  }
+});
+afterAll(() => events?.stop());
+
+const ofTiers = reports.filter(({ table }) => table in tiersOf);
+
+/** All that a report may be grouped by, with each of its filters. */
+function queriesOf(report: Report): readonly ReportQuery[] {
+  const pairs = report.groupBy.flatMap((first) => [[first], ...report.groupBy.map((second) => [first, second])]);
+  const groupings = [[], ...pairs].filter(
+    (groupBy) => new Set(groupBy).size === groupBy.length && !(groupBy.includes('hour') && groupBy.includes('day')),
+  );
+  const values = { carrier: 'beta', category: 'otp', sender: "O'Neil" } as const;
+  const filters = [{}, ...report.filters.map((name) => ({ [name]: values[name] }))];
+  return groupings.flatMap((groupBy) =>
+    filters.map((filter) => ({
+      ...{
+        report: report.name,
+        accountId: 'acc_1',
+        livemode: true,
+        groupBy,
+        filters: filter,
+        format: reportFormats[0],
+      },
+      // Clocks in Berlin go back on the 25th.
+      ...{ fromMs: fromMs + 5 * 3_600_000, toMs: fromMs + 4.5 * 86_400_000 },
+      timeZone: one(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'America/St_Johns']),
+    })),
+  );
+}
+
+async function answered(report: Report, query: ReportQuery): Promise<unknown> {
+  const { sql, params } = statementOf(report, query);
+  return JSON.parse((await events.engine.octets(sql, 'JSONEachRow', params, 20_000, 'system')).toString());
+}
+
+test.each(ofTiers)('the report $name says the same from its tiers', async (report) => {
+  const queries = queriesOf(report);
+  expect(queries.length).toBeGreaterThan(20);
+  for (const query of queries) {
+    const said = await answered(report, query);
+    expect(said).toEqual(await answered({ ...report, table: `plain_${report.table}` }, query));
+    expect(JSON.stringify(said).length).toBeGreaterThan(50);
+  }
+});
+
+test('the smallest tier that has every column is read, and the counts themselves where none has', () => {
+  const refused = "(status != 'refused')";
+  expect(rowsRead('message_counts', '', ['slot', 'status', 'messages'])).toEqual({
+    halfHours: { table: 'message_tiers', conditions: ["tier = 'outcomes'"] },
+    blocks: { table: 'message_tiers', conditions: ["tier = 'outcomes_6h'"] },
+  });
+  expect(rowsRead('message_counts', "status != 'refused'", ['sender', 'messages']).halfHours.conditions).toEqual([
+    "tier = 'segments'",
+  ]);
+  expect(rowsRead('message_counts', "status != 'refused'", ['campaign_id'])).toEqual({
+    halfHours: { table: 'message_counts', conditions: [refused] },
+    blocks: null,
+  });
+  expect(rowsRead('latency_counts', '', ['carrier', 'category', 'bucket']).halfHours.table).toBe('latency_counts');
+  expect(rowsRead('other', '', []).blocks).toEqual({ table: 'other_6h', conditions: [] });
+});
