@@ -89,9 +89,8 @@ export type StreamBounds = {
   readonly streamMb?: StreamMb;
   /** How long a short link leads on, in days. */
   readonly linkDays?: number;
-  /** How long WEBHOOK_LOG keeps a record, in days. */
+  /** How long WEBHOOK_LOG keeps a record, and WEBHOOK_ATTEMPTS, in days. */
   readonly webhookDays?: number;
-  /** How long attempts at webhook endpoints are kept, in days. */
   readonly webhookAttemptDays?: number;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
@@ -330,9 +329,7 @@ export const keyValueBuckets = {
   webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
-  /** Erasures of numbers, by their hashes. */
   erasures: { name: 'erasures', ttlMs: 0, maxBytes: limits.erasure.bucketBytes },
-  /** The body keys in use. */
   installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
