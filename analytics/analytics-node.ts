@@ -3,19 +3,25 @@
 import { readEntry } from '../cluster/bus/bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
+import { erasureJobs } from '../cluster/bus/erasures.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
+import { numberKey } from '../cluster/bus/number-key.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
+import { NumberHashes } from '../model/number-hash.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { untilDone, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
+import { retentionDefault } from '../config/retention-schema.ts';
 import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, recordClicks } from './clicks/recording.ts';
+import { ErasedNumbers } from './erasure/erased-numbers.ts';
+import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
 import { type Purge, startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
@@ -23,11 +29,12 @@ import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
-import { upToDateOver } from './queries/up-to-date.ts';
+import { unavailable, upToDateOver } from './queries/up-to-date.ts';
 import { type Reaper, startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
+import { type Trim, type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
@@ -41,6 +48,7 @@ type Keepers = {
   readonly purge: Purge;
   readonly clicks: ClickRecording;
   readonly facts: FactRecorder;
+  readonly trim: Trim;
 };
 
 const watchEveryMs = 5_000;
@@ -49,14 +57,19 @@ const watchEveryMs = 5_000;
 export async function startAnalytics(
   bus: Bus,
   engine: Engine,
-  shares: Shares = defaultShares,
-  clock: Clock = systemClock,
+  {
+    shares = defaultShares,
+    retention: trimmed = retentionDefault,
+    clock = systemClock,
+  }: { shares?: Shares; retention?: TrimmedDays; clock?: Clock } = {},
 ): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
   const arrivals = new Arrivals(clock);
   const recorded = new RecordedEvents(engine);
   let recorder: Recorder | null = null;
+  const erased = new ErasedNumbers();
+  let eraser: RowEraser | null = null;
   const stopping = new AbortController();
   let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
@@ -64,15 +77,21 @@ export async function startAnalytics(
   const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate, clock });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
-  const sources = { recorded, unflushed, arrivals, upToDate, clock };
-  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports);
+  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
+  const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, (query) =>
+    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser.ask(query),
+  );
 
   async function record(): Promise<void> {
+    for (const each of await erasureJobs(bus)) erased.add(each);
     const started = await startRecorder({
       bus,
       engine,
       publisher,
+      erased,
       arrived: (event) => arrivals.arrived(event.messageId),
+      numbers,
       clock,
     });
     recorder = started;
@@ -90,14 +109,29 @@ export async function startAnalytics(
         clock,
       }),
       purge: startPurge(bus, () => started.recorded, clock),
+      trim: startTrim(engine, trimmed, clock),
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
       facts: recordFacts({ bus, engine, publisher, clock }),
     };
+    const ending = new AbortController();
+    const openEraser = async () => {
+      const recordedTo = () => started.recordedTo;
+      const opened = await openRowEraser({ bus, engine, erased, recordedTo, clock, stopping: ending.signal });
+      if (!ending.signal.aborted) eraser = opened;
+    };
+    void untilDone(openEraser, (error) => log.warn({ error }, 'erasures of this store cannot be read yet'), {
+      everyMs: watchEveryMs,
+      stopping: ending.signal,
+      clock,
+    });
     void started.ended.then((how) => {
       recorder = null;
+      eraser = null;
+      ending.abort(new Error('this node does not record any more'));
       if (!stopping.signal.aborted) answers.endToRecord();
       keepers?.reaper.stop();
       keepers?.purge.stop();
+      keepers?.trim.stop();
       void keepers?.clicks.stop(0);
       void keepers?.facts.stop();
       keepers = null;
@@ -143,6 +177,7 @@ export async function startAnalytics(
       cancelLag();
       keepers?.reaper.stop();
       keepers?.purge.stop();
+      keepers?.trim.stop();
       arrivals.close();
       writer.flush();
       reports.stop();

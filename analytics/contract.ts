@@ -2,6 +2,7 @@
 // only. Several analytics nodes share one queue group, so each query is answered once. An answer is `found`, `none` or
 // `unavailable`. `none` requires that the node had every event of EVENTS up to its end at the time of the query. On
 // `unavailable` nothing is settled, resent or reported as not found: the caller retries, or answers 503.
+import type { Counts, Erasure } from '../cluster/bus/erasures.ts';
 import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
@@ -24,6 +25,8 @@ export const querySubjects = {
   report: 'q.report.run',
   /** TellAgain → TellAgainReply. */
   tellAgain: 'q.sms.again',
+  /** EraseRows → EraseRowsReply. */
+  eraseRows: 'q.sms.erase',
 } as const;
 
 export const queryQueueGroup = 'analytics';
@@ -230,4 +233,13 @@ export type TellAgainReply =
       /** About how many events of the query are told, on all pages. */
       readonly total: number;
     }
+  | Unavailable;
+
+/** Has a number erased from the event store; asked again until it is done. */
+export type EraseRows = { readonly erasure: Erasure };
+
+/** `done`: its rows are off the disk. */
+export type EraseRowsReply =
+  | { readonly result: 'running' }
+  | { readonly result: 'done'; readonly removed: Counts }
   | Unavailable;

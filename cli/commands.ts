@@ -1,5 +1,5 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
-// declares them and prints their results, and declares `start`, `smsc` and `listen`, which run until stopped.
+// declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
 import type { Result } from './print.ts';
 
@@ -9,14 +9,12 @@ export type CommandRow = {
   readonly help: string;
   /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
   readonly takes?: Readonly<Record<string, string>>;
-  /** Required options. */
   readonly requires?: Readonly<Record<string, string>>;
-  /** Exits after printing, even if a check left something open, such as a DNS look-up. */
+  /** Exits after printing, even if a check left something open. */
   readonly exits?: boolean;
   /** Loaded on use, so that every command starts fast. Called with the arguments, then the options. */
   readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
 };
-
 export const groups: Readonly<Record<string, string>> = {
   accounts: 'accounts of the running system',
   senders: 'senders that clients registered',
@@ -29,7 +27,6 @@ export const groups: Readonly<Record<string, string>> = {
   'sql-user': 'SQL users of accounts on your ClickHouse server',
   ported: 'registry of ported numbers of the running system',
 };
-
 const account = { '<id>': 'the account (acc_…)' };
 
 export const commands: readonly CommandRow[] = [
@@ -42,6 +39,13 @@ export const commands: readonly CommandRow[] = [
     },
     exits: true,
     load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'erase',
+    help: 'remove everything about a subscriber’s number; the person stays suppressed where they are (docs/retention.md)',
+    requires: { '--number <number>': 'the number, such as +8801712345678' },
+    takes: { '--account <id>': 'only what this account has (default: every account)' },
+    load: async () => (await import('./erase.ts')).eraseCommand,
   },
   {
     name: 'accounts create',

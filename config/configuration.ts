@@ -176,9 +176,20 @@ export type LinksConfig = {
   storeAddresses: boolean;
 };
 
-type RetentionConfig = {
-  /** How long delivery events stay in ClickHouse. */
+/** Days. docs/retention.md has the classes of data. */
+export type RetentionConfig = {
+  /** Delivery events of live messages. */
   historyDays: number;
+  /** Delivery events of test messages. */
+  testHistoryDays: number;
+  /** Clicks on short links, and the messages of their codes. */
+  clicksDays: number;
+  /** Texts of subscribers, where an account keeps them. */
+  inboundTextDays: number;
+  /** Numbers of subscribers in full. */
+  numbersClearDays: number;
+  /** Events that a webhook endpoint does not take. */
+  webhookDays: number;
 };
 
 export type LimitsConfig = {
@@ -198,6 +209,8 @@ export type LimitsConfig = {
   shares: Shares;
   /** How long a short link leads on, in days. */
   linkDays: number;
+  /** How long WEBHOOK_LOG keeps what an endpoint does not take: `retention.webhook_days`. */
+  webhookDays?: number;
   /** How long what was sent to webhook endpoints is kept to be looked at, in days. */
   webhookAttemptDays: number;
   /** Default lifetime of API keys; null: unlimited. */

@@ -19,6 +19,7 @@ import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
 import { type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
 import { otpSchema } from './otp-schema.ts';
+import { retentionOf, retentionSchema } from './retention-schema.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 import { parseNetwork } from '../platform/ip-address.ts';
@@ -39,8 +40,8 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         otpFailoverAfterMs: file.routing.otp_failover_after_s * 1_000,
         othersFailoverAfterMs: file.routing.others_failover_after_s * 1_000,
       },
-      retention: { historyDays: file.retention.history_days },
-      limits: limitsOf(file.limits),
+      retention: retentionOf(file.retention),
+      limits: { ...limitsOf(file.limits), webhookDays: file.retention.webhook_days },
       actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
       ingress: {
         threads: threadsOf(file.ingress.threads),
@@ -172,7 +173,7 @@ const fileKeys = {
     otp_failover_after_s: seconds.default(1),
     others_failover_after_s: seconds.default(30),
   }).prefault({}),
-  retention: mapOf({ history_days: whole(1, 3_650).default(400) }).prefault({}),
+  retention: retentionSchema,
   limits: limitsSchema,
   actors: mapOf({
     threads: threads.default('auto'),

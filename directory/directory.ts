@@ -4,6 +4,8 @@ import type { AccountId } from '../model/ids.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { metrics } from '../platform/telemetry.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
+import { numberKey } from '../cluster/bus/number-key.ts';
+import { NumberHashes } from '../model/number-hash.ts';
 import type { Directory } from './contract.ts';
 import { Suppressed } from './suppressed.ts';
 import { entityKinds } from './tenant-entities.ts';
@@ -12,7 +14,14 @@ import { WatchedBucket } from './watched-bucket.ts';
 
 /** Resolves when both buckets are in memory; from then on a change is in effect some milliseconds after its put. */
 export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promise<Directory> {
-  const suppressed = new WatchedBucket(bus, 'suppression', () => new Suppressed(), notifySuppressed, clock);
+  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const suppressed = new WatchedBucket(
+    bus,
+    'suppression',
+    () => new Suppressed((to) => numbers.erasedKeyOf(to)),
+    notifySuppressed,
+    clock,
+  );
   const suppressionsOf = (accountId: AccountId) => ({
     has: (to: string, sender: string, category: 'otp' | 'transactional' | 'promotional') =>
       suppressed.state.has(accountId, to, sender, category),

@@ -109,6 +109,8 @@ export const newSuppressionId = idMaker<SuppressionId>('sup');
 export const newWebhookEndpointId = idMaker<WebhookEndpointId>('whe');
 export const newWebhookAttemptId = idMaker<string>('wha');
 export const newAuditId = idMaker<AuditId>('aud');
+/** Of an erasure of a number. */
+export const newErasureId = idMaker<string>('ers');
 export const newClickId = idMaker<ClickId>('clk');
 
 /** The same link of an account and mode has the same id wherever it is made. */

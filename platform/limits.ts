@@ -15,6 +15,7 @@ import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
+import { retentionLimits } from './limits-retention.ts';
 import { webhookLimits } from './limits-webhooks.ts';
 
 export const limits = {
@@ -27,6 +28,7 @@ export const limits = {
   ...otpLimits,
   ...factLimits,
   ...linkLimits,
+  ...retentionLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
   otpGuard: otpGuardLimits,

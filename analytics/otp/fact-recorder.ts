@@ -1,5 +1,5 @@
 // Writes the facts of one-time passwords into ClickHouse. It is simpler than the recorder of events, because a row that is
-// written twice is one row (schema/008-otp.sql): a fact is acked when it is in the store, and whatever was not is delivered
+// written twice is one row (schema/010-otp.sql): a fact is acked when it is in the store, and whatever was not is delivered
 // again. While the store is away at most `recorderHeldMax` facts are here, and the others wait in FACTS.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';

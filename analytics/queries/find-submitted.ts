@@ -9,7 +9,7 @@ import { limits } from '../../platform/limits.ts';
 import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import { eventOfRow, submitColumns } from '../store/event-row.ts';
-import { submitsKeptMs } from '../store/schema.ts';
+import { submitsKeptMs } from '../store/retention.ts';
 import { batchLoader } from './batch-loader.ts';
 import type { Unflushed } from '../recorder/batch.ts';
 import type { UpToDate } from './up-to-date.ts';

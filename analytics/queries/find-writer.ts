@@ -1,6 +1,7 @@
 // Finds the account that wrote last to a subscriber from a number that several accounts send from. Submitted messages
 // only: a refused one reached no subscriber.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Unflushed } from '../recorder/batch.ts';
@@ -14,11 +15,12 @@ export async function findWriter(
   engine: Engine,
   unflushed: Unflushed,
   upToDate: UpToDate,
+  numbers: NumberHashes,
   query: FindWriter,
 ): Promise<FindWriterReply> {
   const { length } = query.senders;
   if (length === 0 || length > sendersMax) return { result: 'none', recordedTo: 0 };
-  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, query));
+  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, numbers, query));
   if (looked.result === 'unavailable') return looked;
   const { value: writer, recordedTo } = looked;
   return writer === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, writer };
@@ -27,6 +29,7 @@ export async function findWriter(
 async function lastWriter(
   engine: Engine,
   unflushed: Unflushed,
+  numbers: NumberHashes,
   { subscriber, senders, livemode, sinceMs }: FindWriter,
 ): Promise<Writer | null> {
   let last: DeliveryEvent | null = null;
@@ -42,10 +45,10 @@ async function lastWriter(
   if (last !== null) return { accountId: last.accountId, sender: last.sender };
   const [row] = await engine.rows(
     `SELECT account_id, sender FROM sms_events
-     WHERE recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
+     WHERE recipient_hash = {hash:UInt64} AND recipient = {subscriber:String} AND kind = 'submitted' AND livemode = {livemode:Bool}
        AND sender IN {senders:Array(String)} AND accepted_at > fromUnixTimestamp64Milli({sinceMs:Int64})
      ORDER BY at DESC LIMIT 1 SETTINGS max_threads = 1`,
-    { subscriber, senders, livemode, sinceMs },
+    { subscriber, hash: numbers.of(subscriber), senders, livemode, sinceMs },
   );
   return row === undefined ? null : { accountId: row[0] as string, sender: row[1] as string };
 }

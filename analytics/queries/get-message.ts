@@ -1,6 +1,7 @@
 // The state of one message: the fold of its recorded and unflushed events. Right after the 202 the first event may not
 // have arrived yet: a query for a young unknown message waits a moment and is never answered with `none`.
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { DeliveryEvent, InboundFacts } from '../../model/delivery-event.ts';
@@ -19,6 +20,7 @@ export type Sources = {
   readonly unflushed: Unflushed;
   readonly arrivals: Arrivals;
   readonly upToDate: UpToDate;
+  readonly numbers: NumberHashes;
   readonly clock?: Clock;
 };
 

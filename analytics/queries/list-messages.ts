@@ -4,6 +4,7 @@
 // with a cursor is empty only when the search time ended first: many clients stop at an empty page.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { firstMessageIdOf, isMessageId } from '../../model/ids.ts';
+import { type NumberHashes, noNumber } from '../../model/number-hash.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
@@ -84,7 +85,7 @@ function idsOf({ createdAfterMs, createdBeforeMs }: ListMessages): {
  */
 async function idsBefore(
   engine: Engine,
-  { unflushed }: Sources,
+  { unflushed, numbers }: Sources,
   query: ListMessages,
   { before, oldest }: { readonly before: string | null; readonly oldest: string | null },
   wanted: number,
@@ -99,7 +100,7 @@ async function idsBefore(
     if ((before === null || messageId < before) && (from === null || messageId >= from) && matches(event, query))
       ids.add(messageId);
   }
-  for (const id of await recordedIds(engine, query, before, from, wanted)) ids.add(id);
+  for (const id of await recordedIds(engine, numbers, query, before, from, wanted)) ids.add(id);
   const newest = [...ids].sort((a, b) => (a < b ? 1 : -1)).slice(0, wanted);
   return { ids: newest, goOnBefore: newest.length < wanted ? (isLast ? null : from) : (newest.at(-1) as string) };
 }
@@ -132,6 +133,7 @@ async function endOfWindow(
 
 async function recordedIds(
   engine: Engine,
+  numbers: NumberHashes,
   query: ListMessages,
   before: string | null,
   from: string | null,
@@ -152,11 +154,10 @@ async function recordedIds(
   const { subscriber, client } = endsOf(query);
   // Only the masked number of a refused request is stored.
   if (subscriber !== undefined) params['masked'] = maskNumber(subscriber);
-  add(
-    'recipient',
-    subscriber,
-    "(recipient = {recipient:String} OR (kind = 'refused' AND recipient = {masked:String}))",
-  );
+  // By the hash: of old messages the number is cut. What is no number in full has none.
+  const hash = subscriber === undefined ? undefined : numbers.of(subscriber);
+  if (hash === noNumber) add('recipient', subscriber, 'recipient = {recipient:String}');
+  else add('hash', hash, "(recipient_hash = {hash:UInt64} OR (kind = 'refused' AND recipient = {masked:String}))");
   add('sender', client, 'sender = {sender:String}');
   add('category', query.category, 'category = {category:String}');
   add('reference', query.clientReference, 'client_reference = {reference:String}');

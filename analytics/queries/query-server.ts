@@ -12,6 +12,8 @@ import { log } from '../../platform/log.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import {
+  type EraseRows,
+  type EraseRowsReply,
   type FindWriter,
   type GetMessage,
   type ListMessages,
@@ -46,16 +48,18 @@ export function serveQueries(
   sources: Sources,
   places: SharedBound,
   reports: ReportServer,
+  eraseRows: (query: EraseRows) => Promise<EraseRowsReply>,
 ): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
-  const { unflushed, upToDate } = sources;
+  const { unflushed, upToDate, numbers } = sources;
   const asks: Readonly<Record<string, Ask>> = {
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
-    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, query),
+    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, numbers, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
     [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
+    [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };
   let passedOn: readonly Subscription[] = [];
@@ -116,7 +120,11 @@ export function serveQueries(
 const answeredMs = 500;
 
 /** Queries of carriers for their own work; every other one takes the share of the account that it names. */
-const systemQueries: ReadonlySet<string> = new Set([querySubjects.findSubmitted, querySubjects.findWriter]);
+const systemQueries: ReadonlySet<string> = new Set([
+  querySubjects.findSubmitted,
+  querySubjects.findWriter,
+  querySubjects.eraseRows,
+]);
 
 function askerOf(name: string, msg: Msg): { readonly accountId: string; readonly use: Use } {
   if (systemQueries.has(name)) return { accountId: '', use: 'system' };

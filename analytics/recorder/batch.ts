@@ -4,6 +4,7 @@
 import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
+import type { NumberHash } from '../../model/number-hash.ts';
 import { fitsRow } from '../store/event-row.ts';
 import type { NativeBlock } from '../store/native-block.ts';
 import { CountChanges } from './counts/count-changes.ts';
@@ -82,8 +83,8 @@ export class Batch {
   }
 
   /** One new event. `batchIndex`: its index among the events of its record. */
-  push(event: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number): void {
-    this.#columns.add(event, place, batchIndex, recordedAtMs);
+  push(event: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number, hash: NumberHash): void {
+    this.#columns.add(event, place, batchIndex, recordedAtMs, hash);
   }
 
   /** The event pushed last is a suspect. */

@@ -9,10 +9,12 @@ import {
   unreadOf,
 } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import { fitsRow } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { MessageStates } from './counts/message-states.ts';
@@ -38,6 +40,9 @@ export type BatcherOptions = {
   readonly arrived: (event: DeliveryEvent) => void;
   /** Moves an unreadable record to DEAD. */
   readonly deadLetter: (record: Omit<EventRecord, 'timestampNanos'>, reason: string) => Promise<void>;
+  readonly numbers: NumberHashes;
+  /** Their events are left out. */
+  readonly erased: ErasedNumbers;
   readonly clock: Clock;
   readonly insertRowsMax?: number;
   readonly heldRowsMax?: number;
@@ -143,7 +148,7 @@ export class Batcher {
 
   #add(record: EventRecord, octets: Uint8Array | null, events: readonly DeliveryEvent[]): Promise<void> | undefined {
     const { seq } = record;
-    const { seen, states, countedFromMs, arrived, streamEpoch, clock } = this.#options;
+    const { seen, states, countedFromMs, arrived, streamEpoch, numbers, erased, clock } = this.#options;
     // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const batch = (this.#collecting ??= this.#open(seq));
@@ -161,9 +166,11 @@ export class Batcher {
           known += 1;
           continue;
         }
+        const hash = numbers.hashOf(event.recipient);
+        if (erased.covers(hash.text, event)) continue;
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
-        batch.push(event, place, batchIndex, stampMs);
+        batch.push(event, place, batchIndex, stampMs, hash);
         if (isSuspect) batch.suspect(event);
         else if (event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);
         arrived(event);

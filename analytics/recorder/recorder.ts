@@ -9,11 +9,13 @@
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
+import { numberKey } from '../../cluster/bus/number-key.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -21,6 +23,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
+import { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
@@ -36,6 +39,10 @@ type RecorderOptions = {
   /** For unreadable records. */
   readonly publisher: Publisher;
   readonly arrived?: (event: DeliveryEvent) => void;
+  /** Missing: with the key of this installation. */
+  readonly numbers?: NumberHashes;
+  /** Missing: nobody is erased. */
+  readonly erased?: ErasedNumbers;
   readonly clock?: Clock;
 };
 
@@ -65,7 +72,8 @@ type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 const tickEveryMs = 100;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
-  const { bus, engine, publisher, clock = systemClock, arrived = () => {} } = options;
+  const { bus, engine, publisher, clock = systemClock, arrived = () => {}, erased = new ErasedNumbers() } = options;
+  const { numbers = new NumberHashes(await numberKey(bus), clock) } = options;
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
   const streamMade = String(created);
@@ -103,6 +111,8 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     closed: write,
     arrived,
     deadLetter,
+    numbers,
+    erased,
     clock,
   });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;

@@ -1,7 +1,8 @@
 -- Every delivery event of every message, one row each; bodies are never stored here. A null of an event is '' here: no
 -- carrier id, error or reference is ever empty. (stream_epoch, stream_seq, batch_index) is the event's place in the
 -- stream, and so the order in which events are folded. The deduplication window remembers the tokens of that many
--- inserts; the recorder repeats at most the last one.
+-- inserts; the recorder repeats at most the last one. Live and test messages have partitions of their own, because they are
+-- kept for different times (store/retention.ts).
 CREATE TABLE IF NOT EXISTS sms_events
 (
     account_id LowCardinality(String),
@@ -40,6 +41,6 @@ CREATE TABLE IF NOT EXISTS sms_events
     INDEX recipient_filter recipient TYPE bloom_filter(0.01) GRANULARITY 4
 )
 ENGINE = MergeTree
-PARTITION BY toYYYYMM(accepted_at)
+PARTITION BY (toYYYYMM(accepted_at), livemode)
 ORDER BY (account_id, message_id, stream_seq, batch_index)
 SETTINGS non_replicated_deduplication_window = 1000;

@@ -1,5 +1,6 @@
 // Delivery events as rows to insert into sms_events, column by column. Only this file knows what each column is filled with.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import type { NumberHash } from '../../model/number-hash.ts';
 import { eventIdChars, inboundText } from './event-row.ts';
 import { BlockRows, type NativeBlock } from './native-block.ts';
 import {
@@ -53,12 +54,14 @@ export class EventColumns {
   readonly #scheduledAt = new WideColumn('scheduled_at', time);
   readonly #keyword = new DictionaryColumn('keyword');
   readonly #inbound = new TextColumn('inbound');
+  readonly #recipientHash = new WideColumn('recipient_hash', 'UInt64');
   readonly #rows = new BlockRows([
     ...[this.#eventId, this.#kind, this.#at, this.#messageId, this.#accountId, this.#keyId, this.#carrier, this.#hop],
     ...[this.#attempt, this.#segment, this.#segments, this.#carrierMessageId, this.#error, this.#epoch, this.#category],
     ...[this.#sender, this.#recipient, this.#encoding, this.#livemode, this.#clientReference, this.#campaignId],
     ...[this.#variantId, this.#templateId, this.#acceptedAt, this.#validUntil, this.#streamEpoch, this.#streamSeq],
     ...[this.#batchIndex, this.#recordedAt, this.#scheduledAt, this.#keyword, this.#inbound],
+    this.#recipientHash,
   ]);
 
   get rows(): number {
@@ -66,7 +69,7 @@ export class EventColumns {
   }
 
   /** An event that fits (event-row.ts `fitsRow`). `batchIndex`: its index within the record's expanded batch. */
-  add(e: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number): void {
+  add(e: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number, hash: NumberHash): void {
     const row = this.#rows.add();
     this.#eventId.set(row, e.eventId);
     this.#kind.set(row, e.kind);
@@ -100,6 +103,7 @@ export class EventColumns {
     this.#scheduledAt.set(row, e.scheduledAtMs ?? 0);
     this.#keyword.set(row, e.inbound?.keyword);
     this.#inbound.set(row, e.inbound === undefined ? null : inboundText(e.inbound));
+    this.#recipientHash.setWords(row, hash.low, hash.high);
   }
 
   /** The rows as one block, without the dropped ones. Null when none is left. */

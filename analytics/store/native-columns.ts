@@ -66,7 +66,11 @@ export class WideColumn implements Column {
 
   set(row: number, value: number): void {
     const low = value >>> 0;
-    const high = (value - low) / 0x1_0000_0000;
+    this.setWords(row, low, (value - low) / 0x1_0000_0000);
+  }
+
+  /** A value of 64 bits, which is no exact number. */
+  setWords(row: number, low: number, high: number): void {
     this.#words[row * 2] = low;
     this.#words[row * 2 + 1] = high;
     this.#any |= low | high;

@@ -58,10 +58,10 @@ export type ReadLater = {
 };
 
 /** The headers of a waiting record, or null when they are not ours. */
-export function readLater(record: JsMsg): ReadLater | null {
-  const subject = record.headers?.get(targetHeader) ?? '';
-  const dueAtMs = Number(record.headers?.get(dueHeader) ?? Number.NaN);
-  const id = record.headers?.get(idHeader) ?? '';
+export function readLater({ headers }: Pick<JsMsg, 'headers'>): ReadLater | null {
+  const subject = headers?.get(targetHeader) ?? '';
+  const dueAtMs = Number(headers?.get(dueHeader) ?? Number.NaN);
+  const id = headers?.get(idHeader) ?? '';
   if (subject === '' || id === '' || !Number.isFinite(dueAtMs)) return null;
-  return { subject, dueAtMs, releaseId: `released.${id}`, cancelable: record.headers?.get(cancelableHeader) || null };
+  return { subject, dueAtMs, releaseId: `released.${id}`, cancelable: headers?.get(cancelableHeader) || null };
 }

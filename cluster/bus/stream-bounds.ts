@@ -11,7 +11,8 @@ export type StreamBounds = {
   readonly streamMb?: StreamMb;
   /** How long a short link leads on, in days. */
   readonly linkDays?: number;
-  /** How long attempts at webhook endpoints are kept, in days. */
+  /** How long WEBHOOK_LOG keeps a record, and WEBHOOK_ATTEMPTS, in days. */
+  readonly webhookDays?: number;
   readonly webhookAttemptDays?: number;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;

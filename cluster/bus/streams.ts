@@ -84,7 +84,7 @@ const messageStream = (
 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
-  const { streamMb = streamMbDefault, linkDays = linkDaysDefault } = bounds;
+  const { streamMb = streamMbDefault, linkDays = linkDaysDefault, webhookDays = limits.delivery.parkedDays } = bounds;
   const { webhookAttemptDays = limits.webhookAttempts.daysDefault } = bounds;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // The last bound of a shard: entry points refuse an account's excess long before.
@@ -164,7 +164,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       name: streamNames.webhookLog,
       subjects: ['whl.>', 'whr.>'],
       ...keeping,
-      max_age: nanos(limits.delivery.parkedDays * 86_400_000),
+      max_age: nanos(webhookDays * 86_400_000),
       max_bytes: streamMb.webhookLog * mib,
       max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
     },
@@ -314,7 +314,7 @@ export const keyValueBuckets = {
   webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
   leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
-  /** The body keys in use. */
+  erasures: { name: 'erasures', ttlMs: 0, maxBytes: limits.erasure.bucketBytes },
   installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */
   registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },

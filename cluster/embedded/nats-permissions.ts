@@ -22,6 +22,8 @@ export type Access = {
   readonly read: readonly NatsRole[];
   /** Deletes other roles' records, or purges. Acking readers of work queues too. */
   readonly remove?: readonly NatsRole[];
+  /** Reads and overwrites single records, to erase a subscriber's number (control/erasure). */
+  readonly erase?: readonly NatsRole[];
 };
 /** A stream and the subjects it stores. */
 export type StreamAccess = Access & {
@@ -44,11 +46,16 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   MT_OTP: queue('otp'),
   MT_TXN: queue('txn'),
   MT_PROMO: queue('promo'),
-  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'] },
-  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'] },
-  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'] },
+  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'], erase: ['control'] },
+  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
+  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
   // The releaser closes a second here too: either a cancel or the release comes first.
-  CANCELS: { subjects: ['cancel.>'], write: ['ingress', 'actors'], read: ['ingress', 'actors'], remove: ['actors'] },
+  CANCELS: {
+    subjects: ['cancel.>'],
+    write: ['ingress', 'actors', 'control'],
+    read: ['ingress', 'actors', 'control'],
+    remove: ['actors'],
+  },
   INBOUND: {
     subjects: ['mo.>'],
     write: ['actors'],
@@ -58,7 +65,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   },
   EVENTS: {
     subjects: ['ev.>'],
-    write: ['ingress', 'actors', 'analytics'],
+    write: ['ingress', 'actors', 'analytics', 'control'],
     read: ['actors', 'analytics', 'control', 'delivery'],
     remove: ['analytics'],
   },
@@ -70,8 +77,14 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     read: ['analytics', 'delivery', 'control'],
     remove: ['analytics'],
   },
-  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
-  WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
+  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'], erase: ['control'] },
+  WEBHOOK_LOG: {
+    subjects: ['whl.>', 'whr.>'],
+    write: ['delivery'],
+    read: ['delivery'],
+    remove: ['delivery'],
+    erase: ['control'],
+  },
   WEBHOOK_ATTEMPTS: { subjects: ['wha.>'], write: ['delivery'], read: ['control'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
@@ -79,8 +92,8 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     read: ['actors', 'control'],
     remove: ['control'],
   },
-  // Only the operator reads and removes.
-  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [] },
+  // Only the operator reads and removes, and who erases a number.
+  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [], erase: ['control'] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
@@ -98,7 +111,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
   // Actors tell what became of each: they have the code of its message, too.
-  otp: { write: ['ingress'], read: ['ingress', 'actors'] },
+  otp: { write: ['ingress'], read: ['ingress', 'actors'], erase: ['control'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
   // Operators order blocks; control also removes those that are forgotten.
   otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['control'] },
@@ -107,16 +120,18 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: {
-    write: ['ingress', 'actors', 'control', 'delivery'],
-    read: ['ingress', 'actors', 'control', 'delivery'],
+    write: everyRole,
+    read: everyRole,
   },
+  // An operator orders them; control carries them out, and analytics for the event store.
+  erasures: { write: ['control', 'analytics'], read: ['control', 'analytics'] },
   // An operator's import writes versions.
   registry: { write: [], read: ['ingress', 'actors'] },
 };
 
 /** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
 function askersOf(subject: string): readonly NatsRole[] {
-  if (subject === querySubjects.report) return ['control'];
+  if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
   return subject === querySubjects.tellAgain ? ['delivery'] : ['ingress', 'actors'];
 }
 
@@ -172,6 +187,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         ...(isOurs(access.putInFallback) ? [fallbackFilters[name] ?? ''] : []),
         ...(isOurs(access.read) ? reading(name) : []),
         ...(isOurs(access.remove) ? removing(name) : []),
+        ...(isOurs(access.erase) ? erasing(name) : []),
       ]),
       ...spoken.filter(([, { publish }]) => isOurs(publish)).map(([subject]) => subject),
       ...new Set(roles.flatMap((role) => answers[role] ?? [])),
@@ -224,6 +240,8 @@ const reading = (stream: string) => [
 ];
 
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
+
+const erasing = (stream: string) => [`$JS.API.STREAM.MSG.GET.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
 /** In the form of nats-server's configuration. */
 export function permissionsText({ publish, subscribe }: Permissions): string {

@@ -2,7 +2,8 @@
 // ready when the schema is in place, the recorder reads and queries are answered.
 import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
-import { keepHistoryFor, applySchema } from '../../analytics/store/schema.ts';
+import { type KeptDays, keepRowsFor } from '../../analytics/store/retention.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
 import { openOperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { startSqlEndpoint } from '../../api/sql/endpoint.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -27,9 +28,13 @@ runRole('analytics', async ({ env, stopping }) => {
   const bus = await connectBus(natsUrl, 'analytics');
   await ensureStreams(bus, configuration.limits);
   const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
-  await schemaInPlace(engine, configuration.retention.historyDays, stopping);
+  await schemaInPlace(engine, configuration.retention, stopping);
   const clock = await roleClock({ bus, settings, env, limits: configuration.limits });
-  const node = await startAnalytics(bus, engine, configuration.limits.shares, clock);
+  const node = await startAnalytics(bus, engine, {
+    shares: configuration.limits.shares,
+    retention: configuration.retention,
+    clock,
+  });
   const sql = await operatorSql(settings, configuration.analytics.sqlEndpoint);
   return {
     health: () => node.health(),
@@ -67,11 +72,11 @@ async function operatorSql(
 }
 
 /** Waits for a server that is down at the start; events wait in the stream meanwhile. */
-async function schemaInPlace(engine: Engine, historyDays: number, stopping: AbortSignal): Promise<void> {
+async function schemaInPlace(engine: Engine, retention: KeptDays, stopping: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await applySchema(engine);
-      await keepHistoryFor(engine, historyDays);
+      await keepRowsFor(engine, retention);
       return;
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'the ClickHouse schema cannot be applied yet');

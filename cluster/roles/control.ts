@@ -14,10 +14,14 @@ import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type BodyCipher, bodyCipher } from '../../model/records/body-cipher.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
 import type { BodyKeys } from '../../model/records/body-keys.ts';
 import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { type Bus, connectBus } from '../bus/connect.ts';
+import { cancellations } from '../bus/cancellations.ts';
 import { openBucket } from '../bus/ensure.ts';
+import { EventWriter } from '../bus/event-writer.ts';
+import { numberKey } from '../bus/number-key.ts';
 import { sweepBlocks } from '../bus/otp-guard-bucket.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { changedValues, reloadVerdict } from '../../config/reload.ts';
@@ -27,6 +31,7 @@ import { loadSettings } from '../../config/settings.ts';
 import { startDecisionWriter } from '../../control/projection/decision-writer.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { openLinks } from '../../directory/links.ts';
+import { startEraser } from '../../control/erasure/eraser.ts';
 import { startProjector } from '../../control/projection/projector.ts';
 import { loadBodyKeys } from '../embedded/secrets.ts';
 import { bringKeptNotes, noteForAudit, thisMachine } from '../../control/audit-notes.ts';
@@ -98,11 +103,19 @@ runRole('control', async (link) => {
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const stopDisabling = disableWebhooksOnRequest(bus, system);
-  const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), clock });
+  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), numbers, clock });
   const stopSweep = clock.every(limits.otpGuard.sweepEveryMs, () => {
     sweepBlocks(bus, clock.nowMs()).catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, 'blocks of the guard that are over could not be removed'),
     );
+  });
+  const events = new Publisher(bus);
+  const eraser = startEraser({
+    ...{ bus, store: system, clock, dataDir: settings.dataDir },
+    numbers,
+    events: new EventWriter(events),
+    cancellations: cancellations(bus, events, clock),
   });
   const testEvents = new TestEvents(bus, cipher, clock);
   const api = await startManagementApi({
@@ -147,7 +160,8 @@ runRole('control', async (link) => {
       stopKeysUsed();
       stopSweep();
       stopDisabling();
-      await decisions.stop();
+      await Promise.all([decisions.stop(), eraser.close()]);
+      events.close();
       await Promise.all([projector.close(), audit.close()]);
       await Promise.all([directory.close(), links.close()]);
       clock.stop();

@@ -3,6 +3,7 @@
 // the list contain the decision. Several writers may run: decisions are ordered by their own time.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { until, untilDone } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -27,6 +28,8 @@ type DecisionWriterParts = {
   readonly store: Store;
   /** For unreadable records. */
   readonly publisher: Publisher;
+  /** Missing: no number was ever erased. */
+  readonly numbers?: NumberHashes;
   readonly clock?: Clock;
 };
 
@@ -85,7 +88,7 @@ async function consumed(parts: DecisionWriterParts, held: Set<Promise<void>>, cl
 }
 
 async function settle(
-  { store }: DecisionWriterParts,
+  { store, numbers }: DecisionWriterParts,
   bucket: KV,
   from: JsMsg,
   decision: DecisionRecord,
@@ -93,7 +96,7 @@ async function settle(
 ): Promise<void> {
   const { keyword, accountId } = decision;
   try {
-    const written = await writeDecision(store, decision);
+    const written = await writeDecision(store, decision, numbers?.erasedKeyOf(decision.number) ?? null);
     if (written !== null) {
       const stored = () => isInDirectory(store, written.block);
       await until('the directory has the decision', stored, {

@@ -41,6 +41,7 @@ export const auditActions = [
   'otp_guard.released',
   'directory.released',
   'body_key.rotated',
+  'number.erased',
   'audit.detached',
   'sql_user.created',
   'sql_user.rotated',

@@ -13,6 +13,7 @@ import { subscribers } from './migrations/0002-subscribers.ts';
 import { auditLog } from './migrations/0003-audit-log.ts';
 import { webhooks } from './migrations/0004-webhooks.ts';
 import { otp } from './migrations/0005-otp.ts';
+import { erasures } from './migrations/0006-erasures.ts';
 import { installationId, type Store } from './store.ts';
 import { grantRights } from './rights.ts';
 
@@ -23,6 +24,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-audit-log': auditLog,
   '0004-webhooks': webhooks,
   '0005-otp': otp,
+  '0006-erasures': erasures,
 };
 
 /** Returns the names of the applied steps. `upTo` is the last step to apply, for tests of the next one. */

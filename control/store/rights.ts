@@ -19,9 +19,10 @@ export const tableRights: Readonly<Record<string, readonly Right[]>> = {
   senders: everything,
   templates: everything,
   webhook_endpoints: everything,
-  suppressions: ['select', 'insert', 'delete'],
+  suppressions: everything,
   suppression_blocks: everything,
-  subscriber_decisions: ['select', 'insert', 'update'],
+  subscriber_decisions: everything,
+  erasures: ['select', 'insert'],
   outbox: ['select', 'insert', 'delete'],
   // Rows are inserted through the parent table; the application role has no right on its partitions.
   audit_log: ['select', 'insert'],

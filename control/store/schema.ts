@@ -135,6 +135,9 @@ type SubscriberDecisionsTable = {
   message_id: string;
 };
 
+/** The erasures that this database has carried out. `mark`: cluster/bus/erasures.ts `Erasure`, as JSON. */
+type ErasuresTable = { id: string; mark: string };
+
 type SuppressionBlocksTable = {
   account_id: AccountId;
   bits: number;
@@ -200,6 +203,7 @@ export type Tables = {
   audit_log: AuditLogTable;
   audit_chain: AuditChainTable;
   installation: InstallationTable;
+  erasures: ErasuresTable;
 };
 
 /**

@@ -14,7 +14,12 @@ type Written = { readonly ended: 'written' | 'no_change' | 'stale'; readonly blo
 
 const subscriber = { name: 'subscriber', from: '' };
 
-export async function writeDecision(store: Store, decision: SubscriberDecision): Promise<Written | null> {
+/** `erasedKey`: of the same number, if it was erased (model/number-hash.ts): its START takes that entry away too. */
+export async function writeDecision(
+  store: Store,
+  decision: SubscriberDecision,
+  erasedKey: number | null = null,
+): Promise<Written | null> {
   const { accountId } = decision;
   const numberKey = numberKeyOf(decision.number);
   const place = suppressionPlaceOf(numberKey);
@@ -26,12 +31,13 @@ export async function writeDecision(store: Store, decision: SubscriberDecision):
     };
     const ended = (how: Written['ended']) => ({ ended: how, block: before.block.entityId });
     if (!(await isLastWord(tx, decision, numberKey))) return ended('stale');
-    const changed =
+    const keys = erasedKey === null ? [numberKey] : [numberKey, erasedKey];
+    const difference =
       decision.keyword === 'stop'
         ? await add(store, tx, decision, numberKey, place)
-        : await remove(tx, decision, numberKey);
-    if (!changed) return ended('no_change');
-    const outbox = await touch(tx, accountId, list, [place], decision.keyword === 'stop' ? 1 : -1);
+        : -(await remove(tx, decision, keys));
+    if (difference === 0) return ended('no_change');
+    const outbox = await touch(tx, accountId, list, keys.map(suppressionPlaceOf), difference);
     await record(store, tx, {
       accountId,
       actor: subscriber,
@@ -79,28 +85,28 @@ async function add(
   { accountId, sender }: SubscriberDecision,
   numberKey: number,
   place: number,
-): Promise<boolean> {
+): Promise<number> {
   const nowMs = store.clock.nowMs();
   const { rows } = await sql`
     insert into suppressions (id, account_id, number, place, sender, category, reason, created_at)
     values (${newSuppressionId(nowMs)}, ${accountId}, ${numberKey}, ${place}, ${sender ?? ''}, '', 'keyword', ${new Date(nowMs)})
     on conflict (account_id, number, sender, category) do nothing
     returning id`.execute(tx);
-  return rows.length > 0;
+  return rows.length;
 }
 
 async function remove(
   tx: Transaction<Tables>,
   { accountId, sender }: SubscriberDecision,
-  numberKey: number,
-): Promise<boolean> {
+  numberKeys: readonly number[],
+): Promise<number> {
   const gone = await tx
     .deleteFrom('suppressions')
     .where('account_id', '=', accountId)
-    .where('number', '=', numberKey)
+    .where('number', 'in', numberKeys)
     .where('sender', '=', sender ?? '')
     .where('category', '=', '')
     .where('reason', '=', 'keyword')
     .executeTakeFirst();
-  return Number(gone.numDeletedRows) > 0;
+  return Number(gone.numDeletedRows);
 }

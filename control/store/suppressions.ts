@@ -4,6 +4,7 @@
 import { type Transaction, sql } from 'kysely';
 import { type AccountId, type SuppressionId, newSuppressionId } from '../../model/ids.ts';
 import type { Category } from '../../model/message.ts';
+import { erasedKeysFrom } from '../../model/number-hash.ts';
 import { blockOfPlace, numberKeyOf, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
@@ -14,8 +15,8 @@ import { type Actor, type Store, type OutboxEntry, record, transaction } from '.
 export type StoredSuppression = {
   readonly id: SuppressionId;
   readonly accountId: AccountId;
-  /** E.164. */
-  readonly number: string;
+  /** E.164; null: it was erased, and stays suppressed by its keyed hash. */
+  readonly number: string | null;
   readonly sender: string | null;
   readonly category: Category | null;
   readonly reason: SuppressionReason;
@@ -188,7 +189,7 @@ function storedSuppression(row: SuppressionsTable): StoredSuppression {
   return {
     id: row.id,
     accountId: row.account_id,
-    number: `+${row.number}`,
+    number: row.number >= erasedKeysFrom ? null : `+${row.number}`,
     sender: row.sender === '' ? null : row.sender,
     category: row.category === '' ? null : row.category,
     reason: row.reason,

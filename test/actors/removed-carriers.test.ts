@@ -16,6 +16,7 @@ import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import { overflowSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import { type DeliveryEvent, acceptedEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
@@ -48,7 +49,7 @@ const configurationOf = (carriers: readonly CarrierConfig[], fallback: readonly 
   carriers,
   routes: [],
   routing: { fallback, otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
-  retention: { historyDays: 30 },
+  retention: retentionDefault,
   actors: { threads: 1, flightDumps: 0 },
 });
 const left = async () => {

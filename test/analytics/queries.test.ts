@@ -8,6 +8,8 @@ import {
   querySubjects,
 } from '../../analytics/contract.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
+import { trimRows } from '../../analytics/store/trim.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import {
   type EventDraft,
   type DeliveryEvent,
@@ -238,4 +240,18 @@ test('an account at its share of queries is refused with that reason, and others
   const busy = whys.filter((why) => why === 'busy').length;
   expect(busy).toBeGreaterThan(0);
   expect(busy).toBeLessThanOrEqual(20);
+});
+
+test('a message is found by its number after the number was cut to its last four digits, and shows those', async () => {
+  const recipient = '+8801999000123';
+  const acceptedAtMs = systemClock.nowMs() - 91 * 86_400_000 - 3_600_000;
+  const context = contextOf({ recipient, acceptedAtMs });
+  await node.publish(lifeOf(context));
+  await flushed(context.messageId);
+  const found = async () => (await node.list({ to: recipient })).messages.map(({ id, to }) => ({ id, to }));
+  expect(await found()).toEqual([{ id: context.messageId, to: recipient }]);
+  await trimRows(node.engine, retentionDefault, systemClock);
+  expect(await found()).toEqual([{ id: context.messageId, to: '**********0123' }]);
+  expect(await get(context.messageId)).toMatchObject({ message: { status: 'delivered', to: '**********0123' } });
+  expect((await node.list({ to: '+8801999000124' })).messages).toEqual([]);
 });

@@ -4,15 +4,17 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../analytics/recorder/writer.ts';
 import { submittedSearch } from '../../analytics/queries/find-submitted.ts';
-import { applySchema, keepHistoryFor } from '../../analytics/store/schema.ts';
+import { keepRowsFor } from '../../analytics/store/retention.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
 import { canonical } from '../../model/carrier-message-id.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 
 let events: EventStore;
 beforeAll(async () => {
   events = await startEventStore();
-  await keepHistoryFor(events.engine, 90);
+  await keepRowsFor(events.engine, retentionDefault);
 });
 afterAll(() => events.stop());
 

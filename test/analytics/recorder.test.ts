@@ -17,6 +17,8 @@ import { applySchema } from '../../analytics/store/schema.ts';
 import { encodeEvents } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, acceptedEvent, expandEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
+import { ErasedNumbers } from '../../analytics/erasure/erased-numbers.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 import { readBlock } from './support/native-block.ts';
@@ -50,6 +52,8 @@ describe('the memory of ids', () => {
   });
 });
 
+const testNumbers = new NumberHashes(Buffer.alloc(32, 1));
+
 function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> = {}): Batcher {
   return new Batcher({
     streamEpoch: 1,
@@ -60,6 +64,8 @@ function batcherOf(closed: () => void = () => {}, more: Partial<BatcherOptions> 
     closed,
     arrived: () => {},
     deadLetter: () => Promise.resolve(),
+    numbers: testNumbers,
+    erased: new ErasedNumbers(),
     clock: systemClock,
     ...more,
   });
@@ -103,6 +109,8 @@ describe('batches', () => {
         closed: () => {},
         arrived: () => {},
         deadLetter: () => Promise.resolve(),
+        numbers: testNumbers,
+        erased: new ErasedNumbers(),
         clock: systemClock,
         insertRowsMax: 1,
       });
@@ -184,7 +192,8 @@ describe('in ClickHouse', () => {
 
   async function insert(events: readonly DeliveryEvent[], streamSeq: number, recordedAtMs: number): Promise<void> {
     const rows = new EventColumns();
-    for (const [at, event] of events.entries()) rows.add(event, { streamEpoch: 7, streamSeq }, at, recordedAtMs);
+    for (const [at, event] of events.entries())
+      rows.add(event, { streamEpoch: 7, streamSeq }, at, recordedAtMs, testNumbers.hashOf(event.recipient));
     const { columns, octets } = rows.block()!;
     await engine.insertBlock(`sms_events (${columns.join(', ')})`, insertSettings(`${streamSeq}`), octets);
   }

@@ -65,6 +65,7 @@ const table: Readonly<Record<string, Entry>> = {
   'audit verify': 'reads',
   'audit partitions': 'reads',
   'audit detach': { action: 'audit.detached', provenIn: 'test/control/store/audit-chain.test.ts' },
+  erase: { action: 'number.erased', provenIn: 'test/control/erasure.test.ts' },
   'accounts list': 'reads',
   'accounts create': {
     action: 'account.created',

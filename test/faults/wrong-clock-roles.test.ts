@@ -3,6 +3,7 @@
 // with the right time.
 import { afterEach, expect, test } from 'vitest';
 import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
@@ -58,7 +59,7 @@ test.each([hour, -hour])('an event store %d ms off distinguishes a young message
     CLOCK_SHIFT_MS: String(off),
     HELIOGRAPH_LOG: 'fatal',
   };
-  const configuration = { retention: { historyDays: 30 } };
+  const configuration = { retention: retentionDefault };
   ends.push(await startRolesOf('analytics', on.nats.url, configuration, { env, execArgv: ['--import', shiftedClock] }));
   const accountId = newAccountId(systemClock.nowMs());
   const ask = async (messageId: string) => {

@@ -6,6 +6,7 @@ import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
@@ -27,7 +28,7 @@ const configurationOf = (carrier: CarrierConfig) => ({
   carriers: [carrier],
   routes: [],
   routing: { fallback: [], otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
-  retention: { historyDays: 30 },
+  retention: retentionDefault,
   actors: { threads: 1, flightDumps: 0 },
 });
 const node = (name: string, shiftMs: number) => ({

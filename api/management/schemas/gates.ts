@@ -181,7 +181,7 @@ export const suppression = z
   .object({
     id: z.string().openapi({ example: 'sup_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
     object: z.literal('suppression'),
-    number: z.string(),
+    number: z.string().nullable().describe('Null when the number was erased: the person stays suppressed.'),
     sender: z.string().nullable(),
     category: z.enum(categories).nullable(),
     reason: z.enum([...reasons, 'import', 'keyword']),

@@ -11,16 +11,20 @@ import { reportFormats } from '../../../analytics/reports/report.ts';
 import { publicTables } from '../../../analytics/sql/public-tables.ts';
 import type { Engine } from '../../../analytics/store/engine.ts';
 import { EventColumns } from '../../../analytics/store/event-columns.ts';
-import { applySchema, keepHistoryFor, schemaFiles } from '../../../analytics/store/schema.ts';
+import { keepRowsFor } from '../../../analytics/store/retention.ts';
+import { applySchema, schemaFiles } from '../../../analytics/store/schema.ts';
 import { runReport } from '../../../api/management/routes/reports.ts';
 import { type DeliveryEvent, deliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';
+import { retentionDefault } from '../../../config/retention-schema.ts';
+import { NumberHashes } from '../../../model/number-hash.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { expectExactCounts } from '../../support/recount.ts';
 import { until } from '../../support/until.ts';
 import { type EventBus, startEventBus } from '../support/event-bus.ts';
 import { account, contextOf, lifeOf } from '../support/events.ts';
 
+const hashes = new NumberHashes(Buffer.alloc(32, 1));
 const halfHourMs = 1_800_000;
 const delivered = 30;
 const lost = 7;
@@ -42,7 +46,7 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     events = await startEventBus();
     ({ engine, close } = await open());
     applied = await applySchema(engine);
-    await keepHistoryFor(engine, 400);
+    await keepRowsFor(engine, retentionDefault);
     node = await startAnalytics(events.bus, engine);
     const lives = contexts.map((context, n) => {
       const life = lifeOf({ ...context, carrier: 'alpha' });
@@ -79,7 +83,7 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     for (const [n, event] of lifeOf(other)
       .filter(({ kind }) => kind !== 'intent')
       .entries()) {
-      columns.add(event, { streamEpoch: 1, streamSeq: 1_000_000 }, n, acceptedAtMs);
+      columns.add(event, { streamEpoch: 1, streamSeq: 1_000_000 }, n, acceptedAtMs, hashes.hashOf(event.recipient));
     }
     const block = columns.block();
     const counted = new MessageRows();

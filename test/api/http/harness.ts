@@ -10,6 +10,7 @@ import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Configuration } from '../../../config/configuration.ts';
+import { retentionDefault } from '../../../config/retention-schema.ts';
 import { plainWire } from '../../support/plain-wire.ts';
 import type { FromChild } from '../../../cluster/supervisor/messages.ts';
 import { newApiKey, type Scope } from '../../../model/api-key.ts';
@@ -271,7 +272,7 @@ const configuration = {
   otp: otpRulesDefault,
   routes: [],
   routing: { fallback: [] },
-  retention: { historyDays: 30 },
+  retention: retentionDefault,
   limits: {
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,

@@ -157,7 +157,7 @@ describe('a scheduled record', () => {
     expect(await replayDead(harness.bus, await read(seq))).toEqual({ ok: true });
     const { state } = await harness.bus.manager.streams.info('SCHEDULED');
     const { header } = (await harness.bus.manager.streams.getMessage('SCHEDULED', { seq: state.last_seq }))!;
-    const released = readLater({ headers: header } as Parameters<typeof readLater>[0]);
+    const released = readLater({ headers: header });
     expect(released).toMatchObject({ subject: 'mt.txn.alpha.3', releaseId: 'released.sms_due', cancelable: 'sms_due' });
   });
 

@@ -66,31 +66,34 @@ async function forbidden(role: NatsUser, { publish = [], subscribe = [] }: Asked
   });
 }
 
-/** w: publishes to it · r: reads it, in any way the server has · x: removes what others wrote. */
+/**
+ * w: publishes to it · r: reads it, in any way the server has · x: removes what others wrote ·
+ * e: reads and overwrites single records, to erase a number.
+ */
 const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> = {
   MT_OTP: { ingress: 'w', actors: 'wrx' },
   MT_TXN: { ingress: 'w', actors: 'wrx' },
   MT_PROMO: { ingress: 'w', actors: 'wrx' },
-  SCHEDULED: { ingress: 'w', actors: 'wr' },
-  HOLDS: { actors: 'wr' },
-  LATER: { actors: 'wr' },
-  CANCELS: { ingress: 'wr', actors: 'wrx' },
+  SCHEDULED: { ingress: 'w', actors: 'wr', control: 'e' },
+  HOLDS: { actors: 'wr', control: 'e' },
+  LATER: { actors: 'wr', control: 'e' },
+  CANCELS: { ingress: 'wr', actors: 'wrx', control: 'wr' },
   LINKS: { ingress: 'wr', control: 'wr' },
   CLICKS: { ingress: 'w', analytics: 'rx' },
   FACTS: { ingress: 'w', actors: 'w', analytics: 'wrx', control: 'r', delivery: 'r' },
   INBOUND: { actors: 'wrx', control: 'r' },
-  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'r', delivery: 'r' },
-  WEBHOOKS: { delivery: 'wr' },
-  WEBHOOK_LOG: { delivery: 'wrx' },
+  EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'wr', delivery: 'r' },
+  WEBHOOKS: { delivery: 'wr', control: 'e' },
+  WEBHOOK_LOG: { delivery: 'wrx', control: 'e' },
   WEBHOOK_ATTEMPTS: { delivery: 'w', control: 'r' },
   ORDERS: { actors: 'r', control: 'wrx' },
-  DEAD: { actors: 'w', control: 'w', analytics: 'w', delivery: 'w' },
+  DEAD: { actors: 'w', control: 'we', analytics: 'w', delivery: 'w' },
   KV_directory: { ingress: 'r', actors: 'r', control: 'wr', delivery: 'r' },
   KV_suppression: { ingress: 'r', actors: 'wr', control: 'wrx', delivery: 'r' },
   KV_idempotency: { ingress: 'wr', control: 'wr' },
   KV_clock: { ingress: 'wr', actors: 'wr', control: 'wr', analytics: 'wr', delivery: 'wr' },
   KV_scheduled: { ingress: 'wr' },
-  KV_otp: { ingress: 'wr', actors: 'r' },
+  KV_otp: { ingress: 'wr', actors: 'r', control: 'e' },
   KV_otp_failures: { ingress: 'wr' },
   KV_otp_guard: { ingress: 'wr', control: 'wrx', actors: 'r' },
   KV_otp_events: { actors: 'wrx' },
@@ -99,7 +102,8 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_replay: { actors: 'wr', analytics: 'r' },
   KV_webhooks: { delivery: 'wrx', analytics: 'r' },
   KV_leases: { actors: 'wrx' },
-  KV_installation: { ingress: 'wr', actors: 'wr', control: 'wr', delivery: 'wr' },
+  KV_erasures: { control: 'wr', analytics: 'wr' },
+  KV_installation: { ingress: 'wr', actors: 'wr', analytics: 'wr', control: 'wr', delivery: 'wr' },
   KV_registry: { ingress: 'r', actors: 'r' },
 };
 
@@ -126,8 +130,8 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
   const ways = accessAll.map(([name, { subjects }]) => ({
     name,
     write: subjects.map(example),
+    get: [`$JS.API.STREAM.MSG.GET.${name}`],
     read: [
-      `$JS.API.STREAM.MSG.GET.${name}`,
       `$JS.API.DIRECT.GET.${name}`,
       `$JS.API.DIRECT.GET.${name}.${example(subjects[0] ?? '')}`,
       `$JS.API.CONSUMER.CREATE.${name}`,
@@ -138,11 +142,12 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
       `$JS.API.CONSUMER.MSG.NEXT.${name}.mine`,
       `$JS.ACK.${name}.mine.1.1.1.1.0`,
     ],
-    remove: [`$JS.API.STREAM.PURGE.${name}`, `$JS.API.STREAM.MSG.DELETE.${name}`],
+    purge: [`$JS.API.STREAM.PURGE.${name}`],
+    remove: [`$JS.API.STREAM.MSG.DELETE.${name}`],
     listen: subjects,
   }));
   const refused = await forbidden(role, {
-    publish: ways.flatMap(({ write, read, remove }) => [...write, ...read, ...remove]),
+    publish: ways.flatMap(({ write, get, read, purge, remove }) => [...write, ...get, ...read, ...purge, ...remove]),
     subscribe: ways.flatMap(({ listen }) => listen),
   });
   const may = (subjects: readonly string[], name: string) => {
@@ -151,10 +156,13 @@ test.each(roles)('%s may write, read and remove where the table says so, and now
     expect([name, taken]).toEqual([name, taken.length === 0 ? [] : subjects]);
     return taken.length > 0;
   };
-  const found = ways.map(({ name, write, read, remove, listen }) => {
+  const found = ways.map(({ name, write, get, read, purge, remove, listen }) => {
     // Nor may they subscribe to the subjects that a stream stores.
     expect([name, listen.filter((subject) => !refused.has(`subscribe ${subject}`))]).toEqual([name, []]);
-    return [name, `${may(write, name) ? 'w' : ''}${may(read, name) ? 'r' : ''}${may(remove, name) ? 'x' : ''}`];
+    const [reads, purges] = [may(read, name), may(purge, name)];
+    const erases = may(remove, name) && !purges;
+    expect([name, may(get, name), may(remove, name)]).toEqual([name, reads || erases, purges || erases]);
+    return [name, `${may(write, name) ? 'w' : ''}${reads ? 'r' : ''}${purges ? 'x' : ''}${erases ? 'e' : ''}`];
   });
   expect(Object.fromEntries(found)).toEqual(
     Object.fromEntries(Object.entries(expected).map(([name, by]) => [name, by[role] ?? ''])),

@@ -1,0 +1,22 @@
+// The numbers that were erased, by their keyed hash. What was accepted before an erasure is not recorded after it: a
+// receipt may come days later, and an event may be published a second time.
+import type { Erasure } from '../../cluster/bus/erasures.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+
+type Erased = Pick<Erasure, 'accountId' | 'atMs'>;
+
+export class ErasedNumbers {
+  readonly #byHash = new Map<string, Erased[]>();
+
+  add({ hash, accountId, atMs }: Erasure): void {
+    const known = this.#byHash.get(hash);
+    if (known === undefined) this.#byHash.set(hash, [{ accountId, atMs }]);
+    else if (!known.some((each) => each.accountId === accountId && each.atMs === atMs)) known.push({ accountId, atMs });
+  }
+
+  covers(hash: string, { accountId, acceptedAtMs }: Pick<DeliveryEvent, 'accountId' | 'acceptedAtMs'>): boolean {
+    const erased = this.#byHash.get(hash);
+    if (erased === undefined) return false;
+    return erased.some((each) => acceptedAtMs <= each.atMs && (each.accountId ?? accountId) === accountId);
+  }
+}

@@ -1,0 +1,180 @@
+// Removes a subscriber from ClickHouse: the events of every message to or from the number, their submits, the codes and
+// clicks of their links. Counts of reports stay: they hold no number. Rows are rewritten part by part, and an erasure is
+// done when the old parts are off the disk. The one recording node does it, one erasure at a time, and remembers it in
+// the store itself: so a store that was restored from a backup knows what it lacks.
+import { type Counts, type Erasure, erasureJobs, orderErasure } from '../../cluster/bus/erasures.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { until } from '../../platform/deadline.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import type { EraseRows, EraseRowsReply } from '../contract.ts';
+import type { Engine } from '../store/engine.ts';
+import { mutate } from '../store/mutate.ts';
+import { tsvText } from '../store/tab-separated.ts';
+import type { ErasedNumbers } from './erased-numbers.ts';
+
+type RowEraserOptions = {
+  readonly bus: Bus;
+  readonly engine: Engine;
+  /** What the recorder leaves out. */
+  readonly erased: ErasedNumbers;
+  /** Every record of EVENTS up to this one is in ClickHouse. */
+  readonly recordedTo: () => number;
+  readonly clock: Clock;
+  readonly stopping: AbortSignal;
+};
+
+export type RowEraser = {
+  /** Begins, or says how it stands. */
+  ask(query: EraseRows): Promise<EraseRowsReply>;
+};
+
+const tables = ['sms_events', 'sms_submits', 'link_codes', 'link_clicks'] as const;
+const askEveryMs = 500;
+
+/** Resolves when the recorder leaves out what was erased; what this store lacks is erased after that. */
+export async function openRowEraser(options: RowEraserOptions): Promise<RowEraser> {
+  const { bus, engine, erased, stopping } = options;
+  let queue: Promise<void> = Promise.resolve();
+  const waiting = new Set<string>();
+
+  function begin(erasure: Erasure): void {
+    if (waiting.has(erasure.id)) return;
+    erased.add(erasure);
+    waiting.add(erasure.id);
+    queue = queue.then(async () => {
+      try {
+        // It may have ended between the question that began it again and now.
+        if (!stopping.aborted && (await removedBy(engine, erasure)) === null) await erase(options, erasure);
+      } catch (error) {
+        if (!stopping.aborted) log.warn({ id: erasure.id, error: messageOf(error) }, 'an erasure is tried again');
+      } finally {
+        waiting.delete(erasure.id);
+      }
+    });
+  }
+
+  const carriedOut = await carriedOutHere(engine);
+  for (const job of await erasureJobs(bus)) {
+    erased.add(job);
+    if (!carriedOut.has(job.id)) begin(job);
+    carriedOut.delete(job.id);
+  }
+  // NATS was restored from a backup, or is another one: it gets them from here.
+  for (const erasure of carriedOut.values()) {
+    erased.add(erasure);
+    await orderErasure(bus, erasure);
+  }
+  return {
+    async ask({ erasure }) {
+      const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure);
+      if (removed !== null) return { result: 'done', removed };
+      begin(erasure);
+      return { result: 'running' };
+    },
+  };
+}
+
+/** What an erasure removed; null: this store has not carried it out. */
+async function removedBy(engine: Engine, { id }: Erasure): Promise<Counts | null> {
+  const [row] = await engine.rows(
+    'SELECT removed FROM erasures FINAL WHERE id = {id:String}',
+    { id },
+    limits.recorder.insertTimeoutMs,
+  );
+  return row === undefined ? null : (JSON.parse(row[0] as string) as Counts);
+}
+
+async function carriedOutHere(engine: Engine): Promise<Map<string, Erasure>> {
+  const rows = await engine.rows(
+    'SELECT id, mark FROM erasures FINAL ORDER BY id',
+    {},
+    limits.recorder.insertTimeoutMs,
+  );
+  return new Map(rows.map(([id, mark]) => [id as string, JSON.parse(mark as string) as Erasure]));
+}
+
+async function erase({ bus, engine, recordedTo, clock, stopping }: RowEraserOptions, erasure: Erasure): Promise<void> {
+  const { state } = await bus.manager.streams.info(streamNames.events);
+  // What was taken before the recorder left it out is in the store, or not at all.
+  await until('events are recorded', () => stopping.aborted || recordedTo() >= state.last_seq || state.messages === 0, {
+    limitMs: limits.erasure.deadlineMs,
+    everyMs: askEveryMs,
+  });
+  const own = ownRows(erasure);
+  const ids = (
+    await engine.rows(
+      `SELECT DISTINCT message_id FROM sms_events WHERE ${own} ORDER BY 1 SETTINGS max_threads = 1`,
+      {},
+      limits.recorder.insertTimeoutMs,
+    )
+  ).map(([id]) => id as string);
+  const removed: Record<string, number> = { messages: ids.length };
+  const change = { clock, signal: stopping };
+  for (const table of tables) removed[table] = 0;
+  for (let from = 0; from < ids.length; from += limits.erasure.messagesAtOnce) {
+    // Ids are of our own making or a client's key of letters: quoted like every text all the same.
+    const some = ids.slice(from, from + limits.erasure.messagesAtOnce);
+    for (const table of tables) {
+      const [row] = await engine.rows(
+        `SELECT toUInt64(count()) FROM ${table} WHERE message_id IN {some:Array(String)} SETTINGS max_threads = 1`,
+        { some },
+        limits.recorder.insertTimeoutMs,
+      );
+      const count = Number(row?.[0]);
+      if (count === 0) continue;
+      removed[table] = (removed[table] ?? 0) + count;
+      await mutate(engine, table, `DELETE WHERE message_id IN (${some.map(quoted).join(',')})`, change);
+    }
+  }
+  await withoutOldParts(engine, clock, stopping);
+  const at = (erasure.atMs / 1_000).toFixed(3);
+  await engine.insert(
+    'erasures (id, recipient_hash, account_id, at, mark, removed)',
+    Buffer.from(
+      `${erasure.id}\t${erasure.hash}\t${erasure.accountId ?? ''}\t${at}\t${tsvText(JSON.stringify(markOf(erasure)))}\t${tsvText(JSON.stringify(removed))}\n`,
+    ),
+  );
+  log.info({ id: erasure.id, removed }, 'a number was erased from ClickHouse');
+}
+
+const markOf = ({ id, hash, listKey, place, accountId, atMs, by }: Erasure): Erasure => ({
+  ...{ id, hash, listKey, place, accountId, atMs, by },
+});
+
+function ownRows({ hash, accountId, atMs }: Erasure): string {
+  const account = accountId === null ? '' : `account_id = ${quoted(accountId)} AND `;
+  return `${account}recipient_hash = ${BigInt(hash)} AND accepted_at <= fromUnixTimestamp64Milli(toInt64(${Math.floor(atMs)}))`;
+}
+
+const quoted = (text: string): string => `'${text.replaceAll(/[\\']/g, (each) => `\\${each}`)}'`;
+
+/** The parts before a change stay on the disk for minutes otherwise, with all that was in them. */
+async function withoutOldParts(engine: Engine, clock: Clock, stopping: AbortSignal): Promise<void> {
+  const giveUpAtMs = clock.monotonicMs() + limits.retention.mutationMs;
+  for (const table of tables) {
+    const old = async () => {
+      const [row] = await engine.rows(
+        `SELECT toUInt32(count()) FROM system.parts
+         WHERE database = currentDatabase() AND table = {table:String} AND NOT active`,
+        { table },
+      );
+      return Number(row?.[0]);
+    };
+    if ((await old()) === 0) continue;
+    await engine.command(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`);
+    try {
+      while ((await old()) > 0) {
+        if (clock.monotonicMs() >= giveUpAtMs) throw new Error(`old parts of ${table} stay on the disk`);
+        await clock.sleep(askEveryMs, stopping);
+        // There is no such partition; with every such statement ClickHouse removes old parts at once, and else in minutes.
+        await engine.command(`ALTER TABLE ${table} DROP PARTITION ID 'none'`);
+      }
+    } finally {
+      await engine.command(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`);
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// Carries out the erasures of the bucket, one at a time: streams, database, event store; then the receipt, which goes into
+// the audit log too. Every step may be repeated. At its start, an erasure that a part lacks is carried out again: NATS,
+// the database and the file of the data folder each remember all of them, and the event store for itself. What was in
+// flight is looked for once more some days later.
+import { type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
+import type { Bus } from '../../cluster/bus/connect.ts';
+import { type Counts, type ErasureJob, erasureJobs, orderErasure, setReceipt } from '../../cluster/bus/erasures.ts';
+import { streamOfBucket } from '../../cluster/bus/streams.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { untilDone, withDeadline } from '../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { noteForAudit } from '../audit-notes.ts';
+import type { Store } from '../store/store.ts';
+import { eraseFromDatabase, erasuresInDatabase } from './erase-database.ts';
+import { type EraseStreamsParts, eraseFromStreams } from './erase-streams.ts';
+import { addToErasuresFile, readErasuresFile } from './erasures-file.ts';
+
+export type EraserParts = EraseStreamsParts & {
+  readonly bus: Bus;
+  readonly store: Store;
+  readonly numbers: NumberHashes;
+  readonly dataDir: string;
+  readonly clock: Clock;
+};
+
+export type Eraser = { close(): Promise<void> };
+
+const { lookEveryMs, lookAgainMs } = limits.erasure;
+const retryMs = 5_000;
+const rowsAskedMs = 10_000;
+
+export function startEraser(parts: EraserParts): Eraser {
+  const { bus, clock } = parts;
+  const stopping = new AbortController();
+  const again = (what: string) => (error: string) => log.warn({ error }, what);
+  const retry = { everyMs: retryMs, stopping: stopping.signal, clock };
+
+  async function run(): Promise<void> {
+    await untilDone(() => bringKnown(parts), again('erasures cannot be compared yet'), retry);
+    let seen = -1;
+    let dueAtMs = 0;
+    while (!stopping.signal.aborted) {
+      try {
+        const { state } = await bus.manager.streams.info(streamOfBucket('erasures'));
+        if (state.last_seq !== seen || clock.nowMs() >= dueAtMs) {
+          seen = state.last_seq;
+          dueAtMs = clock.nowMs() + retryMs;
+          for (const job of await erasureJobs(bus))
+            if (isDue(job, clock.nowMs())) await carryOut(parts, job, stopping.signal);
+        }
+      } catch (error) {
+        if (!stopping.signal.aborted) log.warn({ error: messageOf(error) }, 'an erasure is tried again');
+      }
+      await clock.sleep(lookEveryMs, stopping.signal).catch((error: unknown) => ignoring(error, 'the eraser stops'));
+    }
+  }
+
+  const running = run();
+  return {
+    async close() {
+      stopping.abort(new Error('the eraser is closed'));
+      await running;
+    },
+  };
+}
+
+function isDue({ receipt, atMs }: ErasureJob, nowMs: number): boolean {
+  if (receipt === null) return true;
+  return receipt.finishedAtMs < atMs + lookAgainMs && nowMs >= atMs + lookAgainMs;
+}
+
+/** What the database or the file knows and NATS does not, and the other way round, is carried out again. */
+async function bringKnown({ bus, store, dataDir }: EraserParts): Promise<void> {
+  const jobs = new Map((await erasureJobs(bus)).map((job) => [job.id, job]));
+  const inDatabase = await erasuresInDatabase(store);
+  const known = new Set(inDatabase.map(({ id }) => id));
+  for (const erasure of [...inDatabase, ...readErasuresFile(dataDir)]) {
+    if (!jobs.has(erasure.id)) await orderErasure(bus, erasure);
+  }
+  for (const { id, receipt } of jobs.values()) if (receipt !== null && !known.has(id)) await setReceipt(bus, id, null);
+}
+
+async function carryOut(parts: EraserParts, job: ErasureJob, stopping: AbortSignal): Promise<void> {
+  const { bus, store, numbers, dataDir, clock } = parts;
+  // Before anything is removed: who restores this folder's backup while it runs still knows of it.
+  addToErasuresFile(dataDir, job);
+  const streams = await eraseFromStreams(parts, job);
+  const database = await eraseFromDatabase(store, numbers, job);
+  const rows = await eraseRows(parts, job, stopping);
+  const removed: Counts = { ...rows, ...streams.removed, ...database };
+  const receipt = { finishedAtMs: clock.nowMs(), lookedAt: streams.lookedAt, removed, left: streams.left };
+  const { id, accountId, by } = job;
+  const detail = { account: accountId, removed, looked_at: streams.lookedAt, left: streams.left };
+  await noteForAudit(bus, { action: 'number.erased', target: id, detail, by }, clock);
+  await setReceipt(bus, id, receipt);
+  log.info({ id, removed }, 'a number was erased');
+}
+
+/** Asks the event store until it is done; it goes on while nobody asks. */
+async function eraseRows({ bus, clock }: EraserParts, job: ErasureJob, stopping: AbortSignal) {
+  const asked = JSON.stringify({ erasure: job });
+  for (;;) {
+    const request = bus.connection.request(querySubjects.eraseRows, asked, { timeout: rowsAskedMs });
+    const reply = (await withDeadline('the event store', rowsAskedMs * 2, request)).json<EraseRowsReply>();
+    if (reply.result === 'done') return reply.removed;
+    await clock.sleep(lookEveryMs, stopping);
+  }
+}

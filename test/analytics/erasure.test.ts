@@ -1,0 +1,154 @@
+// An erasure in the event store: nothing of the person is in the tables or in the files of the folder, everybody else
+// is; events that come later are left out; a store that lacks an erasure, because it was restored, carries it out.
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
+import { type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
+import { type Engine, clickhouseDir, openEngine } from '../../analytics/store/engine.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
+import { type Erasure, erasureJobs, newErasure, orderErasure } from '../../cluster/bus/erasures.ts';
+import { numberKey } from '../../cluster/bus/number-key.ts';
+import { newAccountId } from '../../model/ids.ts';
+import { NumberHashes } from '../../model/number-hash.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { until } from '../support/until.ts';
+import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { contextOf, lifeOf } from './support/events.ts';
+
+const person = '+8801999000111';
+const neighbour = '+8801999000112';
+const other = newAccountId(1_700_000_000_001);
+
+let events: EventBus;
+let numbers: NumberHashes;
+let engine: Engine;
+let node: AnalyticsNode;
+const open = async () => {
+  engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
+  await applySchema(engine);
+  node = await startAnalytics(events.bus, engine);
+};
+const close = async () => {
+  await node.stop(5_000);
+  await engine.close();
+};
+beforeAll(async () => {
+  events = await startEventBus();
+  numbers = new NumberHashes(await numberKey(events.bus));
+  await open();
+});
+afterAll(async () => {
+  await close();
+  await events.stop();
+});
+
+const erasureOf = (number: string, more: Partial<Erasure> = {}): Erasure => ({
+  ...newErasure(systemClock.nowMs(), {
+    ...numbers.markOf(number),
+    accountId: null,
+    atMs: systemClock.nowMs(),
+    by: { name: 'operator', from: 'test' },
+  }),
+  ...more,
+});
+
+async function done(erasure: Erasure) {
+  return until('the erasure is done', async () => {
+    const asked = JSON.stringify({ erasure });
+    const reply = await events.bus.connection.request(querySubjects.eraseRows, asked, { timeout: 10_000 });
+    const said = reply.json<EraseRowsReply>();
+    return said.result === 'done' ? said.removed : null;
+  });
+}
+
+const rowsOf = async (number: string) =>
+  Number(
+    (
+      await engine.rows(`SELECT toUInt32(count()) FROM sms_events WHERE recipient = {number:String}`, { number })
+    )[0]?.[0],
+  );
+const recorded = (number: string, rows: number) => until(`${rows} rows`, async () => (await rowsOf(number)) === rows);
+
+/** The files below a folder whose octets hold the text. */
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((file) => statSync(file).isFile() && readFileSync(file).includes(text));
+}
+
+test('removes a person from every table and from the files, and nobody else', async () => {
+  const [mine, theirs] = [contextOf({ recipient: person }), contextOf({ recipient: neighbour })];
+  const elsewhere = contextOf({ recipient: person, accountId: other });
+  await events.publish([...lifeOf(mine), ...lifeOf(theirs), ...lifeOf(elsewhere)]);
+  await recorded(person, 6);
+  for (const { messageId } of [mine, theirs]) {
+    await engine.insert('link_codes (code, message_id, accepted_at)', Buffer.from(`1\t${messageId}\t${now()}\n`));
+    await engine.insert('link_clicks (click_id, message_id, accepted_at)', Buffer.from(`c\t${messageId}\t${now()}\n`));
+  }
+  const folder = clickhouseDir(events.dataDir);
+  expect(filesWith(folder, person).length).toBeGreaterThan(0);
+
+  // Of one account first.
+  const ofOther = erasureOf(person, { accountId: other });
+  await orderErasure(events.bus, ofOther);
+  expect(await done(ofOther)).toEqual({ messages: 1, sms_events: 3, sms_submits: 1, link_codes: 0, link_clicks: 0 });
+  expect(await rowsOf(person)).toBe(3);
+
+  const ofAll = erasureOf(person);
+  await orderErasure(events.bus, ofAll);
+  expect(await done(ofAll)).toEqual({ messages: 1, sms_events: 3, sms_submits: 1, link_codes: 1, link_clicks: 1 });
+  expect([await rowsOf(person), await rowsOf(neighbour)]).toEqual([0, 3]);
+  for (const table of ['sms_submits', 'link_codes', 'link_clicks']) {
+    const rows = await engine.rows(`SELECT message_id FROM ${table}`);
+    expect([table, rows.flat()]).toEqual([table, [theirs.messageId]]);
+  }
+  expect(filesWith(folder, person)).toEqual([]);
+  expect(filesWith(folder, neighbour).length).toBeGreaterThan(0);
+});
+
+test('what was accepted before it is left out however late it comes, and what is accepted later is recorded', async () => {
+  const [late, fresh] = [
+    contextOf({ recipient: person, acceptedAtMs: systemClock.nowMs() - 3_600_000 }),
+    contextOf({ recipient: person, acceptedAtMs: systemClock.nowMs() + 1 }),
+  ];
+  await events.publish([...lifeOf(late), ...lifeOf(fresh)]);
+  await recorded(person, 3);
+  const rows = await engine.rows('SELECT DISTINCT message_id FROM sms_events WHERE recipient = {person:String}', {
+    person,
+  });
+  expect(rows.flat()).toEqual([fresh.messageId]);
+});
+
+test('a store restored from before it erases again when it starts, and a NATS without it learns of it', async () => {
+  const backup = mkdtempSync(join(tmpdir(), 'heliograph-backup-'));
+  const folder = clickhouseDir(events.dataDir);
+  await close();
+  cpSync(folder, backup, { recursive: true });
+  await open();
+  const erasure = erasureOf(person);
+  await orderErasure(events.bus, erasure);
+  expect(await done(erasure)).toMatchObject({ messages: 1, sms_events: 3 });
+  await close();
+
+  rmSync(folder, { recursive: true });
+  cpSync(backup, folder, { recursive: true });
+  rmSync(backup, { recursive: true });
+  expect(filesWith(folder, person).length).toBeGreaterThan(0);
+  await open();
+  await until('it is gone again', async () => (await rowsOf(person)) === 0);
+  expect(await done(erasure)).toMatchObject({ messages: 1, sms_events: 3 });
+  expect(filesWith(folder, person)).toEqual([]);
+
+  await close();
+  const before = await erasureJobs(events.bus);
+  await events.bus.manager.streams.purge('KV_erasures');
+  expect(await erasureJobs(events.bus)).toEqual([]);
+  await open();
+  const hashes = (jobs: readonly Erasure[]) => jobs.map(({ id, hash }) => [id, hash]);
+  await until('NATS has them', async () => (await erasureJobs(events.bus)).length === before.length);
+  expect(hashes(await erasureJobs(events.bus))).toEqual(hashes(before));
+});
+
+const now = () => (systemClock.nowMs() / 1_000).toFixed(3);
