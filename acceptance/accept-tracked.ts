@@ -88,6 +88,7 @@ function issuedOf(message: Message, issued: readonly IssuedCode[]): IssuedLinks 
   const { campaignId, variantId, templateId } = message;
   return {
     ...{ messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId, acceptedAtMs },
+    dueAtMs: message.scheduledAtMs ?? acceptedAtMs,
     links: issued.map(({ target: { linkId, url }, series, index }) => ({ series, index, linkId, url })),
   };
 }

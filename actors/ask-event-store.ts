@@ -5,6 +5,7 @@ import {
   type GetMessageReply,
   type MessageView,
   type PassedOn,
+  type SentHop,
   type Unavailable,
   querySubjects,
   queryTimeoutMs,
@@ -36,13 +37,15 @@ export type EventStoreAnswer = 'yes' | 'no' | 'unclear';
 export async function askEventStore(
   bus: Pick<Bus, 'connection'>,
   { accountId, messageId }: Message,
-  isSo: (message: MessageView, passedOn: PassedOn | null) => boolean,
+  isSo: (message: MessageView, passedOn: PassedOn | null, hops: readonly SentHop[]) => boolean,
 ): Promise<EventStoreAnswer> {
-  const query = { accountId, messageId, upToDate: true };
+  const query = { accountId, messageId, upToDate: true, withHops: true };
   const reply = await queryEventStore<GetMessageReply>(bus, querySubjects.get, query);
   switch (reply.result) {
     case 'found':
-      return isTerminal(reply.message.status) || isSo(reply.message, reply.passedOn ?? null) ? 'yes' : 'no';
+      return isTerminal(reply.message.status) || isSo(reply.message, reply.passedOn ?? null, reply.hops ?? [])
+        ? 'yes'
+        : 'no';
     case 'none':
       return 'no';
     case 'unavailable':

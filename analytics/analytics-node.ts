@@ -52,7 +52,7 @@ export async function startAnalytics(
   let keepers: { readonly reaper: Reaper; readonly purge: Purge; readonly clicks: ClickRecording } | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
-  const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate });
+  const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate, clock });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const sources = { recorded, unflushed, arrivals, upToDate, clock };

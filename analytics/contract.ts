@@ -9,6 +9,7 @@ import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { ReportQuery } from './reports/report.ts';
+import type { ExportQuery } from './sql/export-query.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */
@@ -19,7 +20,7 @@ export const querySubjects = {
   findSubmitted: 'q.sms.submitted',
   /** FindWriter → FindWriterReply. */
   findWriter: 'q.sms.writer',
-  /** ReportQuery → RunReportReply. */
+  /** ReportQuery or ExportQuery → RunReportReply. */
   report: 'q.report.run',
   /** TellAgain → TellAgainReply. */
   tellAgain: 'q.sms.again',
@@ -96,9 +97,9 @@ export type SentHop = {
   readonly submittedToDeliveredMs: number | null;
 };
 
-/** The last record of the message that an actor finished without a final event: its next record is a different one. */
+/** The last record of the message that an actor gave to another carrier, as a move or a copy, or finished without a final event. */
 export type PassedOn = {
-  readonly kind: 'deferred' | 'rerouted';
+  readonly kind: 'deferred' | 'rerouted' | 'hedged';
   readonly hop: number;
   readonly attempt: number;
 };
@@ -193,8 +194,8 @@ export type FindWriter = {
 /** Requires every event up to the query. */
 export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: string; readonly sender: string } }>;
 
-/** Runs a report. The query was validated (api/management/report-query.ts). */
-export type RunReport = ReportQuery;
+/** Runs a report or an export. The query was validated (api/management/report-query.ts, routes/exports.ts). */
+export type RunReport = ReportQuery | ExportQuery;
 
 /**
  * `found`: the answer is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than

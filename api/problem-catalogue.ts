@@ -170,6 +170,21 @@ export const problemCatalogue = {
   report_too_large: client(422, 'The report has too many rows').fix(
     'Ask for less time or fewer groups, or filter by carrier, category or sender.',
   ),
+  export_unavailable: operator(503, 'The export cannot be made now').fix(
+    'Ask for less time if it repeats. Messages are still sent. Try again after the seconds in `Retry-After`.',
+  ),
+  export_too_large: client(422, 'The export has too many rows').fix(
+    'Ask for less time: several exports of an hour or a day instead of one.',
+  ),
+  sql_refused: client(422, 'The statement is wrong, or does more than read').fix(
+    'Correct it as `detail` says: one SELECT over the tables of docs/schema.md, without SETTINGS, FORMAT or INTO OUTFILE.',
+  ),
+  sql_too_large: client(422, 'The statement needs too much').fix(
+    'Its answer has too many rows, or it needs too much memory: filter by time and account, or aggregate more.',
+  ),
+  sql_too_slow: operator(503, 'The statement took too long').fix(
+    'Read less: filter by account and time, or read the tables of counts instead of the events.',
+  ),
   webhooks_unavailable: operator(503, 'The delivery of webhooks does not answer').fix(
     'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
   ),

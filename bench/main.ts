@@ -1,4 +1,4 @@
-// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--only NAME,NAME] [--json]`: runs
+// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--only NAME,NAME] [--webhooks] [--json]`: runs
 // one harness. Exit code 1 when a target is missed, 2 when an option is wrong or this harness does not take it.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
@@ -25,8 +25,10 @@ const benches: Readonly<Record<string, () => Promise<{ bench: Bench }>>> = {
   'otp-fraud': () => import('./otp-fraud.ts'),
   'otp-pairs': () => import('./otp-pairs.ts'),
   webhooks: () => import('./webhooks.ts'),
+  'webhook-backlog': () => import('./webhook-backlog.ts'),
   record: () => import('./record.ts'),
   reports: () => import('./reports.ts'),
+  clicks: () => import('./clicks.ts'),
 };
 
 async function main(): Promise<number> {
@@ -39,6 +41,7 @@ async function main(): Promise<number> {
       contracts: { type: 'string' },
       rate: { type: 'string' },
       only: { type: 'string' },
+      webhooks: { type: 'boolean' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -52,7 +55,7 @@ async function main(): Promise<number> {
     process.stderr.write('--seconds expects a number above 0, --seed a whole number\n');
     return 2;
   }
-  for (const option of ['count', 'contracts', 'rate', 'only'] as const) {
+  for (const option of ['count', 'contracts', 'rate', 'only', 'webhooks'] as const) {
     if (values[option] === undefined || bench.takes?.includes(option) === true) continue;
     process.stderr.write(`--${option} means nothing to the bench ${name}\n`);
     return 2;
@@ -72,6 +75,7 @@ async function main(): Promise<number> {
   }
   const only = values.only?.split(',');
   const options = { seconds, seed, ...numbers, ...(contracts && { contracts }), ...(only && { only }) };
+  if (values.webhooks === true) Object.assign(options, { webhooks: true });
   return report({ bench: name, seconds, seed }, await bench.run(options), values.json) ? 0 : 1;
 }
 

@@ -3,6 +3,7 @@
 // of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages are counted at
 // the SMSC peers by the nonce in their text, latency is measured from the intended send time, and the rate is that of
 // the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
+// `--webhooks`: each message is told to an endpoint as delivered, whose receiver is a thread of the bench.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
@@ -15,6 +16,7 @@ import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { behindMsMax, endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
+import { type WebhookReceiver, registerReceiver } from './load/webhook-receiver.ts';
 import { acceptedNonces, offerLoad } from './load/offer.ts';
 
 const quietRate = 500;
@@ -25,16 +27,18 @@ const phases = { quiet: { prefix: '13', name: 'quiet' }, full: { prefix: '17', n
 export const bench: Bench = {
   about: `the whole way of a message at ${quietRate}/s and at ${fullRateDefault}/s`,
   secondsDefault: 60,
-  takes: ['rate'],
+  takes: ['rate', 'webhooks'],
   run,
 };
 
-async function run({ seconds, seed, rate = fullRateDefault }: BenchOptions): Promise<BenchResult> {
+async function run({ seconds, seed, rate = fullRateDefault, webhooks = false }: BenchOptions): Promise<BenchResult> {
   const smscPeers = { quiet: await startSmscPeer('quiet'), full: await startSmscPeer('full') };
   const system = await startWholeSystem(configuration(smscPeers));
+  const receiver = webhooks ? await registerReceiver(system) : null;
   try {
-    return await measure(system, smscPeers, { seconds, seed, fullRate: rate });
+    return await measure(system, smscPeers, { seconds, seed, fullRate: rate, receiver });
   } finally {
+    await receiver?.stop();
     await system.stop();
     await Promise.all([smscPeers.quiet.stop(), smscPeers.full.stop()]);
     await endSystems();
@@ -44,7 +48,12 @@ async function run({ seconds, seed, rate = fullRateDefault }: BenchOptions): Pro
 async function measure(
   system: WholeSystem,
   smscPeers: { quiet: SmscPeer; full: SmscPeer },
-  { seconds, seed, fullRate }: { seconds: number; seed: number; fullRate: number },
+  {
+    seconds,
+    seed,
+    fullRate,
+    receiver,
+  }: { seconds: number; seed: number; fullRate: number; receiver: WebhookReceiver | null },
 ): Promise<BenchResult> {
   const offer = async (
     phase: keyof typeof phases,
@@ -85,6 +94,7 @@ async function measure(
 
   const accepted = warmUp.load.accepted + quiet.accepted + full.accepted;
   await system.recorded();
+  const missed = receiver === null ? 0 : await receiver.missingOf(accepted);
   await system.stop();
   const recorded = await countEvents(system.dataDir);
   const resent = recorded.resent ?? 0;
@@ -110,6 +120,7 @@ async function measure(
       // Copies that an account's policy asks for are counted, and are no fault.
       duplicated: Math.max(0, copies - resent),
       resent_by_policy: resent,
+      ...(receiver === null ? {} : { webhooks_missing: missed }),
       events_missing: accepted * 3 - recorded.accepted - recorded.submitted - recorded.delivered,
     },
     targets: [
@@ -119,7 +130,7 @@ async function measure(
       { figure: 'accept_to_submit_p99_ms', op: '<=', bound: 250 },
       { figure: 'quiet_accept_to_submit_p99_ms', op: '<=', bound: 20 },
       { figure: 'cpu_us_per_message', op: '<=', bound: 300 },
-      ...zero('lost', 'duplicated', 'events_missing'),
+      ...zero('lost', 'duplicated', 'events_missing', ...(receiver === null ? [] : ['webhooks_missing'])),
     ],
   };
 }
@@ -173,5 +184,6 @@ function configuration({ quiet, full }: { quiet: SmscPeer; full: SmscPeer }): st
 carriers:${carrier('quiet', quiet)}${carrier('full', full)}
 actors: { threads: 1 }
 ingress: { threads: 1 }
+webhooks: { allow_networks: [127.0.0.0/8], allow_http: true }
 `;
 }

@@ -26,6 +26,7 @@ export const groups: Readonly<Record<string, string>> = {
   directory: 'the accounts and keys of all entry points',
   keys: 'API keys of the running system',
   dnd: 'do-not-disturb registry of the running system',
+  'sql-user': 'SQL users of accounts on your ClickHouse server',
   ported: 'registry of ported numbers of the running system',
 };
 
@@ -115,6 +116,7 @@ export const commands: readonly CommandRow[] = [
       '--carrier <name>': 'only of this carrier',
       '--category <name>': 'only of this category',
       '--sender <name>': 'only of this sender',
+      '--classes <names>': 'of the report clicks: some of human, preview, scanner, unknown (default: human)',
       '--format <format>': 'csv or parquet: a file on standard output',
     },
     requires: { '--account <id>': 'the account (acc_…)' },
@@ -253,6 +255,17 @@ export const commands: readonly CommandRow[] = [
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
+  sqlUserCommand(
+    'create',
+    'create the read-only SQL user of an account on the ClickHouse server; shows its password once',
+  ),
+  sqlUserCommand('rotate', 'give the SQL user of an account a new password, and the tables of this version'),
+  sqlUserCommand('drop', 'remove the SQL user of an account with everything made for it'),
+  {
+    name: 'sql-user list',
+    help: 'the SQL users of the ClickHouse server',
+    load: async () => (await import('./sql-user.ts')).listSqlUsers,
+  },
   ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
   ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
 ];
@@ -293,6 +306,15 @@ function carrierCommand(verb: 'pause' | 'drain' | 'resume', help: string): Comma
       '--reason <text>': 'why, for the audit log and `carriers list`',
     },
     load: async () => (await import('./carriers.ts')).issueCommandFromCli(verb),
+  };
+}
+
+function sqlUserCommand(verb: 'create' | 'rotate' | 'drop', help: string): CommandRow {
+  return {
+    name: `sql-user ${verb}`,
+    help,
+    requires: { '--account <id>': 'the account (acc_…)' },
+    load: async () => (await import('./sql-user.ts')).changeSqlUser(verb),
   };
 }
 

@@ -1,6 +1,6 @@
 // `report NAME`: a report of one account as a table with a sparkline, or as csv or parquet on standard output. Asked of the
 // running system over NATS, with the parameters of the route.
-import { runReport } from '../api/management/routes/reports.ts';
+import { chosenIn, runReport } from '../api/management/routes/reports.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../api/management/report-query.ts';
 import { check } from '../api/validation.ts';
 import { reportOf, reports } from '../analytics/reports/catalogue.ts';
@@ -21,6 +21,7 @@ type Options = {
   carrier?: string;
   category?: string;
   sender?: string;
+  classes?: string;
   format?: string;
 };
 
@@ -48,7 +49,10 @@ export async function reportCommand(name: string, options: Options): Promise<Res
   const { fromMs, toMs, timeZone, groupBy, livemode } = query;
   const [from, to] = [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
   return {
-    json: { object: 'report', report: name, from, to, time_zone: timeZone, group_by: groupBy, livemode, data: rows },
+    json: {
+      ...{ object: 'report', report: name, from, to, time_zone: timeZone, group_by: groupBy, livemode },
+      ...{ ...chosenIn(query), data: rows },
+    },
     lines: [
       `${report.title}  ${query.accountId}  ${livemode ? 'live' : 'test'}  ${from} to ${to}, days of ${timeZone}`,
       ...(rows.length === 0 ? ['nothing in this time'] : tableOf(report, query, rows)),
@@ -57,8 +61,8 @@ export async function reportCommand(name: string, options: Options): Promise<Res
 }
 
 function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' | 'livemode'> {
-  const { from, to, timeZone, groupBy, carrier, category, sender, format } = options;
-  const given = { from, to, time_zone: timeZone, group_by: groupBy, carrier, category, sender, format };
+  const { from, to, timeZone, groupBy, carrier, category, sender, classes, format } = options;
+  const given = { from, to, time_zone: timeZone, group_by: groupBy, carrier, category, sender, classes, format };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const checked = check<ReportParameters>(reportParameters(report), set, 'unknown_field', 'query parameter');
   const read = checked.ok ? reportQueryOf(report, checked.value, systemClock.nowMs()) : checked;

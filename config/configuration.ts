@@ -42,6 +42,10 @@ export type Configuration = {
   /** What no account may send. */
   content: { words: string[]; linksDenied: string[]; linksAllowed: string[] };
   links: LinksConfig;
+  analytics: {
+    /** SQL of the operator over HTTP, with the embedded ClickHouse only; null: off. */
+    sqlEndpoint: { port: number } | null;
+  };
 };
 
 /** The country's rules with all defaults, and the pack they came from. */
@@ -194,6 +198,8 @@ export type LimitsConfig = {
   shares: Shares;
   /** How long a short link leads on, in days. */
   linkDays: number;
+  /** How long what was sent to webhook endpoints is kept to be looked at, in days. */
+  webhookAttemptDays: number;
   /** Default lifetime of API keys; null: unlimited. */
   apiKeyDaysDefault: number | null;
 };

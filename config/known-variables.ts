@@ -21,6 +21,7 @@ const known: readonly string[] = [
   'HELIOGRAPH_ROLES',
   'HELIOGRAPH_SIMULATED',
   'HELIOGRAPH_SMPP_PORT',
+  'HELIOGRAPH_SQL_TOKEN',
 ];
 /** With more changes it is another word and not suggested. */
 const changesMax = 3;

@@ -76,6 +76,7 @@ export const limitsSchema = mapOf({
     inbound_mb: mb.default(streamMbDefault.inbound),
     webhooks_mb: mb.default(streamMbDefault.webhooks),
     webhook_log_mb: mb.default(streamMbDefault.webhookLog),
+    webhook_attempts_mb: mb.default(streamMbDefault.webhookAttempts),
     dead_mb: mb.default(streamMbDefault.dead),
     idempotency_mb: mb.default(streamMbDefault.idempotency),
     links_mb: mb.default(streamMbDefault.links),
@@ -83,6 +84,7 @@ export const limitsSchema = mapOf({
   }).prefault({}),
   shares,
   link_days: whole(1, 365).default(linkDaysDefault),
+  webhook_attempt_days: whole(1, 90).default(limits.webhookAttempts.daysDefault),
   api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
 }).prefault({});
 
@@ -101,6 +103,7 @@ export function limitsOf(file: z.infer<typeof limitsSchema>): LimitsConfig {
       inbound: streams.inbound_mb,
       webhooks: streams.webhooks_mb,
       webhookLog: streams.webhook_log_mb,
+      webhookAttempts: streams.webhook_attempts_mb,
       dead: streams.dead_mb,
       idempotency: streams.idempotency_mb,
       links: streams.links_mb,
@@ -108,6 +111,7 @@ export function limitsOf(file: z.infer<typeof limitsSchema>): LimitsConfig {
     },
     shares: sharesOf(file.shares),
     linkDays: file.link_days,
+    webhookAttemptDays: file.webhook_attempt_days,
     apiKeyDaysDefault: file.api_key_days_default,
   };
 }

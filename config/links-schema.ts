@@ -16,6 +16,8 @@ const page = z
   .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), { error: pageExpected })
   .transform((text) => new URL(text).href);
 
+const loopExpected = 'a page that is no short link itself: unknown codes would lead back to it';
+
 const accountExpected = 'the id of an account: acc_…';
 
 export const linksSchema = mapOf({
@@ -23,7 +25,17 @@ export const linksSchema = mapOf({
   accounts: z.record(z.string().refine(isAccountId, { error: accountExpected }), origin).default({}),
   fallback_url: page.nullable().default(null),
   store_addresses: yesOrNo.default(false),
-}).prefault({});
+})
+  .superRefine(({ base_url, accounts, fallback_url }, context) => {
+    if (fallback_url === null) return;
+    const { hostname, pathname } = new URL(fallback_url);
+    const isOwn = [base_url, ...Object.values(accounts)].some(
+      (each) => each !== null && new URL(each).hostname === hostname,
+    );
+    if (!isOwn || !pathname.startsWith('/r/')) return;
+    context.addIssue({ code: 'custom', path: ['fallback_url'], message: loopExpected });
+  })
+  .prefault({});
 
 export function linksOf(file: z.infer<typeof linksSchema>): LinksConfig {
   return {

@@ -8,12 +8,14 @@ import {
   type OtpLimit,
   type OtpRules,
   guardModesDefault,
+  hedgingRulesDefault,
   otpCounted,
   otpDimensions,
   otpRulesDefault,
 } from '../policy/otp/contract.ts';
 import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
-import { listOf, mapOf, oneOf, pattern } from './fields.ts';
+import { hedgingBounds } from '../policy/otp-hedging/contract.ts';
+import { listOf, mapOf, oneOf, pattern, whole } from './fields.ts';
 
 const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -83,6 +85,18 @@ const guard = mapOf({
   safe_list: listOf(guardPrefix, listMax).default([]),
 }).prefault({});
 
+const share = ({ min, max }: { readonly min: number; readonly max: number }, usual: number) => {
+  const error = `a share from ${min} to ${max}`;
+  return z.number({ error }).min(min, { error }).max(max, { error }).default(usual);
+};
+const { responseFloorMs: floor } = hedgingBounds;
+const hedging = mapOf({
+  enabled: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.enabled),
+  share: share(hedgingBounds.share, hedgingRulesDefault.share),
+  control: share(hedgingBounds.control, hedgingRulesDefault.control),
+  response_floor_ms: whole(floor.min, floor.max).default(hedgingRulesDefault.responseFloorMs),
+}).prefault({});
+
 export const otpSchema = mapOf({
   language: language.default(otpRulesDefault.language),
   texts: z
@@ -96,6 +110,7 @@ export const otpSchema = mapOf({
     >,
   ).prefault({}),
   guard,
+  hedging,
 })
   .transform((file, context): OtpRules => {
     const texts = { ...otpRulesDefault.texts, ...file.texts };
@@ -103,6 +118,13 @@ export const otpSchema = mapOf({
       context.addIssue({ code: 'custom', path: ['language'], message: `one of ${Object.keys(texts).join(', ')}` });
     }
     const { rules: modes, destinations, safe_list: safeList } = file.guard;
-    return { texts, language: file.language, limits: file.limits, guard: { modes, destinations, safeList } };
+    const { enabled, share, control, response_floor_ms: responseFloorMs } = file.hedging;
+    return {
+      texts,
+      language: file.language,
+      limits: file.limits,
+      guard: { modes, destinations, safeList },
+      hedging: { enabled, share, control, responseFloorMs },
+    };
   })
   .prefault({});

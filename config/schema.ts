@@ -55,6 +55,7 @@ export function configurationSchema(env: Record<string, string | undefined>, rea
         linksAllowed: file.content.links_allowed,
       },
       links: linksOf(file.links),
+      analytics: { sqlEndpoint: file.analytics.sql_endpoint },
     };
   });
 }
@@ -193,6 +194,11 @@ const fileKeys = {
     links_allowed: listOf(domain, domainsMax * 10).default([]),
   }).prefault({}),
   links: linksSchema,
+  analytics: mapOf({
+    sql_endpoint: mapOf({ port: whole(1, 65_535) })
+      .nullable()
+      .default(null),
+  }).prefault({}),
 };
 const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 

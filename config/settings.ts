@@ -34,6 +34,8 @@ export type Settings = {
   databaseOwnerUrl: string | null;
   /** Null: chDB in the analytics process. */
   clickhouseUrl: string | null;
+  /** Of the operator's SQL endpoint (`analytics.sql_endpoint` in heliograph.yaml); null: not given. */
+  sqlToken: string | null;
   simulatedPorts: SimulatedPorts;
 };
 
@@ -58,6 +60,7 @@ export function loadSettings(env: Env = process.env): Settings {
     databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     databaseOwnerUrl: ownerUrlOf(env),
     clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
+    sqlToken: sqlTokenOf(env),
     simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
   };
 }
@@ -104,6 +107,15 @@ function urlOf(env: Env, name: string, protocols: string[]): string | null {
     }
   }
   return text;
+}
+
+function sqlTokenOf(env: Env): string | null {
+  const token = env['HELIOGRAPH_SQL_TOKEN'];
+  if (token === undefined || token === '') return null;
+  if (/^\S{32,256}$/.test(token)) return token;
+  throw new SetupError(
+    'HELIOGRAPH_SQL_TOKEN: expected 32 to 256 characters without spaces, as of `openssl rand -hex 32`',
+  );
 }
 
 function ownerUrlOf(env: Env): string | null {

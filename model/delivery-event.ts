@@ -7,7 +7,8 @@ import type { Category, Encoding, Message, MessageCallback } from './message.ts'
 /**
  * intent: durable before the submit_sm is written, so that a crash leads to `unknown` and not to a second SMS; it
  * implies `accepted`, which may not have been published. deferred and rerouted change no status; they explain a delay.
- * resent: it is unknown whether a carrier has the message, and its account's policy sends it once more. refused: a
+ * resent: it is unknown whether a carrier has the message, and its account's policy sends it once more. hedged: a
+ * one-time password waits too long for its carrier, and a second copy goes to the next one (copies.ts). refused: a
  * request that a gate refused at the ingress; it never was a message and has an id of its own. received: a message from
  * a subscriber, with an id of its own. opted_out, opted_in: a subscriber's decision by keyword, one event for each
  * account concerned. In the last three `sender` is still the client's number and `recipient` the subscriber's, so that
@@ -33,6 +34,7 @@ export const eventKinds = [
   'received',
   'opted_out',
   'opted_in',
+  'hedged',
 ] as const;
 export type EventKind = (typeof eventKinds)[number];
 
@@ -202,6 +204,8 @@ export function expandEvent(event: DeliveryEvent): readonly DeliveryEvent[] {
     case 'opted_in':
     // Only a message that is not due yet can be canceled: it was never accepted for sending.
     case 'canceled':
+    // Its intent came before.
+    case 'hedged':
       return [event];
     default:
       return [acceptedEvent(event), event];

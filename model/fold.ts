@@ -1,5 +1,6 @@
 // The one pure function from a message's events, in stream order, to its state; every view of a message uses it. The
 // first terminal status stays; only `unknown` may still be settled by a late receipt or a late refusal.
+import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from './copies.ts';
 import { assert } from '../platform/assert.ts';
 import type { DeliveryEvent } from './delivery-event.ts';
 import { type MessageStatus, isTerminal } from './status.ts';
@@ -25,6 +26,8 @@ export type MessageState = {
   readonly deliveredBits: number;
   /** It was resent because the outcome of the first submit was unknown. */
   readonly resent: boolean;
+  /** Its copies at two carriers (copies.ts). */
+  readonly copies: number;
   readonly seen: ReadonlySet<string>;
 };
 
@@ -66,10 +69,12 @@ export function foldEvent(state: MessageState | null, event: DeliveryEvent): Mes
       return foldDelivered(next, event);
     case 'resent':
       return foldResent(next, event);
+    case 'hedged':
+      return { ...next, copies: copiesAfter(next.copies, event) };
     case 'refused':
       return settle(next, 'blocked', event);
     default:
-      return settle(next, event.kind, event);
+      return foldEnd(next, event.kind, event);
   }
 }
 
@@ -101,6 +106,14 @@ function foldResent(state: MessageState, event: DeliveryEvent): MessageState {
   return { ...state, resent: true, history: [...state.history, entryOf('unknown', event)] };
 }
 
+/** The end of one copy is the end of a message that has no other. */
+function foldEnd(state: MessageState, kind: MessageStatus, event: DeliveryEvent): MessageState {
+  const copies = endOfCopy(state.copies, event, kind);
+  const next = copies === state.copies ? state : { ...state, copies };
+  const status = statusOfCopies(copies, kind);
+  return status === null ? next : settle(next, status, event);
+}
+
 /** Sets a terminal status unless one is set already; a later receipt replaces `unknown`. */
 function settle(state: MessageState, status: MessageStatus, event: DeliveryEvent): MessageState {
   if (isTerminal(state.status) && (state.status !== 'unknown' || status === 'unknown')) return state;
@@ -130,6 +143,7 @@ function emptyState(first: DeliveryEvent): MessageState {
     submittedBits: 0,
     deliveredBits: 0,
     resent: false,
+    copies: noCopies,
     seen: new Set(),
   };
 }

@@ -107,6 +107,7 @@ export const newSenderId = idMaker<SenderId>('snd');
 export const newTemplateId = idMaker<TemplateId>('tpl');
 export const newSuppressionId = idMaker<SuppressionId>('sup');
 export const newWebhookEndpointId = idMaker<WebhookEndpointId>('whe');
+export const newWebhookAttemptId = idMaker<string>('wha');
 export const newAuditId = idMaker<AuditId>('aud');
 export const newClickId = idMaker<ClickId>('clk');
 
@@ -141,6 +142,11 @@ export function eventIdOf(parts: {
   const { messageId, kind, attempt, carrier, segment, detail } = parts;
   const digest = hash('sha256', `${messageId}|${kind}|${attempt}|${carrier}|${segment}|${detail}`, 'base64url');
   return `evt_${digest.slice(0, 22)}` as EventId;
+}
+
+/** The webhook-id of a batch: the same events for the same endpoint make the same one. */
+export function batchIdOf(endpointId: WebhookEndpointId, eventIds: readonly EventId[]): string {
+  return `evb_${hash('sha256', [endpointId, ...eventIds.toSorted()].join('|'), 'base64url').slice(0, 22)}`;
 }
 
 /** A stable number from 0 to `shards` − 1 for a text (FNV-1a): the same account is always in the same shard. */

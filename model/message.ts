@@ -13,6 +13,9 @@ export const laneOf = { otp: 'otp', transactional: 'txn', promotional: 'promo' }
 >;
 export type Lane = (typeof laneOf)[Category];
 
+export const hedges = ['may', 'control', 'copy'] as const;
+export type Hedge = (typeof hedges)[number];
+
 export type Encoding = 'gsm7' | 'ucs2';
 
 /** A text to encode, or octets already encoded by the client's own SMPP submit_sm. */
@@ -73,4 +76,9 @@ export type Message = {
   readonly callback?: MessageCallback;
   /** 1 after the decision to resend it although a carrier may have it; never more. */
   readonly resends: number;
+  /**
+   * Only of one-time passwords. may: a second copy may go to the next carrier · control: it is only noted when one would
+   * have gone · copy: this record is the second copy, and there is no third. Absent: none of these.
+   */
+  readonly hedge?: Hedge;
 };

@@ -19,6 +19,8 @@ export const webhookEventTypes = [
   'sms.opted_out',
   /** About another endpoint of the account: it failed for an hour, for a day. */
   'webhook.failing',
+  /** It was disabled: after five days without a success, or because it answered 410. */
+  'webhook.disabled',
 ] as const;
 export type WebhookEventType = (typeof webhookEventTypes)[number];
 
@@ -27,6 +29,9 @@ export const plannedEventTypes: readonly string[] = ['link.clicked', 'otp.verifi
 
 /** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */
 export const webhookTestType = 'webhook.test';
+
+/** The type of a request that carries several events, to an endpoint with `batch`. */
+export const webhookBatchType = 'webhook.batch';
 
 /** Subscribes to every type, those of later versions too. */
 export const everyEventType = '*';

@@ -86,6 +86,14 @@ export const carrierLimits = {
     errorShareGood: 0.2,
     answerMsWeak: 3_000,
     answerMsGood: 1_500,
+    /**
+     * Share of one-time passwords without an answer within the carrier's usual p99. A carrier as usual has 0.01: with
+     * twenty of them five late ones come by chance once in 10⁷. The time constant keeps about the last hundred at 10/s.
+     */
+    lateShareWeak: 0.2,
+    lateShareGood: 0.05,
+    hedgeableMin: 20,
+    hedgeableFadeMs: 10_000,
     /** Receipts arrive late: their share is measured over minutes, and only for a carrier that has sent receipts. */
     receiptsFadeMs: 120_000,
     receiptsMin: 100,

@@ -19,24 +19,29 @@ export const deliveryLimits = {
   idleConnectionMs: 4 * second,
   /** Addresses a name may have; further ones are not tried. */
   addressesMax: 16,
-  /** Connections to one origin: as many as one endpoint may have requests. */
-  connectionsMax: 32,
-  /** Origins with connections; 1,000 × ~100 KB at the most. */
+  /** Origins of accounts with connections; 1,000 × ~100 KB at the most. */
   originsMax: 4_096,
 
   /** Shards of the work queue; all events of an endpoint are in one. */
   shards: 16,
-  /** Records of a shard in memory: 16 × 2,000 × ~1 KiB = 32 MB. */
-  shardHeldMax: 2_000,
+  /** Records of a shard in memory: 16 × 4,000 × ~1 KiB = 64 MB. */
+  shardHeldMax: 4_000,
   /** Longer than any wait in memory: a record is parked or answered long before. */
   ackWaitMs: 5 * minute,
   /** Records of an endpoint in memory; what comes beyond them is parked. */
   queueMax: 64,
+  /** Of one that answers quickly so many for each request at once: 32 × 8 = 256, what comes in 60 ms at 4,000/s. */
+  queuePerRequest: 8,
   /** An endpoint whose oldest record waits this long is slow: what it has is parked, and sent from there. */
   queueWaitMs: 10 * second,
   /** Requests at once to one endpoint: at first, and at most. */
   concurrencyFirst: 4,
   concurrencyMax: 32,
+  /** Requests at once of one account: at first, and at least; at most its share (`webhook_requests`). */
+  accountConcurrencyFirst: 64,
+  accountConcurrencyMin: 16,
+  /** How long the events of a batch that is sent again wait for each other. */
+  groupWaitMs: 5 * second,
   /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
   accountShardMax: 20_000,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
@@ -68,7 +73,7 @@ export const deliveryLimits = {
   /** All records of WEBHOOKS in memory may be parked at once. */
   parkPublishesMax: 65_536,
   /** How long a publish waits for others, so that they go out in one write. */
-  gatherMs: 1,
+  gatherMs: 5,
   /** The process that delivers renews its entry; another takes over when it has not for so long. */
   renewEveryMs: 2 * second,
   takenOverAfterMs: 8 * second,
@@ -84,9 +89,6 @@ export const deliveryLimits = {
   /** How many records of EVENTS the fan-out has in memory. */
   prefetch: 256,
 
-  /** Tries of an endpoint that are kept for the API, and of how many endpoints: 2,000 × 50 × ~400 B = 40 MB. */
-  attemptsKept: 50,
-  attemptEndpointsMax: 2_000,
   /** Characters of a response that are kept with a try. */
   responseKeptChars: 1_024,
   /** Questions of the management API at once. */

@@ -57,6 +57,9 @@ export const linkLimits = {
     burstRecipientsMax: 5,
     /** Addresses that are watched for bursts: 50,000 × ~300 B = 15 MB. */
     burstAddressesMax: 50_000,
+    /** Times of receipts that are remembered for a next click on the message: 50,000 × ~120 B = 6 MB. */
+    deliveredHeldMs: 600_000,
+    deliveredHeldMax: 50_000,
     /** Verdicts about User-Agents that are remembered. */
     userAgentsHeldMax: 10_000,
     /** CLICKS is purged of what is recorded at this interval. */

@@ -53,6 +53,25 @@ export const otpLimits = {
     triesMax: 64,
     writes: { timeoutMs: 1_000, deadlineMs: 3_000 },
   },
+  otpHedging: {
+    /** A copy is sent when a carrier takes longer than this share of its recent answers. */
+    p99: 0.99,
+    /** With fewer answers a p99 is the longest of them. */
+    answersMin: 100,
+    /** An answer of five minutes ago counts half. */
+    halfLifeMs: 300_000,
+    /** What waits for an answer is looked at no more often. */
+    wakeEveryMs: 5,
+    /** Submits that are watched at a time: 1,000 a second for the longest floor of ten seconds, twice. */
+    watchedMax: 20_000,
+    /** So many younger ones, of which half wait too, show an outage before the share of late ones does. */
+    stalledMin: 10,
+    /**
+     * Tokens of an account and a pair of carriers: no burst is longer than fifty copies. Two generations of 10,000 pairs
+     * × ~150 B = 3 MB in a thread for each carrier that is busy with so many accounts.
+     */
+    budget: { tokensMax: 50, pairsMax: 10_000, idleMs: 3_600_000 },
+  },
 } as const;
 
 const { recordTtlMs, ttlSecondsMax, keptMs } = otpLimits.otp;

@@ -4,7 +4,7 @@ import { assert } from './assert.ts';
 
 export const recordLimits = {
   recorder: {
-    /** One insert: 20,000 rows × ~280 B of text = 5.6 MB. Larger ones cost less per row but cause noticeable pauses. */
+    /** One insert: 20,000 rows × ~140 B in columns = 2.8 MB. Larger ones cost less per row but cause noticeable pauses. */
     insertRowsMax: 20_000,
     insertEveryMs: 1_000,
     /** One insert running, one ready, one collecting; × ~1.5 KiB in memory = 90 MB. Then reading stops. */
@@ -87,6 +87,28 @@ export const recordLimits = {
     daysMax: 366,
     /** Grouped by hour. */
     hourlyDaysMax: 62,
+  },
+  exports: {
+    /** × ~800 B as JSON: 40 MB of one export; it counts as a report. */
+    rowsMax: 50_000,
+    daysMax: 31,
+  },
+  /** SQL of the operator on the embedded engine, one statement at a time beside the recorder. */
+  operatorSql: {
+    statementOctetsMax: 64 * 1024,
+    /** A statement's own time on one thread: two cores have the recorder on the other. */
+    statementMsMax: 10_000,
+    /** With the statements before it. */
+    deadlineMs: 30_000,
+    waitingMax: 3,
+    /** Of the 2 GB that the engine may have. */
+    memoryBytesMax: 400_000_000,
+    rowsMax: 100_000,
+    /** × (waitingMax + the answers on their way to slow clients, connectionsMax) = 160 MB. */
+    octetsMax: 20_000_000,
+    connectionsMax: 8,
+    requestMs: 10_000,
+    detailCharsMax: 1_000,
   },
   reaper: {
     /** Interval when nothing was due; while messages are due it continues without a pause. */

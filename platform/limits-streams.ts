@@ -20,6 +20,8 @@ export const streamMbDefault = {
   webhooks: 512,
   /** ~400 B each: five million events that webhook endpoints did not take, for a week. */
   webhookLog: 2_048,
+  /** ~3 KB a record: what 800 busy webhook endpoints keep, or 100,000 that get an event now and then. */
+  webhookAttempts: 512,
   /** ~1 KiB each: a quarter of a million records that wait for an operator. */
   dead: 256,
   /** ~300 B each: 1.7 million series of codes. */

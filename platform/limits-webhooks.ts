@@ -6,6 +6,12 @@ export const webhookLimits = {
   /** Room for a path with a token in it. A directory entry stays under 4 KiB. */
   urlCharsMax: 1_000,
   descriptionCharsMax: 200,
+  /** Events of one request: 100 × ~0.7 KB, at most 300 KB when all are long texts of subscribers. */
+  batchEventsMin: 2,
+  batchEventsMax: 100,
+  /** How long an event may wait for others: below the time after which an endpoint counts as slow. */
+  batchWaitMsMin: 10,
+  batchWaitMsMax: 5_000,
   /** Secrets that sign at once: the newest, and two in overlap. Each adds a signature of 48 characters to every request. */
   secretsMax: 3,
   overlapSecondsDefault: 24 * 3_600,

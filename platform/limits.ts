@@ -2,6 +2,7 @@
 // are asserted at load, here those between two subjects, so a change that breaks one stops the start instead of losing a
 // message.
 import { assert } from './assert.ts';
+import { attemptLimits } from './limits-attempts.ts';
 import { busLimits } from './limits-bus.ts';
 import { carrierLimits } from './limits-carrier.ts';
 import { controlLimits } from './limits-control.ts';
@@ -30,6 +31,7 @@ export const limits = {
   otpGuard: otpGuardLimits,
   webhooks: webhookLimits,
   delivery: deliveryLimits,
+  webhookAttempts: attemptLimits,
 } as const;
 
 assert(

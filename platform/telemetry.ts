@@ -161,6 +161,22 @@ export const metrics = {
     'Messages that wait in memory because LATER refused them, by carrier and category',
     ['carrier', 'category'],
   ),
+  otpHedges: counter(
+    'otp_hedges_total',
+    'One-time passwords that waited longer for a carrier than usual, by that carrier, the next one and what was done: sent (a second copy), not_sent, control (noted only), no_budget, outage, no_route, too_late',
+    ['carrier', 'to', 'result'],
+  ),
+  otpHedgesDelivered: counter(
+    'otp_hedges_delivered_total',
+    'Hedged one-time passwords that were delivered, by the carrier and the copy that was first',
+    ['carrier', 'copy'],
+  ),
+  otpHedgeAfter: gauge(
+    'otp_hedge_after_seconds',
+    'After how long without an answer of this carrier a one-time password is hedged; 0 while too few answers are known',
+    ['carrier'],
+    'max',
+  ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',
     'to',
@@ -277,6 +293,7 @@ export const metrics = {
   webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
   webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),
   webhookFailing: gauge('webhook_failing_endpoints', 'Webhook endpoints that fail as a whole'),
+  webhookAttemptsLost: counter('webhook_attempts_lost_total', 'Attempts at webhook endpoints that could not be stored'),
   webhookDropped: counter('webhook_dropped_total', 'Events that an endpoint never gets, by reason', ['reason']),
 
   // analytics

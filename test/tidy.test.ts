@@ -24,8 +24,9 @@ const layers: readonly (readonly string[])[] = [
   // Services. The management API belongs to the control plane: the only part of api/ that may wait for the database.
   ['api/management'],
   ['api', 'actors', 'analytics', 'control'],
-  // Reports as data: what the event store counts, and what the API and the command line offer of it.
-  ['analytics/reports'],
+  // Reports as data: what the event store counts, and what the API and the command line offer of it. SQL of analysts: the
+  // public tables, users of a server, the operator's session of the embedded engine.
+  ['analytics/reports', 'analytics/sql'],
   ['acceptance'],
   // Shared data plane: never PostgreSQL.
   ['directory'],

@@ -2,6 +2,7 @@
 // arrives can be verified. What was certainly not published is taken back; where that is not known under an idempotency
 // key, the record stays, so that the next try sends the same code under the same message id.
 import { type AccountId, type OtpId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
+import type { Message } from '../../model/message.ts';
 import type { Otp, OtpSend } from '../../model/otp.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { otpBinding } from '../../model/records/otp-record.ts';
@@ -10,6 +11,8 @@ import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/admit.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import type { OtpLimits } from '../../policy/otp/contract.ts';
+import type { HedgingRules } from '../../policy/otp-hedging/contract.ts';
+import { isInControlGroup } from '../../policy/otp-hedging/control-group.ts';
 import { cancelOtp, resendOtp, startOtp, withdrawSend } from '../../policy/otp/rules.ts';
 import { type AcceptParts, acceptMessage, buildMessage } from '../accept.ts';
 import { type AskKnown, firstTryUnclear, isKnown, maybeForgotten } from '../idempotency/accepted-before.ts';
@@ -25,6 +28,8 @@ export type OtpParts = AcceptParts &
     readonly admit: Admit;
     /** The limits in effect. */
     readonly otpLimits: () => OtpLimits;
+    /** Which messages may be sent to a second carrier; absent: none. */
+    readonly hedging?: () => HedgingRules;
     readonly cipher: BodyCipher;
     readonly clock: Clock;
   };
@@ -199,7 +204,7 @@ async function publish(
     if (known === 'yes') return null;
   }
   const validitySeconds = validityOf(otp, nowMs);
-  const message = buildMessage(
+  const built = buildMessage(
     principal,
     { ...request, validitySeconds },
     { ...admitted, text },
@@ -208,6 +213,7 @@ async function publish(
       acceptedAtMs: nowMs,
     },
   );
+  const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built) };
   const again = maybeForgotten(claim, nowMs);
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
     acceptMessage(parts, message, 'otp', resolve, again),
@@ -219,6 +225,12 @@ async function publish(
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) => withdrawSend(held, otp.id, send));
   }
   return { ...notAccepted(refused), isPublished };
+}
+
+/** Only a message with another carrier in its plan can be hedged. */
+function hedgeOf(rules: HedgingRules | null, id: OtpId, { plan, segments }: Message): Pick<Message, 'hedge'> {
+  if (rules === null || !rules.enabled || plan.length === 0 || segments !== 1) return {};
+  return { hedge: isInControlGroup(id, rules.control) ? 'control' : 'may' };
 }
 
 /** No longer than the code counts. */

@@ -55,6 +55,7 @@ import { Completion } from './outcome/completion.ts';
 import { Deferrals } from './outcome/deferrals.ts';
 import { type ResendPolicy, Resend, neverResend } from './outcome/resend.ts';
 import { Reroute } from './failover/reroute.ts';
+import { ResponseHedges } from './failover/response-hedges.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
 import { UnknownSubmits } from './outcome/unknown-submits.ts';
@@ -113,6 +114,7 @@ export type AssembledCarrier = {
   readonly intake: Intake;
   readonly health: CarrierHealth;
   readonly failover: Failover;
+  readonly hedges: ResponseHedges;
   readonly flight: CarrierFlight;
   readonly pacing: Pacing;
   /** Null on a single node. */
@@ -191,6 +193,9 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     candidatesOfRemoved,
     wasSubmitted: (message) => wasSubmitted(bus, message),
   });
+  const hedges = new ResponseHedges({
+    ...{ carrier: name, clock, rules: rules.hedging ?? null, alternatives, reroute, health, events, completion },
+  });
   const carryOut = new CarryOut({
     ...{ messages, replayIndex, completion, settlement, deferrals, reroute, receipts, isLiving },
   });
@@ -199,6 +204,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const sender = new Sender({
     ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, lateGates, ports: binds.ports },
     ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost, otpTimes: intentTimes },
+    onOtpWritten: (token) => hedges.written(token),
     onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
   });
   const failover = new Failover({
@@ -233,7 +239,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   });
   const bindEvents = new BindEvents({
     ...{ carrier, clock, health, pacing: paced, resend, carryOut, receipts, inbound, events, sender },
-    ...{ settlement, recipientOf, queryUnknown },
+    ...{ settlement, hedges, recipientOf, queryUnknown },
   });
 
   messages.listen((inFlight) => {
@@ -244,7 +250,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   binds.open(bindEvents);
   return {
     ...{ carrier, clock, lanes, messages, replayIndex, floor, events, outstanding, receipts, queryUnknown },
-    ...{ binds, sender, intake, health, failover, flight, pacing: paced, shared },
+    ...{ binds, sender, intake, health, failover, hedges, flight, pacing: paced, shared },
     publishOtpTimes,
   };
 

@@ -16,6 +16,7 @@ import type { DeliverSmHandler, Source } from '../inbound/deliver-sm-handler.ts'
 import type { BindHandlers } from './binds/binds.ts';
 import type { CarryOut } from './carry-out.ts';
 import type { CarrierHealth } from './failover/health.ts';
+import type { ResponseHedges } from './failover/response-hedges.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
 import { isCarriersDoing } from './outcome/outcome.ts';
 import type { Resend } from './outcome/resend.ts';
@@ -38,6 +39,7 @@ export type BindEventsParts = {
   readonly events: EventWriter;
   readonly sender: Pick<Sender, 'wake'>;
   readonly settlement: Pick<Settlement, 'onLateRefusal'>;
+  readonly hedges: Pick<ResponseHedges, 'onAnswer'>;
   readonly recipientOf: RecipientOf;
   /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
@@ -55,21 +57,26 @@ export class BindEvents implements BindHandlers {
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { carrier, clock, pacing, health, carryOut } = this.#parts;
+    const { carrier, clock, pacing, health, hedges, carryOut } = this.#parts;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - token.writtenAtMs;
     pacing.answered(token, nowMs);
     health.onAnswer(isCarriersDoing(answer.status, carrier.errors), tookMs);
     if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
+    hedges.onAnswer(tookMs);
     this.#roundTrip.observe(tookMs / 1_000);
     carryOut.onAnswer(token, answer);
   }
 
   onNoAnswer(token: SubmitToken, why: string): void {
-    const { clock, pacing, health, carryOut } = this.#parts;
+    const { clock, pacing, health, hedges, carryOut } = this.#parts;
+    const nowMs = clock.monotonicMs();
     // The binds report a session that ends; only silence on an open session counts against the carrier.
-    if (why === 'no_response') health.onNoAnswer();
-    pacing.unanswered(token, clock.monotonicMs());
+    if (why === 'no_response') {
+      health.onNoAnswer();
+      hedges.onAnswer(nowMs - token.writtenAtMs);
+    }
+    pacing.unanswered(token, nowMs);
     carryOut.onNoAnswer(token, why);
   }
 

@@ -77,6 +77,7 @@ export class CarrierActor {
     const leftMs = () => Math.max(100, endAtMs - clock.monotonicMs());
     const { writeMs, answerMarginMs, eventsMs } = limits.supervision.drainSteps;
     sender.stop();
+    this.#made.hedges.close();
     this.#stopLooks();
     await this.#shared?.stop();
     await this.#rest();
@@ -111,10 +112,11 @@ export class CarrierActor {
 
   /** Applies what may change while it runs (see reload.ts); the binds stay as they are. */
   configure(next: CarrierConfig, moves: FailoverPolicy): void {
-    const { carrier, health, pacing, sender } = this.#made;
+    const { carrier, health, hedges, pacing, sender } = this.#made;
     const before = contractOf(carrier);
     Object.assign(carrier, next);
     health.setRules(moves);
+    hedges.setRules(moves.hedging ?? null);
     const contract = contractOf(carrier);
     if (contract === before) return;
     if (this.#shared !== null) return this.#shared.configured();
@@ -212,6 +214,7 @@ function setGauges(made: AssembledCarrier, paces: boolean): void {
     { carrier },
     binds.ports.reduce((sum, { window }) => sum + window, 0),
   );
+  metrics.otpHedgeAfter.set({ carrier }, (made.hedges.afterMs ?? 0) / 1_000);
   metrics.outstandingReceipts.set({ carrier }, outstanding.size);
   metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
   const oldest = oldestWaiting(messages.all());

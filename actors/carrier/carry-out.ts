@@ -9,7 +9,7 @@ import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
 import type { Completion } from './outcome/completion.ts';
 import type { Deferrals } from './outcome/deferrals.ts';
-import type { Effect } from './outcome/next-step.ts';
+import { type Effect, settle } from './outcome/next-step.ts';
 import type { Settlement } from './outcome/settlement.ts';
 import type { MessagesInFlight } from './queue/messages-in-flight.ts';
 import type { Receipts } from './receipts/receipts.ts';
@@ -73,7 +73,7 @@ export class CarryOut {
     if (status === 'lost') settlement.onNotWritten(inFlight);
     inFlight.learnAccepted(replayIndex.takenBitsOf(inFlight.key));
     const isOtherNodes = status !== 'rerouted' && isLiving(replayIndex.ownerOf(inFlight.key));
-    if (status !== 'lost' && !isOtherNodes && this.goOnWith(inFlight, status)) return;
+    if (status !== 'lost' && status !== 'copied' && !isOtherNodes && this.goOnWith(inFlight, status)) return;
     messages.release(inFlight);
     // The node that began it settles it; if that fails, the record is redelivered.
     if (status === 'settled') inFlight.record.ack();
@@ -89,9 +89,12 @@ export class CarryOut {
     const { replayIndex, reroute, deferrals, settlement } = this.#parts;
     const rerouted = status === 'rerouted' ? replayIndex.reroutedOf(inFlight.key) : null;
     const deferral = status === 'deferred' ? replayIndex.deferralOf(inFlight.key) : null;
+    const hedged = replayIndex.hedgedOf(inFlight.key);
+    if (hedged !== null) reroute.repeatCopy(inFlight, hedged);
     if (rerouted !== null) reroute.repeat(inFlight, rerouted);
     else if (deferral !== null) deferrals.repeat(inFlight, deferral);
     else if (status === 'intent_without_outcome') this.#perform(inFlight, settlement.onUnresolved(inFlight));
+    else if (status === 'copied') this.#perform(inFlight, settle);
     else return false;
     return true;
   }

@@ -19,24 +19,31 @@ export const disableSubject = 'webhooks.disable';
 
 export type EndpointOf = { readonly accountId: AccountId; readonly endpointId: WebhookEndpointId };
 
-/** One request to the endpoint. */
+/** One request to the endpoint, and how it ended. */
 export type DeliveryAttempt = {
-  /** Of this try. */
+  /** Of this try; it begins with its time. */
   readonly id: string;
-  /** The webhook-id; of a batch, of its first event. */
-  readonly eventId: string;
+  /** The same in every try. */
+  readonly webhookId: string;
+  /** Several for a batch. */
+  readonly eventIds: readonly string[];
   readonly type: string;
   readonly atMs: number;
   readonly url: string;
   /** 1: the first try of this event. */
   readonly attempt: number;
-  readonly events: number;
   /** Null: a 2xx. */
   readonly error: SendError | null;
   readonly detail: string;
   readonly status: number | null;
-  /** The first characters of the response's body. */
-  readonly response: string;
+  /** Headers and the first characters of the body; `bodyChars` is the length of all of it. */
+  readonly request: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+    readonly bodyChars: number;
+  };
+  /** As far as they are kept; null: there was none. */
+  readonly response: { readonly headers: Readonly<Record<string, string>>; readonly body: string } | null;
   readonly latencyMs: number;
 };
 
@@ -50,17 +57,9 @@ export type EndpointHealth = {
   readonly parked: number;
 };
 
-export type DeliveriesRequest = EndpointOf & {
-  /** Older than this attempt; null: the newest. */
-  readonly before: string | null;
-  readonly limit: number;
-};
-export type DeliveriesAnswer = {
-  readonly health: EndpointHealth;
-  /** The newest first. */
-  readonly attempts: readonly DeliveryAttempt[];
-  readonly hasMore: boolean;
-};
+/** Its attempts so far are stored when it is answered: attempts/read-attempts.ts finds them. */
+export type DeliveriesRequest = EndpointOf;
+export type DeliveriesAnswer = { readonly health: EndpointHealth };
 
 export type TestRequest = EndpointOf;
 export type TestAnswer = { readonly attempt: DeliveryAttempt };

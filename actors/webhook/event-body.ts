@@ -5,7 +5,7 @@ import type { MessageBody } from '../../model/message.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { bodyOf } from '../../model/records/message-record.ts';
 import type { WebhookContent, WebhookRecord } from '../../model/records/webhook-record.ts';
-import { type WebhookEventType, webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
+import { type WebhookEventType, webhookBatchType, webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
 import { assert } from '../../platform/assert.ts';
 import { ignoring } from '../../platform/errors.ts';
 
@@ -32,12 +32,23 @@ function sequenceOf(content: WebhookContent): number {
   return Math.floor(atMs) * steps + (stepOf[kind] ?? endStep);
 }
 
-export function eventBody({ content }: Pick<WebhookRecord, 'content'>, cipher: BodyCipher): string {
+export function eventBody(record: Pick<WebhookRecord, 'content'>, cipher: BodyCipher): string {
+  return JSON.stringify(shapeOf(record, cipher));
+}
+
+/** Several events in one request; each has its own id, the `webhook-id` it would have had alone. */
+export function batchBody(records: readonly Pick<WebhookRecord, 'eventId' | 'content'>[], cipher: BodyCipher): string {
+  const events = records.map((record) => ({ id: record.eventId, ...shapeOf(record, cipher) }));
+  const timestamp = events.at(-1)?.timestamp;
+  return JSON.stringify({ type: webhookBatchType, timestamp, data: { object: 'webhook_batch', events } });
+}
+
+function shapeOf({ content }: Pick<WebhookRecord, 'content'>, cipher: BodyCipher) {
   const [type, atMs, data] =
     'event' in content
       ? [typeOfKind(content.event.kind), content.event.atMs, dataOf(content.event, cipher)]
       : [content.type, content.atMs, content.data];
-  return JSON.stringify({ type, timestamp: isoTime(atMs), data: { ...data, sequence: sequenceOf(content) } });
+  return { type, timestamp: isoTime(atMs), data: { ...data, sequence: sequenceOf(content) } };
 }
 
 function dataOf(event: DeliveryEvent, cipher: BodyCipher): Record<string, unknown> {

@@ -78,7 +78,7 @@ export class Replays {
     await this.#parts.queue.room(this.#stopping.signal);
     const { eventId } = event;
     const record = { eventId, endpointId: endpoint.id, url: null, sequence: event.atMs, content: { event } };
-    this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0 }, () => {}, again);
+    this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0, group: null }, () => {}, again);
   }
 
   #page(endpoint: WebhookEndpoint, request: ReplayRequest, afterMessageId: string): Promise<TellAgainReply> {
@@ -100,5 +100,6 @@ function toldOf(page: Page, request: ReplayRequest, clock: Clock): readonly Deli
     'eventId' in request ? eventId === request.eventId : atMs >= request.sinceMs && atMs < request.untilMs;
   return page.events
     .map((packed) => unpackEvent(Buffer.from(packed, 'base64')))
-    .filter((event) => told.isTold(event) && isAsked(event));
+    .map((event) => told.toTell(event))
+    .filter((event): event is DeliveryEvent => event !== null && isAsked(event));
 }

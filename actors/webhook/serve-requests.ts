@@ -11,7 +11,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
-import type { Attempts } from './attempts.ts';
+import type { AttemptLog } from './attempts/attempt-log.ts';
 import {
   type DeliveriesAnswer,
   type DeliveriesRequest,
@@ -30,7 +30,7 @@ type Parts = {
   readonly directory: Directory;
   readonly delivery: Delivery;
   readonly parked: ParkedLog;
-  readonly attempts: Attempts;
+  readonly attempts: AttemptLog;
   readonly requests: WebhookRequests;
   readonly replays: Replays;
   readonly clock: Clock;
@@ -50,7 +50,7 @@ export function serveRequests(parts: Parts): () => void {
       },
     });
   const subscriptions = [
-    serve<DeliveriesRequest>(webhookSubjects.deliveries, async (request) => deliveriesOf(parts, request)),
+    serve<DeliveriesRequest>(webhookSubjects.deliveries, (request) => deliveriesOf(parts, request)),
     serve<TestRequest>(webhookSubjects.test, (request) => sendTest(parts, request)),
     serve<ReplayRequest>(webhookSubjects.replay, (request) => replays.begin(request)),
   ];
@@ -68,10 +68,11 @@ async function reply<Request>(msg: Msg, answer: (request: Request) => Promise<ob
   }
 }
 
-function deliveriesOf(
+async function deliveriesOf(
   { delivery, parked, attempts }: Parts,
-  { endpointId, before, limit }: DeliveriesRequest,
-): DeliveriesAnswer {
+  { endpointId }: DeliveriesRequest,
+): Promise<DeliveriesAnswer> {
+  await attempts.store(endpointId);
   const failing = delivery.failingOf(endpointId);
   return {
     health: {
@@ -80,13 +81,12 @@ function deliveriesOf(
       tries: failing?.tries ?? 0,
       parked: parked.countOf(endpointId),
     },
-    ...attempts.page(endpointId, before, limit),
   };
 }
 
 /** One request, apart from the queue: an endpoint that fails or is disabled gets it too. */
 async function sendTest(
-  { directory, requests, clock }: Parts,
+  { directory, requests, attempts, clock }: Parts,
   { accountId, endpointId }: TestRequest,
 ): Promise<TestAnswer | null> {
   const endpoint = directory.webhookEndpoint(endpointId);
@@ -96,10 +96,11 @@ async function sendTest(
   const what = { messageId: endpointId, kind: webhookTestType, attempt: 0, carrier: '', segment: 0, detail };
   const data = { object: 'webhook', id: endpointId, livemode: endpoint.livemode };
   const record: WebhookRecord = {
-    ...{ eventId: eventIdOf(what), endpointId, url: null, sequence: 0, tries: 0, dueAtMs: 0 },
+    ...{ eventId: eventIdOf(what), endpointId, url: null, sequence: 0, tries: 0, dueAtMs: 0, group: null },
     content: { type: webhookTestType, atMs, data },
   };
   return new Promise((resolve) => {
-    requests.send(endpoint, record, 1, (_result, attempt) => resolve({ attempt }));
+    const outgoing = { webhookId: record.eventId, isBatch: false, records: [record] };
+    requests.send(endpoint, outgoing, 1, (_result, ended) => resolve({ attempt: attempts.keep(ended) }));
   });
 }

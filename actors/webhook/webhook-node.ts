@@ -4,7 +4,6 @@ import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Directory } from '../../directory/contract.ts';
-import { eventIdOf } from '../../model/ids.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -13,17 +12,18 @@ import type { Shares } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
 import { type DisableRequest, disableSubject } from './contract.ts';
-import { Attempts } from './attempts.ts';
-import { Delivery } from './delivery/delivery.ts';
+import { AttemptLog } from './attempts/attempt-log.ts';
+import { AccountRequests } from './delivery/account-requests.ts';
+import { Delivery, type DeliveryParts } from './delivery/delivery.ts';
 import type { EndpointWorker } from './delivery/endpoint-worker.ts';
 import { ParkedLog } from './delivery/parked-log.ts';
-import type { Failing } from './delivery/schedule.ts';
 import { FanOut } from './fan-out/fan-out.ts';
 import { WebhookOwner } from './owner.ts';
 import { Replays } from './replay.ts';
 import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
 import { serveRequests } from './serve-requests.ts';
+import { disabledEvent, failingEvent } from './told-of-endpoints.ts';
 import { WebhookQueue } from './webhook-queue.ts';
 
 type WebhookNodeParts = {
@@ -96,12 +96,15 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
   const queue = new WebhookQueue(publisher, parked, clock);
   const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
   const replays = new Replays({ bus, directory, queue, clock });
-  const attempts = new Attempts();
-  const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, attempts, clock });
+  const inFlightMax = limits.webhookAttempts.publishesMax;
+  const attemptPublisher = new Publisher(bus, { inFlightMax, gatherMs, clock });
+  const attempts = new AttemptLog(attemptPublisher, parts.cipher, clock);
+  const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, clock });
   const sends = new SharedBound('webhook_requests', shares.webhook_requests);
+  const requestsOf = new AccountRequests(sends, shares.webhook_requests);
   const delivery = new Delivery({
-    ...{ bus, bucket, directory, requests, parked, publisher: parking, sends, clock },
-    warn: (worker, failing) => warnOf(fanOut, worker, failing),
+    ...{ bus, bucket, directory, requests, parked, publisher: parking, requestsOf, attempts, clock },
+    tell: tellOf(fanOut, clock),
     disable: (worker, reason) => void askToDisable(bus, worker, reason),
   });
   await delivery.start();
@@ -112,33 +115,24 @@ async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ s
       stopServing();
       replays.stop();
       await Promise.all([fanOut.stop(), delivery.stop()]);
+      await attempts.stop();
+      attemptPublisher.close();
       publisher.close();
       parking.close();
     },
   };
 }
 
-/** Tells the account's endpoints that one of them fails: the others, and that one when it works again. */
-function warnOf(fanOut: FanOut, { endpoint }: EndpointWorker, failing: Failing): void {
-  const { id, accountId, livemode, url } = endpoint;
-  const { warnings, sinceMs, tries, nextTryAtMs, error } = failing;
-  log.warn({ endpointId: id, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
-  const detail = `${sinceMs}.${warnings}`;
-  const what = { messageId: id, kind: 'webhook.failing', attempt: 0, carrier: '', segment: 0, detail };
-  fanOut.tell(accountId, livemode, eventIdOf(what), {
-    type: 'webhook.failing',
-    atMs: sinceMs + (limits.delivery.warnAfterMs[warnings] ?? 0),
-    data: {
-      object: 'webhook',
-      id,
-      url,
-      livemode,
-      failing_since: new Date(sinceMs).toISOString(),
-      tries,
-      error,
-      next_try_at: new Date(nextTryAtMs).toISOString(),
-    },
-  });
+/** Tells the account's other endpoints. */
+function tellOf(fanOut: FanOut, clock: Clock): DeliveryParts['tell'] {
+  return (what, { endpoint }, failing, done) => {
+    const { id: endpointId, accountId } = endpoint;
+    const { sinceMs, error } = failing;
+    const isDisabled = what === 'disabled';
+    if (!isDisabled) log.warn({ endpointId, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
+    const told = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
+    fanOut.tellOthers(endpoint, told.eventId, told.content, done);
+  };
 }
 
 /** The control role disables it in PostgreSQL, from where every process hears of it. Asked again until that is so. */

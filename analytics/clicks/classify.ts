@@ -1,11 +1,8 @@
 // What a click probably was, with every reason: nothing is dropped, so that a report can judge otherwise. One strong
 // sign decides; weak signs are shared by people (a receipt that comes late, many subscribers behind one address of their
 // carrier), so one makes a click `unknown` and two make it a scanner's. Pure.
+import type { ClickClass } from '../../model/click-class.ts';
 import type { UserAgentKind } from './user-agents.ts';
-
-export const clickClasses = ['human', 'preview', 'scanner', 'unknown'] as const;
-/** human: a tap · preview: an app that shows what is behind the link · scanner: a program that checks links. */
-export type ClickClass = (typeof clickClasses)[number];
 
 export type ClickReason =
   /** It asked for the headers only. */

@@ -33,9 +33,11 @@ import {
   codeColumns,
   codeNumber,
   codeRows,
+  nobody,
   ownersOf,
-  recordedClicks,
 } from './click-rows.ts';
+import { clickCountColumns, clickCountRows } from './click-counts.ts';
+import { type NewlyIssued, firstClicksOf, newlyIssued, recordedClicks } from './recorded-clicks.ts';
 import { UserAgents } from './user-agents.ts';
 
 export type ClickRecorderParts = {
@@ -56,6 +58,9 @@ export type ClickRecorder = {
   /** Writes what it holds, if possible within `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>;
 };
+
+type WrittenClick = Pick<ResolvedClick, 'click' | 'owner' | 'verdict'>;
+type Resolved = { readonly fresh: readonly ResolvedClick[]; readonly written: readonly WrittenClick[] };
 
 const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
 const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
@@ -126,15 +131,16 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
   async function record(closed: ClickBatch): Promise<void> {
     try {
       const token = await announce(closed);
-      const codes = closed.issued.map(codeRows).join('');
-      if (codes !== '') await untilDone('codes', () => insert(`link_codes (${codeColumns})`, codes, `${token}:codes`));
-      const clicks = await untilDone('look-up', () => resolveAll(closed));
+      const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
+      const codes = issued.unwritten.map((each) => codeRows(each, token)).join('');
+      await insert(`link_codes (${codeColumns})`, codes, `${token}:codes`);
+      const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
       const nowMs = clock.nowMs();
-      const rows = clicks.map((click) => clickRow(click, nowMs)).join('');
-      if (rows !== '')
-        await untilDone('clicks', () => insert(`link_clicks (${clickColumns})`, rows, `${token}:clicks`));
-      stopping.signal.throwIfAborted();
-      for (const { verdict } of clicks) metrics.clicksRecorded.inc({ class: verdict.class });
+      const rows = fresh.map((click) => clickRow(click, nowMs, token)).join('');
+      await insert(`link_clicks (${clickColumns})`, rows, `${token}:clicks`);
+      const changes = await untilDone('counts', () => changesOf(issued, [...written, ...fresh], token));
+      await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
+      for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
       recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
     } catch (error) {
       if (stopping.signal.aborted) return ignoring(error, 'the recorder of clicks was stopped while it wrote');
@@ -154,18 +160,37 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
     return token;
   }
 
-  /** The clicks of a batch that are not recorded, each with its message and its class. */
-  async function resolveAll(closed: ClickBatch): Promise<readonly ResolvedClick[]> {
-    const known = await recordedClicks(engine, closed.clicks);
-    const clicks = closed.clicks.filter(({ clickId }) => !known.has(clickId));
-    if (clicks.length === 0) return [];
+  /**
+   * The clicks of a batch that are not recorded, each with its message and its class; and those that this insert has
+   * written before a crash, as they were written.
+   */
+  async function resolveAll(closed: ClickBatch, token: string): Promise<Resolved> {
+    const known = await recordedClicks(engine, closed.clicks, token);
+    const clicks = closed.clicks.filter(({ clickId }) => known.get(clickId)?.isOfInsert !== false);
+    if (clicks.length === 0) return { fresh: [], written: [] };
     const made = closed.owners;
     const asked = [...new Set(clicks.map(codeNumber))].filter((code) => !made.has(code));
     const found = await ownersOf(engine, asked);
     const ownerOf = (click: Click) => made.get(codeNumber(click)) ?? found.get(codeNumber(click)) ?? null;
-    const delivered = await parts.deliveredAt(clicks.flatMap((click) => ownerOf(click) ?? []));
-    for (const click of clicks) bursts.note(click.addressHash, String(codeNumber(click)), click.atMs);
-    return clicks.map((click) => resolved(click, ownerOf(click), delivered));
+    const unwritten = clicks.filter(({ clickId }) => !known.has(clickId));
+    const delivered = await parts.deliveredAt(unwritten.flatMap((click) => ownerOf(click) ?? []));
+    for (const click of unwritten) bursts.note(click.addressHash, String(codeNumber(click)), click.atMs);
+    const fresh = unwritten.map((click) => resolved(click, ownerOf(click), delivered));
+    const written = clicks.flatMap((click) => {
+      const verdict = known.get(click.clickId);
+      return verdict === undefined ? [] : [{ click, owner: ownerOf(click), verdict }];
+    });
+    return { fresh, written };
+  }
+
+  /** Of every message and click of this insert, as it is in ClickHouse. */
+  async function changesOf(issued: NewlyIssued, clicks: readonly WrittenClick[], token: string): Promise<string> {
+    const counted = clicks.map(({ click, owner, verdict: { class: of, reasons } }) => {
+      return { owner: owner ?? nobody(click), atMs: click.atMs, class: of, reasons };
+    });
+    const clicked = [...new Set(counted.map(({ owner }) => owner.messageId))].filter((id) => id !== '');
+    const firsts = await firstClicksOf(engine, clicked, token);
+    return clickCountRows({ messages: issued.uncounted, clicks: counted, firsts });
   }
 
   function resolved(click: Click, owner: CodeOwner | null, delivered: ReadonlyMap<string, number>): ResolvedClick {
@@ -182,7 +207,10 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
   }
 
   async function insert(into: string, rows: string, token: string): Promise<void> {
-    await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, Buffer.from(rows));
+    stopping.signal.throwIfAborted();
+    if (rows === '') return;
+    const octets = Buffer.from(rows);
+    await untilDone(into, () => engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets));
   }
 
   async function untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {

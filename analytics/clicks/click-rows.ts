@@ -9,19 +9,22 @@ import type { ClickVerdict } from './classify.ts';
 /** The message that a code was made for. */
 export type CodeOwner = Omit<IssuedLinks, 'links' | 'category'> & { readonly category: string };
 
+/** Of look-ups: recording clicks may take long, and must not take the cores from those who redirect. */
+export const inOneThread = 'SETTINGS max_threads = 1';
+
 /** A code as one number: series × 2^20 + index (model/link-code.ts). */
 export const codeNumber = ({ series, index }: { readonly series: number; readonly index: number }): number =>
   series * 2 ** 20 + index;
 
 const ownerColumns =
-  'message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id, accepted_at';
-export const codeColumns = `code, link_id, url, ${ownerColumns}`;
-export const clickColumns = `click_id, at, code, link_id, url, ${ownerColumns}, delivered_at, class, reasons, user_agent, address, recorded_at`;
+  'message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id, accepted_at, due_at';
+export const codeColumns = `code, link_id, url, ${ownerColumns}, insert_token`;
+export const clickColumns = `click_id, at, code, link_id, url, ${ownerColumns}, delivered_at, class, reasons, user_agent, address, recorded_at, insert_token`;
 
-export function codeRows(issued: IssuedLinks): string {
+export function codeRows(issued: IssuedLinks, token: string): string {
   const owner = ownerCells(issued);
   return issued.links
-    .map((link) => `${codeNumber(link)}\t${tsvText(link.linkId)}\t${tsvText(link.url)}\t${owner}\n`)
+    .map((link) => `${codeNumber(link)}\t${tsvText(link.linkId)}\t${tsvText(link.url)}\t${owner}\t${token}\n`)
     .join('');
 }
 
@@ -33,40 +36,56 @@ export type ResolvedClick = {
   readonly verdict: ClickVerdict;
 };
 
-export function clickRow({ click, owner, deliveredAtMs, verdict }: ResolvedClick, recordedAtMs: number): string {
+export function clickRow(
+  { click, owner, deliveredAtMs, verdict }: ResolvedClick,
+  recordedAtMs: number,
+  token: string,
+): string {
   const reasons = `[${verdict.reasons.map((reason) => `'${reason}'`).join(',')}]`;
   return (
     `${click.clickId}\t${time(click.atMs)}\t${codeNumber(click)}\t${tsvText(click.linkId)}\t${tsvText(click.url)}\t` +
     `${ownerCells(owner ?? nobody(click))}\t${deliveredAtMs === null ? never : time(deliveredAtMs)}\t${verdict.class}\t${reasons}\t` +
-    `${tsvText(click.userAgent)}\t${tsvText(click.address)}\t${time(recordedAtMs)}\n`
+    `${tsvText(click.userAgent)}\t${tsvText(click.address)}\t${time(recordedAtMs)}\t${token}\n`
   );
 }
 
 function ownerCells(owner: CodeOwner): string {
   const texts = [owner.messageId, owner.accountId].map(tsvText).join('\t');
   const more = [owner.category, owner.sender, owner.carrier, owner.campaignId, owner.variantId, owner.templateId];
-  return `${texts}\t${owner.livemode ? 1 : 0}\t${more.map(tsvText).join('\t')}\t${time(owner.acceptedAtMs)}`;
+  return `${texts}\t${owner.livemode ? 1 : 0}\t${more.map(tsvText).join('\t')}\t${time(owner.acceptedAtMs)}\t${time(owner.dueAtMs)}`;
 }
 
-function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
+/** Whose a click on a code that was never sent is: nobody's message, in the hour of the click. */
+export function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
   const nothing = { campaignId: null, variantId: null, templateId: null };
-  return { messageId: '', accountId, livemode, category: '', sender: '', carrier: '', ...nothing, acceptedAtMs: atMs };
+  return {
+    messageId: '',
+    accountId,
+    livemode,
+    category: '',
+    sender: '',
+    carrier: '',
+    ...nothing,
+    acceptedAtMs: atMs,
+    dueAtMs: atMs,
+  };
 }
 
 const never = '1970-01-01 00:00:00';
 /** DateTime64(3) reads a bare number of seconds. */
 const time = (ms: number): string => (ms / 1_000).toFixed(3);
 
-/** The recorded owners of these codes; of a number that was used again, the last message accepted. */
+/** The recorded owners of these codes (numbers in the text: only then is the primary key used); of a number that was used again, the last message accepted. */
 export async function ownersOf(engine: Engine, codes: readonly number[]): Promise<ReadonlyMap<number, CodeOwner>> {
   const owners = new Map<number, CodeOwner>();
   for (let from = 0; from < codes.length; from += limits.clicks.lookupMax) {
-    const asked = codes.slice(from, from + limits.clicks.lookupMax).map(String);
+    const asked = codes.slice(from, from + limits.clicks.lookupMax);
     const rows = await engine.rows(
       `SELECT code, message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id,
-         toUnixTimestamp64Milli(accepted_at)
-       FROM link_codes WHERE code IN arrayMap(each -> toUInt64(each), {asked:Array(String)}) ORDER BY accepted_at`,
-      { asked },
+         toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(due_at)
+       FROM link_codes WHERE code IN (${asked.join(', ')}) ORDER BY accepted_at
+       ${inOneThread}`,
+      {},
       limits.recorder.insertTimeoutMs,
     );
     for (const row of rows) owners.set(Number(row[0]), ownerOf(row));
@@ -86,30 +105,8 @@ function ownerOf(row: readonly Cell[]): CodeOwner {
     variantId: orNull(row[8]),
     templateId: orNull(row[9]),
     acceptedAtMs: row[10] as number,
+    dueAtMs: row[11] as number,
   };
 }
 
 const orNull = (cell: Cell | undefined): string | null => (cell === '' || cell === undefined ? null : (cell as string));
-
-/** The ids of these clicks that are recorded. */
-export async function recordedClicks(engine: Engine, clicks: readonly Click[]): Promise<ReadonlySet<string>> {
-  const recorded = new Set<string>();
-  for (let from = 0; from < clicks.length; from += limits.clicks.lookupMax) {
-    const asked = clicks.slice(from, from + limits.clicks.lookupMax);
-    const times = asked.map(({ atMs }) => atMs);
-    const rows = await engine.rows(
-      `SELECT click_id FROM link_clicks
-       WHERE account_id IN {accountIds:Array(String)} AND click_id IN {clickIds:Array(String)}
-         AND at >= fromUnixTimestamp64Milli({fromMs:Int64}) AND at <= fromUnixTimestamp64Milli({toMs:Int64})`,
-      {
-        accountIds: [...new Set(asked.map(({ accountId }) => accountId))],
-        clickIds: asked.map(({ clickId }) => clickId),
-        fromMs: Math.floor(Math.min(...times)),
-        toMs: Math.ceil(Math.max(...times)),
-      },
-      limits.recorder.insertTimeoutMs,
-    );
-    for (const [clickId] of rows) recorded.add(clickId as string);
-  }
-  return recorded;
-}

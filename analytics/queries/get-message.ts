@@ -11,6 +11,7 @@ import type { RecordedEvents } from './recorded-events.ts';
 import type { Unflushed } from '../recorder/batch.ts';
 import { type UpToDate, unavailable } from './up-to-date.ts';
 import { hopsOf } from './hops.ts';
+import { copiesAfter, noCopies } from '../../model/copies.ts';
 import { foldEvents } from '../../model/fold.ts';
 
 export type Sources = {
@@ -81,8 +82,10 @@ async function look({ recorded, unflushed }: Sources, query: GetMessage): Promis
 /** The last pass-on by an actor. A deferral with a segment is none: its record stayed in place. */
 function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
   let last: PassedOn | null = null;
-  for (const { kind, segment, hop, attempt } of events) {
-    if (kind !== 'rerouted' && (kind !== 'deferred' || segment !== 0)) continue;
+  for (const event of events) {
+    const { kind, segment, hop, attempt } = event;
+    if (kind === 'hedged' && copiesAfter(noCopies, event) === noCopies) continue;
+    if (kind !== 'hedged' && kind !== 'rerouted' && (kind !== 'deferred' || segment !== 0)) continue;
     const isBefore = last !== null && (hop < last.hop || (hop === last.hop && attempt < last.attempt));
     if (!isBefore) last = { kind, hop, attempt };
   }

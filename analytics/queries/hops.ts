@@ -28,7 +28,7 @@ function hopOf(hop: number, events: readonly DeliveryEvent[]): SentHop {
 }
 
 /** Kinds that are no result: the message waits for this carrier, or is on its way to it. */
-const steps: readonly string[] = ['accepted', 'scheduled', 'intent', 'deferred'];
+const steps: readonly string[] = ['accepted', 'scheduled', 'intent', 'deferred', 'hedged'];
 
 function firstOf(events: readonly DeliveryEvent[], kind: DeliveryEvent['kind']): number | null {
   return events.find((event) => event.kind === kind)?.atMs ?? null;

@@ -11,8 +11,9 @@ import type { SharedBound } from '../../platform/shared-bound.ts';
 import { type ReportPart, type RunReport, type RunReportReply, reportPartSubject } from '../contract.ts';
 import { reportOf } from '../reports/catalogue.ts';
 import type { ReportFormat } from '../reports/report.ts';
-import { statementOf } from '../reports/statement.ts';
-import type { Engine, OutputFormat } from '../store/engine.ts';
+import { type Statement, statementOf } from '../reports/statement.ts';
+import { exportStatement } from '../sql/export-statement.ts';
+import { type Engine, type OutputFormat, hasTooManyRows } from '../store/engine.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type ReportServer = {
@@ -57,19 +58,19 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
 
   return {
     async run(query) {
-      const report = reportOf(query.report);
-      if (report === undefined) return unavailable('away', `this node has no report ${query.report}`);
+      const statement = statementFor(query);
+      if (statement === null) return unavailable('away', 'this node has no such report or table');
       const { accountId } = query;
       const taken = places.take(accountId);
       if (taken !== 'taken') return { result: 'no_place', why: taken };
-      const { sql, params } = statementOf(report, query);
+      const { sql, params } = statement;
       let octets: Buffer;
       try {
         octets = await engine.octets(sql, formats[query.format], params, bounds.deadlineMs, 'background');
       } catch (error) {
         places.giveBack(accountId);
-        if (hasTooManyRows.test(messageOf(error))) return { result: 'too_large' };
-        log.warn({ report: query.report, error: messageOf(error) }, 'a report could not be made');
+        if (hasTooManyRows(error)) return { result: 'too_large' };
+        log.warn({ report: nameOf(query), error: messageOf(error) }, 'a report could not be made');
         return unavailable('away', 'the event store could not answer in time');
       }
       const id = secretBytes(12).toString('base64url');
@@ -94,7 +95,12 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
   };
 }
 
-const nothing = new Uint8Array(0);
+function statementFor(query: RunReport): Statement | null {
+  if ('table' in query) return exportStatement(query);
+  const report = reportOf(query.report);
+  return report === undefined ? null : statementOf(report, query);
+}
 
-/** The engine's error 396, for more than max_result_rows. */
-const hasTooManyRows = /TOO_MANY_ROWS_OR_BYTES/;
+const nameOf = (query: RunReport): string => ('table' in query ? `export of ${query.table}` : query.report);
+
+const nothing = new Uint8Array(0);

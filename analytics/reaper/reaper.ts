@@ -5,6 +5,7 @@
 import type { KV } from '@nats-io/kv';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, deliveryEvent } from '../../model/delivery-event.ts';
+import { hopsOfCopies, noCopies } from '../../model/copies.ts';
 import { type MessageState, foldEvents } from '../../model/fold.ts';
 import { isTerminal } from '../../model/status.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
@@ -124,12 +125,16 @@ export function startReaper(options: ReaperOptions): Reaper {
   return { run, stop };
 }
 
-/** The event that settles a message without a receipt, or null when it needs none. */
-export function receiptNeverCame(state: MessageState | null, nowMs: number): DeliveryEvent | null {
-  if (state === null || state.submittedAtMs === null || isTerminal(state.status)) return null;
-  if (state.first.validUntilMs + limits.message.receiptGraceMs > nowMs) return null;
+/** The events that settle a message without a receipt: one, of a hedged message one for each copy, or none. */
+export function receiptNeverCame(state: MessageState | null, nowMs: number): readonly DeliveryEvent[] {
+  if (state === null || state.submittedAtMs === null || isTerminal(state.status)) return [];
+  if (state.first.validUntilMs + limits.message.receiptGraceMs > nowMs) return [];
   const context = { ...state.first, carrier: state.carrier ?? state.first.carrier };
-  return deliveryEvent(context, { kind: 'unknown', atMs: nowMs, error: 'no_receipt', detail: 'no_receipt' });
+  const draft = { kind: 'unknown', atMs: nowMs, error: 'no_receipt' } as const;
+  if (state.copies === noCopies) return [deliveryEvent(context, { ...draft, detail: 'no_receipt' })];
+  return hopsOfCopies(state.copies).map((hop) =>
+    deliveryEvent({ ...context, hop }, { ...draft, detail: `no_receipt.${hop}` }),
+  );
 }
 
 /** Settles a page; requires every event of EVENTS, as the receipt may be there. Resolves when all is durable. */
@@ -145,8 +150,10 @@ async function settle(options: ReaperOptions, clock: Clock, overdue: readonly Ov
   if (!writer.hasCapacity) throw new RetryLater('EVENTS takes nothing', bounds.retryMs);
   const durable: Promise<boolean>[] = [];
   for (const state of looked.value) {
-    const event = receiptNeverCame(state, clock.nowMs());
-    if (event !== null) durable.push(new Promise((resolve) => writer.write(event, resolve)));
+    const events = receiptNeverCame(state, clock.nowMs());
+    if (events.length === 0) continue;
+    const writes = events.map((event) => new Promise<boolean>((resolve) => writer.write(event, resolve)));
+    durable.push(Promise.all(writes).then((each) => each.every(Boolean)));
   }
   const settled = (await Promise.all(durable)).filter(Boolean).length;
   if (settled > 0) {
@@ -161,9 +168,10 @@ type Overdue = DuePosition & { readonly accountId: string };
 
 const { receiptGraceMs } = limits.message;
 
-/** Candidates only: the fold decides whether a message is settled (of two segments one may be delivered). */
+/** Candidates only: the fold decides whether a message is settled (of two segments, or copies, one may be delivered). */
 const unsettled = `countIf(kind = 'submitted') > 0
-  AND countIf(kind IN ('undelivered', 'expired', 'rejected', 'unknown', 'failed', 'blocked', 'canceled')) = 0
+  AND (countIf(kind IN ('undelivered', 'expired', 'rejected', 'unknown', 'failed', 'blocked', 'canceled')) = 0
+    OR countIf(kind = 'hedged') > 0)
   AND countIf(kind = 'delivered' AND segment = 0) = 0
   AND uniqExactIf(segment, kind = 'delivered') < max(segments)`;
 

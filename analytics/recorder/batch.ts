@@ -5,7 +5,7 @@ import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
 import { fitsRow } from '../store/event-row.ts';
-import type { NativeBlock } from '../store/native-columns.ts';
+import type { NativeBlock } from '../store/native-block.ts';
 import { CountChanges } from './counts/count-changes.ts';
 import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
 import type { Names } from './counts/names.ts';

@@ -78,7 +78,7 @@ async function eventsOf(
   // The time bounds exclude months and parts without these messages.
   const rows = await engine.rows(
     `SELECT event_id, message_id, kind, toUnixTimestamp64Milli(at), carrier, segment, segments, error,
-       toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(scheduled_at)
+       toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(scheduled_at), hop
      FROM sms_events
      WHERE account_id IN {accountIds:Array(String)} AND message_id IN {messageIds:Array(String)}
        AND accepted_at >= fromUnixTimestamp64Milli({oldestMs:Int64})
@@ -98,6 +98,7 @@ async function eventsOf(
     error: row[7] === '' ? null : (row[7] as string),
     acceptedAtMs: row[8] as number,
     scheduledAtMs: row[9] === 0 ? null : (row[9] as number),
+    hop: row[10] as number,
   }));
 }
 

@@ -9,14 +9,10 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
-import type { NativeBlock } from '../store/native-columns.ts';
-import { latencyCountColumns, messageCountColumns } from './counts/count-changes.ts';
+import type { NativeBlock } from '../store/native-block.ts';
 import type { Batch } from './batch.ts';
 import type { PendingRange, Progress } from './progress.ts';
 import { recordedBefore } from './recorded-before.ts';
-
-const messageCounts = `message_counts (${messageCountColumns})`;
-const latencyCounts = `latency_counts (${latencyCountColumns})`;
 
 type WriterOptions = {
   readonly engine: Engine;
@@ -60,9 +56,9 @@ export class Writer {
     if (block !== null) {
       const { messages, latencies } = batch.counts.rows();
       // The counts first: every event that can be read is counted.
-      await this.#untilDone('insert of counts', () => this.#insert(messageCounts, messages, token));
-      await this.#untilDone('insert of latencies', () => this.#insert(latencyCounts, latencies, token));
-      await this.#untilDone('insert', () => this.#insertEvents(block, token));
+      await this.#untilDone('insert of counts', () => this.#insert('message_counts', messages, token));
+      await this.#untilDone('insert of latencies', () => this.#insert('latency_counts', latencies, token));
+      await this.#untilDone('insert', () => this.#insert('sms_events', block, token));
       metrics.recordedRows.inc(block.rows);
     }
     stopping.throwIfAborted();
@@ -91,20 +87,11 @@ export class Writer {
     return token;
   }
 
-  async #insert(into: string, octets: Buffer | null, token: string): Promise<void> {
-    if (octets === null) return;
-    await this.#timed(this.#options.engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets));
-  }
-
-  async #insertEvents({ columns, octets }: NativeBlock, token: string): Promise<void> {
-    const into = `sms_events (${columns.join(', ')})`;
-    await this.#timed(this.#options.engine.insertBlock(into, insertSettings(token), octets));
-  }
-
-  async #timed(insert: Promise<void>): Promise<void> {
-    const { clock } = this.#options;
+  async #insert(table: string, block: NativeBlock | null, token: string): Promise<void> {
+    if (block === null) return;
+    const { engine, clock } = this.#options;
     const startedAtMs = clock.monotonicMs();
-    await insert;
+    await engine.insertBlock(`${table} (${block.columns.join(', ')})`, insertSettings(token), block.octets);
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   }
 

@@ -27,6 +27,14 @@ export type ReportColumn = {
   readonly sql: string;
 };
 
+/** A parameter of one report: some of these values. Its columns read it as `{<name>:UInt8}`, a bit for each value. */
+export type ReportChoice = {
+  readonly name: string;
+  readonly values: readonly string[];
+  readonly default: readonly string[];
+  readonly help: string;
+};
+
 export type Report = {
   readonly name: string;
   readonly title: string;
@@ -49,6 +57,7 @@ export type Report = {
   readonly reads: readonly string[];
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
+  readonly choice?: ReportChoice;
 };
 
 /** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */
@@ -63,6 +72,8 @@ export type ReportQuery = {
   readonly timeZone: string;
   readonly groupBy: readonly Dimension[];
   readonly filters: Readonly<Partial<Record<Filter, string>>>;
+  /** Of the report's `choice`: its default when absent. */
+  readonly chosen?: readonly string[];
   readonly format: ReportFormat;
 };
 

@@ -6,7 +6,7 @@ import type { Dimension, Report, ReportQuery } from './report.ts';
 import { slotsOf } from './slots.ts';
 import { type Rows, rowsRead } from './tiers.ts';
 
-export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean>> };
+export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
 /**
  * Rows in the order of their groups. `seconds` is what the group's hour or day has of the time asked for. The engine refuses
@@ -37,7 +37,15 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
   output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`;
-  return { sql, params: { accountId: query.accountId, livemode: query.livemode, ...query.filters } };
+  const { accountId, livemode, filters } = query;
+  return { sql, params: { accountId, livemode, ...filters, ...choiceOf(report, query) } };
+}
+
+/** The bits of the values that were chosen. */
+function choiceOf({ choice }: Report, { chosen }: ReportQuery): Readonly<Record<string, number>> {
+  if (choice === undefined) return {};
+  const bits = (chosen ?? choice.default).map((value) => 2 ** choice.values.indexOf(value));
+  return { [choice.name]: bits.reduce((sum, bit) => sum + bit, 0) };
 }
 
 /** As in the list of IANA: no quote ever gets into a statement. */

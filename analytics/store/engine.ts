@@ -9,7 +9,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type * as Chdb from 'chdb';
 import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
 import { withLiterals } from './literals.ts';
@@ -84,7 +84,9 @@ function openServer(url: string): Engine {
     clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
   });
   const select: Select = async (sql, format) => {
-    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}` });
+    // Else the server begins to answer before it knows that it can, and a failure would look like the end.
+    const settings = { wait_end_of_query: 1 } as const;
+    const { stream } = await client.exec({ query: `${sql} FORMAT ${format}`, clickhouse_settings: settings });
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks);
@@ -109,7 +111,8 @@ function openChdb(dataDir: string): Engine {
   const client = createClient({ connection, log: quiet } as unknown as Parameters<typeof createClient>[0]);
   // Not by the client, which makes a text of every answer; without bound parameters, so that it may run beside `rows`.
   const select: Select = async (sql, format) => {
-    const result = await session.queryAsync(sql, { format });
+    const work = session.queryAsync(sql, { format });
+    const result = await orDiscard(work, () => session.queryAsync('SELECT 1', { format: 'CSV' }));
     const octets = result.bytes();
     return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   };
@@ -163,6 +166,25 @@ function letCrashesEnd(): void {
   }
 }
 
+/**
+ * chDB keeps what a statement wrote before it failed, and begins the answer of the session's next statement with it: so that
+ * one is `next`, whose answer nobody reads.
+ */
+export async function orDiscard<T>(work: Promise<T>, next: () => Promise<unknown>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    await next().catch((again: unknown) => ignoring(again, 'the statement before it failed, which is reported'));
+    throw error;
+  }
+}
+
+/** Error 396, for more than max_result_rows; chDB has its name in the message, a server's client beside it. */
+export function hasTooManyRows(error: unknown): boolean {
+  const { type = '' } = error as { readonly type?: unknown };
+  return type === 'TOO_MANY_ROWS_OR_BYTES' || /TOO_MANY_ROWS_OR_BYTES/.test(messageOf(error));
+}
+
 type Client = ReturnType<typeof createClient>;
 type Select = (sql: string, format: OutputFormat) => Promise<Buffer>;
 
@@ -188,10 +210,11 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
       return withDeadline('a ClickHouse command', limitMs, work);
     },
     rows(sql, params = {}, limitMs = limits.queries.deadlineMs, turn = 'system') {
-      const work = queries(async () => {
-        const result = await client.query({ query: sql, query_params: params, format: 'JSONCompactEachRow' });
-        return result.json<Cell[]>();
-      }, turn);
+      const read = async (query: string, bound: Params) =>
+        (await client.query({ query, query_params: bound, format: 'JSONCompactEachRow' })).json<Cell[]>();
+      const answered = async () =>
+        kind === 'server' ? read(sql, params) : orDiscard(read(sql, params), () => read('SELECT 1', {}));
+      const work = queries(answered, turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
     octets(sql, format, params, limitMs, turn) {

@@ -1,17 +1,14 @@
 // Delivery events as rows to insert into sms_events, column by column. Only this file knows what each column is filled with.
-// A column that is empty in all rows is left out: ClickHouse fills it with its default.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { eventIdChars, inboundText } from './event-row.ts';
+import { BlockRows, type NativeBlock } from './native-block.ts';
 import {
-  type Column,
   DictionaryColumn,
   type Dropped,
   FixedTextColumn,
-  type NativeBlock,
   NumberColumn,
   TextColumn,
   WideColumn,
-  nativeBlock,
 } from './native-columns.ts';
 
 /** The position of an event in the stream: it defines the order of the fold for every reader. */
@@ -21,12 +18,9 @@ export type StreamPlace = {
   readonly streamSeq: number;
 };
 
-const rowsFirst = 1_024;
 const time = "DateTime64(3, 'UTC')";
 
 export class EventColumns {
-  #rows = 0;
-  #room = 0;
   readonly #eventId = new FixedTextColumn('event_id', eventIdChars);
   readonly #kind = new DictionaryColumn('kind');
   readonly #at = new WideColumn('at', time);
@@ -59,22 +53,21 @@ export class EventColumns {
   readonly #scheduledAt = new WideColumn('scheduled_at', time);
   readonly #keyword = new DictionaryColumn('keyword');
   readonly #inbound = new TextColumn('inbound');
-  readonly #columns: readonly Column[] = [
+  readonly #rows = new BlockRows([
     ...[this.#eventId, this.#kind, this.#at, this.#messageId, this.#accountId, this.#keyId, this.#carrier, this.#hop],
     ...[this.#attempt, this.#segment, this.#segments, this.#carrierMessageId, this.#error, this.#epoch, this.#category],
     ...[this.#sender, this.#recipient, this.#encoding, this.#livemode, this.#clientReference, this.#campaignId],
     ...[this.#variantId, this.#templateId, this.#acceptedAt, this.#validUntil, this.#streamEpoch, this.#streamSeq],
     ...[this.#batchIndex, this.#recordedAt, this.#scheduledAt, this.#keyword, this.#inbound],
-  ];
+  ]);
 
   get rows(): number {
-    return this.#rows;
+    return this.#rows.rows;
   }
 
   /** An event that fits (event-row.ts `fitsRow`). `batchIndex`: its index within the record's expanded batch. */
   add(e: DeliveryEvent, place: StreamPlace, batchIndex: number, recordedAtMs: number): void {
-    const row = this.#rows;
-    if (row === this.#room) this.#reserve();
+    const row = this.#rows.add();
     this.#eventId.set(row, e.eventId);
     this.#kind.set(row, e.kind);
     this.#at.set(row, e.atMs);
@@ -107,16 +100,10 @@ export class EventColumns {
     this.#scheduledAt.set(row, e.scheduledAtMs ?? 0);
     this.#keyword.set(row, e.inbound?.keyword);
     this.#inbound.set(row, e.inbound === undefined ? null : inboundText(e.inbound));
-    this.#rows = row + 1;
   }
 
   /** The rows as one block, without the dropped ones. Null when none is left. */
   block(dropped?: Dropped): NativeBlock | null {
-    return nativeBlock(this.#columns, this.#rows, dropped);
-  }
-
-  #reserve(): void {
-    this.#room = Math.max(rowsFirst, this.#room * 2);
-    for (const column of this.#columns) column.reserve(this.#room);
+    return this.#rows.block(dropped);
   }
 }

@@ -17,17 +17,17 @@ export type Column = {
   octets(rows: number, dropped: Dropped): readonly Uint8Array[];
 };
 
-/** UInt8, UInt16 and Bool. */
+/** Numbers of one, two or four octets. */
 export class NumberColumn implements Column {
   readonly name: string;
   readonly type: string;
-  #values: Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
+  #values: Words;
   #any = 0;
 
-  constructor(name: string, type: 'UInt8' | 'UInt16' | 'Bool') {
+  constructor(name: string, type: keyof typeof numberTypes) {
     this.name = name;
     this.type = type;
-    this.#values = type === 'UInt16' ? new Uint16Array(0) : new Uint8Array(0);
+    this.#values = new numberTypes[type](0);
   }
 
   reserve(rows: number): void {
@@ -48,14 +48,14 @@ export class NumberColumn implements Column {
   }
 }
 
-/** UInt64 and DateTime64(3): whole numbers from 0 to 2^53, as two words. */
+/** Whole numbers up to 2^53 in eight octets, as two words. */
 export class WideColumn implements Column {
   readonly name: string;
   readonly type: string;
   #words = new Uint32Array(0);
   #any = 0;
 
-  constructor(name: string, type: 'UInt64' | "DateTime64(3, 'UTC')") {
+  constructor(name: string, type: 'UInt64' | 'Int64' | "DateTime64(3, 'UTC')") {
     this.name = name;
     this.type = type;
   }
@@ -242,21 +242,13 @@ export class DictionaryColumn implements Column {
   }
 }
 
-/** A block of Native: the columns that are not all defaults, and their names. Null without rows. */
-export function nativeBlock(columns: readonly Column[], rows: number, dropped: Dropped = none): NativeBlock | null {
-  const left = rows - dropped.size;
-  if (left === 0) return null;
-  const filled = columns.filter((column) => !column.isDefault());
-  const octets = [lengthOctets(filled.length), lengthOctets(left)];
-  for (const column of filled) {
-    octets.push(textOctets(column.name), textOctets(column.type), ...column.octets(rows, dropped));
-  }
-  return { columns: filled.map(({ name }) => name), rows: left, octets: Buffer.concat(octets) };
-}
+const numberTypes = {
+  UInt8: Uint8Array,
+  Bool: Uint8Array,
+  UInt16: Uint16Array,
+  "DateTime('UTC')": Uint32Array,
+} as const;
 
-export type NativeBlock = { readonly columns: readonly string[]; readonly rows: number; readonly octets: Buffer };
-
-const none: Dropped = new Set();
 /** A length of more than 7 bits has further octets. */
 const lengthOctetsMax = 5;
 const shortChars = 64;
@@ -308,12 +300,12 @@ function writeLength(octets: Uint8Array, from: number, length: number): number {
   return at + 1;
 }
 
-function lengthOctets(length: number): Uint8Array {
+export function lengthOctets(length: number): Uint8Array {
   const octets = new Uint8Array(lengthOctetsMax);
   return octets.subarray(0, writeLength(octets, 0, length));
 }
 
-function textOctets(text: string): Uint8Array {
+export function textOctets(text: string): Uint8Array {
   const octets = Buffer.from(text);
   return Buffer.concat([lengthOctets(octets.length), octets]);
 }

@@ -175,6 +175,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     otps: new OtpStore(bus, otpPublisher, secret, clock),
     otpRules: () => policy.otp,
     otpLimits: () => policy.otp.limits,
+    hedging: () => policy.otp.hedging,
     rates: new OtpRates(data.otpRateMemory, data.shares, clock),
     fraud,
   };

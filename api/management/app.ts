@@ -20,6 +20,7 @@ import { hotEndpoints } from './routes/hot.ts';
 import { linkEndpoints } from './routes/links.ts';
 import { otpEndpoints } from './routes/hot-otp.ts';
 import { otpGuardEndpoints } from './routes/otp-guard.ts';
+import { exportEndpoints } from './routes/exports.ts';
 import { reportEndpoints } from './routes/reports.ts';
 import { senderEndpoints } from './routes/senders.ts';
 import { suppressionEndpoints } from './routes/suppressions.ts';
@@ -49,6 +50,7 @@ export const endpoints: readonly Endpoint[] = [
   ...testEventEndpoints,
   ...carrierEndpoints,
   ...reportEndpoints,
+  ...exportEndpoints,
   ...auditEndpoints,
 ];
 

@@ -36,7 +36,15 @@ export function reportParameters(report: Report) {
       .optional()
       .describe('Default: json.'),
     ...Object.fromEntries(report.filters.map((name) => [name, text(100).optional().describe(about[name])])),
+    ...choiceParameter(report),
   });
+}
+
+function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>> {
+  if (choice === undefined) return {};
+  const { name, values, help } = choice;
+  const about = `Some of ${values.join(', ')}, separated by commas: ${help}. Default: ${choice.default.join(',')}.`;
+  return { [name]: text(64).optional().describe(about) };
 }
 
 export type ReportParameters = {
@@ -45,7 +53,10 @@ export type ReportParameters = {
   readonly time_zone?: string | undefined;
   readonly group_by?: string | undefined;
   readonly format?: ReportQuery['format'] | undefined;
-} & { readonly [filter in Report['filters'][number]]?: string | undefined };
+} & { readonly [filter in Report['filters'][number]]?: string | undefined } & {
+  /** Of the report `clicks`. */
+  readonly classes?: string | undefined;
+};
 
 /** What is asked for, without whose it is; or which parameter is wrong. */
 export function reportQueryOf(
@@ -74,8 +85,24 @@ export function reportQueryOf(
   const filters = Object.fromEntries(
     report.filters.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
   );
+  const chosen = chosenOf(report, given);
+  if ('problem' in chosen) return chosen;
   const { format = 'json' } = given;
-  return { ok: true, query: { report: report.name, fromMs, toMs, timeZone: zone.name, groupBy, filters, format } };
+  const asked = { report: report.name, fromMs, toMs, timeZone: zone.name, groupBy, filters, ...chosen, format };
+  return { ok: true, query: asked };
+}
+
+function chosenOf(
+  { choice }: Report,
+  given: ReportParameters,
+): { readonly chosen?: readonly string[] } | { readonly ok: false; readonly problem: Problem } {
+  if (choice === undefined) return {};
+  const text = (given as Readonly<Record<string, string | undefined>>)[choice.name];
+  if (text === undefined) return { chosen: choice.default };
+  const named = text.split(',').map((name) => name.trim());
+  const strange = named.find((name) => !choice.values.includes(name));
+  if (strange !== undefined) return wrong(choice.name, `"${strange}" is not one of ${choice.values.join(', ')}`);
+  return { chosen: choice.values.filter((value) => named.includes(value)) };
 }
 
 const wrong = (field: string, detail: string) => ({ ok: false, problem: wrongField(field, detail) }) as const;

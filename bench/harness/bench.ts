@@ -12,9 +12,11 @@ export type BenchOptions = {
   readonly rate?: number;
   /** The parts to run, by name, for the benches that have several. */
   readonly only?: readonly string[];
+  /** Each message is told to a webhook endpoint. */
+  readonly webhooks?: boolean;
 };
 /** Options that only some benches use. */
-export type BenchOption = 'count' | 'contracts' | 'rate' | 'only';
+export type BenchOption = 'count' | 'contracts' | 'rate' | 'only' | 'webhooks';
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;

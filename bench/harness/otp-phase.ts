@@ -59,6 +59,7 @@ export async function runPhase(
   const waitingAtEnd = await backlog.waiting();
   const came = await arrivedOf(peers, load, firstNonce);
   const reportedUnknown = await countUnknown(system, came.missing);
+  const hedged = await countHedged(system, came.twice);
   if (handset !== undefined) await setHandset(usualHandset);
   const handsetTimes = difference(await handsetOf(peers), handsetBefore);
   process.stderr.write(
@@ -82,7 +83,9 @@ export async function runPhase(
       // Written to a carrier that went away before it read them: reported as unknown, and not sent twice.
       reported_unknown: reportedUnknown,
       lost: came.missing.length - reportedUnknown,
-      duplicated: came.duplicated,
+      // Second copies that hedging sent on purpose (docs/otp.md).
+      hedged,
+      duplicated: came.duplicated - hedged,
       throttled: (await throttledOf(peers)) - throttledBefore,
       cores_used: [...cpu.values()].reduce((sum, us) => sum + us, 0) / (tookMs * 1_000),
       waiting_at_begin: waitingAtBegin,
@@ -94,6 +97,8 @@ export async function runPhase(
 type Came = Pick<Outcome, 'platform' | 'delivered'> & {
   /** The ids of accepted OTP that came to no SMSC peer. */
   readonly missing: string[];
+  /** The ids of those that came more than once. */
+  readonly twice: string[];
   duplicated: number;
   withoutReceipt: number;
 };
@@ -114,6 +119,24 @@ async function countUnknown({ httpPort, keys }: WholeSystem, ids: readonly strin
     if (found === true) unknown += 1;
   }
   return unknown;
+}
+
+/** How many of these OTP have a second copy that was sent on purpose: their message is at two carriers and left neither. */
+async function countHedged({ httpPort, keys }: WholeSystem, ids: readonly string[]): Promise<number> {
+  let hedged = 0;
+  const headers = { authorization: `Bearer ${keys.liveKey}` };
+  for (const id of ids) {
+    const isHedged = async () => {
+      const answer = await fetch(`http://127.0.0.1:${httpPort}/v1/otp/${id}`, { headers });
+      const { sends = [] } = (await answer.json()) as { sends?: { status: string | null }[] };
+      return sends.filter(({ status }) => status !== null && status !== 'rerouted').length > 1;
+    };
+    const found = await until('both copies are known', isHedged, { limitMs: 10_000, everyMs: 1_000 }).catch(
+      (error: unknown) => void ignoring(error, 'it is counted as a duplicate'),
+    );
+    if (found === true) hedged += 1;
+  }
+  return hedged;
 }
 
 /** Waits for every OTP that was accepted, and reads when each came and when its receipt was answered. */
@@ -146,6 +169,7 @@ async function arrivedOf(peers: readonly SmscPeer[], load: OtpLoadResult, firstN
     platform: new LatencyHistogram(),
     delivered: new LatencyHistogram(),
     missing: [] as string[],
+    twice: [] as string[],
     duplicated: 0,
     withoutReceipt: 0,
   };
@@ -154,7 +178,9 @@ async function arrivedOf(peers: readonly SmscPeer[], load: OtpLoadResult, firstN
     const arrivals = seen.arrivals.flatMap((each) => each.get(firstNonce + index) ?? []);
     if (arrivals.length === 0) came.missing.push(load.ids[index] ?? '');
     else came.platform.add(Math.min(...arrivals.map(({ atUs }) => atUs)) - intendedUs);
-    came.duplicated += Math.max(0, arrivals.reduce((sum, each) => sum + each.count, 0) - 1);
+    const copies = arrivals.reduce((sum, each) => sum + each.count, 0);
+    came.duplicated += Math.max(0, copies - 1);
+    if (copies > 1) came.twice.push(load.ids[index] ?? '');
     const receiptAtUs = seen.receiptAtUs.get(intendedUs);
     if (receiptAtUs === undefined) came.withoutReceipt += 1;
     else came.delivered.add(receiptAtUs - intendedUs);

@@ -1,5 +1,5 @@
 // Every stream: its subjects, retention and bounds. Full streams refuse (discard: new), so that backpressure reaches
-// the client as a 503 or 429; no record is ever discarded.
+// the client as a 503 or 429; no record is ever discarded, except what is only looked at (WEBHOOK_ATTEMPTS).
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -42,6 +42,7 @@ export const streamNames = {
   clicks: 'CLICKS',
   webhooks: 'WEBHOOKS',
   webhookLog: 'WEBHOOK_LOG',
+  webhookAttempts: 'WEBHOOK_ATTEMPTS',
   orders: 'ORDERS',
   dead: 'DEAD',
 } as const;
@@ -50,6 +51,14 @@ export type StreamDeclaration = Partial<StreamConfig> & Pick<StreamConfig, 'name
 
 const workQueue = {
   retention: RetentionPolicy.Workqueue,
+  storage: StorageType.File,
+  discard: DiscardPolicy.New,
+  duplicate_window: duplicateWindow,
+} as const;
+
+/** Kept until its age, or until a purge. */
+const keeping = {
+  retention: RetentionPolicy.Limits,
   storage: StorageType.File,
   discard: DiscardPolicy.New,
   duplicate_window: duplicateWindow,
@@ -80,6 +89,8 @@ export type StreamBounds = {
   readonly streamMb?: StreamMb;
   /** How long a short link leads on, in days. */
   readonly linkDays?: number;
+  /** How long attempts at webhook endpoints are kept, in days. */
+  readonly webhookAttemptDays?: number;
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
@@ -89,6 +100,7 @@ export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, 
 export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): readonly StreamDeclaration[] {
   const { queueMessagesMax, streamReplicas, accountQueueMax = accountQueueMaxDefault, shares = defaultShares } = bounds;
   const { streamMb = streamMbDefault, linkDays = linkDaysDefault } = bounds;
+  const { webhookAttemptDays = limits.webhookAttempts.daysDefault } = bounds;
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // The last bound of a shard: entry points refuse an account's excess long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
@@ -123,10 +135,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     {
       name: streamNames.events,
       subjects: ['ev.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_bytes: streamMb.events * mib,
     },
     {
@@ -134,10 +143,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // days after it was accepted, and a series is shared by the messages of a day.
       name: streamNames.links,
       subjects: ['links.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000),
       max_bytes: streamMb.links * mib,
     },
@@ -145,10 +151,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // Codes with their messages, and clicks, until ClickHouse has them.
       name: streamNames.clicks,
       subjects: ['clicks.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_bytes: streamMb.clicks * mib,
     },
     {
@@ -165,23 +168,28 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // bound; the stream itself refuses.
       name: streamNames.webhookLog,
       subjects: ['whl.>', 'whr.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_age: nanos(limits.delivery.parkedDays * 86_400_000),
       max_bytes: streamMb.webhookLog * mib,
       max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
+    },
+    {
+      // What was sent to endpoints and what they answered, ~3 KB a record: for people to look at, so the oldest go.
+      name: streamNames.webhookAttempts,
+      subjects: ['wha.>'],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_age: nanos(webhookAttemptDays * 86_400_000),
+      max_bytes: streamMb.webhookAttempts * mib,
+      max_msgs_per_subject: limits.webhookAttempts.recordsMax,
     },
     {
       // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
       // audit log in PostgreSQL has them. Holds three months of a command a minute while PostgreSQL is away.
       name: streamNames.orders,
       subjects: ['ops.>', auditNoteSubject],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_bytes: gib / 16,
     },
     {

@@ -176,6 +176,15 @@ export function retrySubject(accountId: string, endpointId: string): string {
 }
 export const retryFilter = 'whr.*.*';
 
+/** `wha.<account>.<endpoint>.<ok|failed>`: requests to an endpoint, and how they ended. */
+export function attemptSubject(accountId: string, endpointId: string, succeeded: boolean): string {
+  return `wha.${accountId}.${endpointId}.${succeeded ? 'ok' : 'failed'}`;
+}
+/** `succeeded` null: both. */
+export function attemptFilter(accountId: string, endpointId: string, succeeded: boolean | null): string {
+  return succeeded === null ? `wha.${accountId}.${endpointId}.*` : attemptSubject(accountId, endpointId, succeeded);
+}
+
 /** `dead.<stream>`: a record of that stream that could not be read or handled. */
 export function deadSubject(stream: string): string {
   return `dead.${stream}`;

@@ -65,6 +65,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
   WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'] },
   WEBHOOK_LOG: { subjects: ['whl.>', 'whr.>'], write: ['delivery'], read: ['delivery'], remove: ['delivery'] },
+  WEBHOOK_ATTEMPTS: { subjects: ['wha.>'], write: ['delivery'], read: ['control'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],

@@ -24,6 +24,7 @@ import { ensureStreams } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { actorsDrainMs } from '../../config/drain-times.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { loadNode } from '../../config/node-name.ts';
 import { loadSettings } from '../../config/settings.ts';
@@ -37,6 +38,9 @@ import { assert } from '../../platform/assert.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 
 /** Null: the flight recorder writes no files for lost sessions. */
+/** The rules by which a message goes to another carrier. */
+const failoverOf = ({ routing, otp }: Configuration) => ({ ...routing, hedging: otp.hedging });
+
 const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder: join(dataDir, 'flight'), kept });
 
 /** The next releaser publishes the events of ended messages again, because their records were not acked. */
@@ -67,7 +71,7 @@ runRole('actors', async ({ env }) => {
       };
   const pool = new HostPool({
     carriers: configuration.carriers,
-    moves: configuration.routing,
+    moves: failoverOf(configuration),
     country: configuration.country,
     content: configuration.content,
     registries: () => keeper.registryUpdate(),
@@ -134,7 +138,7 @@ runRole('actors', async ({ env }) => {
       inEffect = next;
       releases?.rules.configure(routingRules(next));
       const { carriers, country, content } = next;
-      return pool.configure({ carriers, moves: next.routing, country, content });
+      return pool.configure({ carriers, moves: failoverOf(next), country, content });
     },
     health: () => {
       const down = pool.hostsDown;

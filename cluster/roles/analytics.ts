@@ -3,14 +3,17 @@
 import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { keepHistoryFor, applySchema } from '../../analytics/store/schema.ts';
+import { openOperatorReader } from '../../analytics/sql/operator-reader.ts';
+import { startSqlEndpoint } from '../../api/sql/endpoint.ts';
+import type { Configuration } from '../../config/configuration.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { messageOf } from '../../platform/errors.ts';
+import { SetupError, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { connectBus } from '../bus/connect.ts';
 import { ensureStreams } from '../bus/ensure.ts';
 import { loadConfiguration } from '../../config/load.ts';
-import { loadSettings } from '../../config/settings.ts';
+import { type Settings, loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';
 
@@ -27,9 +30,11 @@ runRole('analytics', async ({ env, stopping }) => {
   await schemaInPlace(engine, configuration.retention.historyDays, stopping);
   const clock = await roleClock({ bus, settings, env, limits: configuration.limits });
   const node = await startAnalytics(bus, engine, configuration.limits.shares, clock);
+  const sql = await operatorSql(settings, configuration.analytics.sqlEndpoint);
   return {
     health: () => node.health(),
     async drain(deadlineMs) {
+      await sql?.close();
       await node.stop(deadlineMs * 0.8);
       clock.stop();
       await engine.close();
@@ -37,6 +42,29 @@ runRole('analytics', async ({ env, stopping }) => {
     },
   };
 });
+
+/** The operator's SQL endpoint; null: off. An answer that is not given at a stop is cut off. */
+async function operatorSql(
+  { clickhouseUrl, dataDir, sqlToken }: Settings,
+  endpoint: Configuration['analytics']['sqlEndpoint'],
+): Promise<{ close(): Promise<void> } | null> {
+  if (endpoint === null) return null;
+  if (clickhouseUrl !== null) {
+    log.warn('analytics.sql_endpoint is for the embedded ClickHouse: with CLICKHOUSE_URL ask that server');
+    return null;
+  }
+  if (sqlToken === null) {
+    throw new SetupError('analytics.sql_endpoint: expected HELIOGRAPH_SQL_TOKEN with the token that it asks for');
+  }
+  const reader = openOperatorReader(clickhouseDir(dataDir));
+  const server = await startSqlEndpoint({ port: endpoint.port, token: sqlToken, reader });
+  return {
+    async close() {
+      await server.close();
+      await reader.close();
+    },
+  };
+}
 
 /** Waits for a server that is down at the start; events wait in the stream meanwhile. */
 async function schemaInPlace(engine: Engine, historyDays: number, stopping: AbortSignal): Promise<void> {

@@ -66,6 +66,7 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
     DATABASE_URL: urls.databaseUrl ?? '',
     DATABASE_OWNER_URL: urls.databaseOwnerUrl ?? '',
     CLICKHOUSE_URL: settings.clickhouseUrl ?? '',
+    HELIOGRAPH_SQL_TOKEN: settings.sqlToken ?? '',
   };
   const inherited = harmlessEnvironment({ ...process.env, HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'warn' });
 

@@ -34,7 +34,7 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
     'HELIOGRAPH_CONTROL_PORT',
     'HELIOGRAPH_CONTROL_SECRET',
   ],
-  analytics: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'CLICKHOUSE_URL'],
+  analytics: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN'],
   delivery: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY'],
   simulator: [...everyRole, 'HELIOGRAPH_SIMULATED'],
 };

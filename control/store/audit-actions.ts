@@ -42,6 +42,9 @@ export const auditActions = [
   'directory.released',
   'body_key.rotated',
   'audit.detached',
+  'sql_user.created',
+  'sql_user.rotated',
+  'sql_user.dropped',
 ] as const;
 
 export type AuditAction = (typeof auditActions)[number];

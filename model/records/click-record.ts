@@ -19,6 +19,8 @@ export type IssuedLinks = {
   readonly variantId: string | null;
   readonly templateId: string | null;
   readonly acceptedAtMs: number;
+  /** When it is to be sent: its acceptance, or the time it is scheduled for. */
+  readonly dueAtMs: number;
   readonly links: readonly IssuedLink[];
 };
 
@@ -63,6 +65,7 @@ export function encodeIssued(issued: IssuedLinks): Buffer {
     issued.templateId,
     issued.acceptedAtMs,
     issued.links.map(({ series, index, linkId, url }) => [series, index, linkId, url]),
+    issued.dueAtMs,
   ]);
 }
 
@@ -107,6 +110,7 @@ function issuedOf(at: readonly unknown[]): IssuedLinks {
       linkId: textAt(link[2]),
       url: textAt(link[3]),
     })),
+    dueAtMs: at.length > 13 ? numberAt(at[13]) : numberAt(at[11]),
   };
 }
 

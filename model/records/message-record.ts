@@ -4,7 +4,15 @@
 // times as long (2 µs more for an event), and a function made from a table would be an eval.
 import { Packr } from 'msgpackr';
 import type { AccountId, ApiKeyId, MessageId } from '../ids.ts';
-import { type Category, type Message, type MessageBody, type TonNpi, categories } from '../message.ts';
+import {
+  type Category,
+  type Hedge,
+  type Message,
+  type MessageBody,
+  type TonNpi,
+  categories,
+  hedges,
+} from '../message.ts';
 import { noShift, type Shift } from '../text/national-languages.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
@@ -55,6 +63,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     shiftOctets(message.shift),
     message.resends,
     message.callback === undefined ? null : callbackPositions(message.callback),
+    ...(message.hedge === undefined ? [] : [hedges.indexOf(message.hedge)]),
   ]);
 }
 
@@ -96,6 +105,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       shift: shiftOf(at[29]),
       resends: numberOrNull(at[30]) ?? 0,
       ...callbackOf(at[31]),
+      ...hedgeOf(at[32]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);
@@ -133,6 +143,10 @@ function categoryOf(at: unknown): Category {
   const category = categories[at as number];
   if (category === undefined) throw new Error('a category was expected');
   return category;
+}
+function hedgeOf(at: unknown): { readonly hedge?: Hedge } {
+  const hedge = typeof at === 'number' ? hedges[at] : undefined;
+  return hedge === undefined ? {} : { hedge };
 }
 const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);
 const numberOrNull = (at: unknown): number | null => (typeof at === 'number' ? at : null);

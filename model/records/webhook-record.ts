@@ -26,7 +26,12 @@ export type WebhookRecord = {
   /** How often it was tried, and when it is tried again (milliseconds since the epoch). Not tried yet: 0, 0. */
   readonly tries: number;
   readonly dueAtMs: number;
+  /** The batch in which it was sent, so that the same one is sent again; null: none. */
+  readonly group: WebhookGroup | null;
 };
+
+/** A batch: its webhook-id and how many events it has. */
+export type WebhookGroup = { readonly id: string; readonly size: number };
 
 const packr = new Packr({ useRecords: false });
 const ofEvent = 0;
@@ -47,6 +52,7 @@ export function encodeWebhook(record: WebhookRecord): Buffer {
     ...carried,
     record.tries,
     record.dueAtMs,
+    record.group === null ? null : [record.group.id, record.group.size],
   ]);
 }
 
@@ -63,6 +69,7 @@ export function decodeWebhook(octets: Uint8Array): WebhookRecord {
       content: contentOf(at[5], at[6] as readonly unknown[]),
       tries: numberAt(at[7]),
       dueAtMs: numberAt(at[8]),
+      group: groupOf(at[9]),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable webhook record: ${String(error)}`);
@@ -77,6 +84,10 @@ function contentOf(kind: unknown, carried: readonly unknown[]): WebhookContent {
     atMs: numberAt(carried[1]),
     data: JSON.parse(textAt(carried[2])) as Record<string, unknown>,
   };
+}
+
+function groupOf(position: unknown): WebhookGroup | null {
+  return Array.isArray(position) ? { id: textAt(position[0]), size: numberAt(position[1]) } : null;
 }
 
 /** The Nats-Msg-Id: the same event for the same endpoint is stored once. */

@@ -8,7 +8,7 @@ import { type RouterOptions, router, type Routed } from '../routing/route.ts';
 import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.ts';
 import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
 import { senderGate, accountGate, scopeGate } from './principal-gates.ts';
-import { type ShortenedText, refuseOwnPlaceholder, shortenLinks } from './tracked-links.ts';
+import { type ShortenedText, refuseOwnPlaceholder, shortenLinks, sourceOf } from './tracked-links.ts';
 import { callbackGate } from './callback-gate.ts';
 import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
 import type { MessageCallback } from '../../model/message.ts';
@@ -255,10 +255,10 @@ export class Evaluation {
     }
     if (this.text !== this.asked.message) this.request = { ...this.asked, message: this.text };
     if (shortened?.ok === false) return shortened;
-    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links) : null;
+    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links, sourceOf(this.asked)('')) : null;
   }
 
   #shorten(source: string, rules: LinkRules | undefined): ShortenedText | Refusal {
-    return shortenLinks(source, rules, this.principal.account.accountId ?? '');
+    return shortenLinks(source, rules, this.principal.account.accountId ?? '', sourceOf(this.asked));
   }
 }

@@ -5,9 +5,16 @@ import { linkTarget } from '../../model/records/link-record.ts';
 import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';
 import type { EventContext } from '../../model/delivery-event.ts';
 import { newClickId } from '../../model/ids.ts';
-import { type Click, encodeClicks, encodeIssued } from '../../model/records/click-record.ts';
+import {
+  type Click,
+  type IssuedLinks,
+  decodeClickRecord,
+  encodeClicks,
+  encodeIssued,
+} from '../../model/records/click-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { expectExactClicks } from '../support/recount-clicks.ts';
 import { until } from '../support/until.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
@@ -35,17 +42,25 @@ const start = async () => {
 const target = linkTarget(account, true, "https://shop.example.org/it's?a=1\\&b=2");
 let nth = 0;
 
+type Sent = {
+  readonly id: string;
+  readonly index: number;
+  readonly context: EventContext;
+  readonly issued: Uint8Array;
+};
+
 /** A message that was delivered ten seconds ago, with one link. */
-async function sendMessage(more: Partial<EventContext> = {}, deliver = true): Promise<{ id: string; index: number }> {
+async function sendMessage(more: Partial<EventContext> = {}, deliver = true): Promise<Sent> {
   const context = contextOf({ acceptedAtMs: systemClock.nowMs() - 10_000, ...more });
   const index = (nth += 1);
   const { messageId, accountId, livemode, category, sender, carrier, acceptedAtMs } = context;
   const { campaignId, variantId, templateId } = context;
   const links = [{ series: 9, index, linkId: target.linkId, url: target.url }];
   const facts = { messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId };
-  await put(issuedLinksSubject, encodeIssued({ ...facts, acceptedAtMs, links }));
+  const issued = encodeIssued({ ...facts, acceptedAtMs, dueAtMs: acceptedAtMs, links });
+  await put(issuedLinksSubject, issued);
   await events.publish(lifeOf(context).slice(0, deliver ? 4 : 3));
-  return { id: messageId, index };
+  return { id: messageId, index, context, issued };
 }
 
 const human: Omit<Click, 'clickId' | 'index' | 'atMs' | 'addressHash'> = {
@@ -68,6 +83,12 @@ function clickOn(index: number, more: Partial<Click> = {}): Click {
 
 async function put(subject: string, octets: Uint8Array): Promise<void> {
   await events.bus.jetstream.publish(subject, octets);
+}
+
+/** Ends the role, which writes what it holds, and compares the counts with the rows. */
+async function exactCounts(): Promise<Awaited<ReturnType<typeof expectExactClicks>>> {
+  await role?.end('SIGTERM');
+  return expectExactClicks((sql) => clickhouse.rows(sql));
 }
 
 type Row = [id: string, messageId: string, clickClass: string, reasons: string[]];
@@ -111,6 +132,7 @@ describe('every click is kept, with its message, a class and the reasons', () =>
       'SELECT DISTINCT account_id, link_id, url, category, sender, carrier, campaign_id, address FROM link_clicks',
     );
     expect(row).toEqual([account, target.linkId, target.url, 'promotional', 'BRAND', 'sandbox', 'cmp_1', '']);
+    expect(await exactCounts()).toEqual({ messages: 1, clicks: cases.length, human: 1 });
   });
 
   test('before the receipt, or sooner after it than people tap', async () => {
@@ -158,21 +180,64 @@ describe('every click is kept, with its message, a class and the reasons', () =>
     expect((await recorded(1)).map(([, id, clickClass, reasons]) => [id, clickClass, reasons])).toEqual([
       ['', 'scanner', ['not_sent']],
     ]);
+    expect(await exactCounts()).toEqual({ messages: 0, clicks: 1, human: 0 });
   });
 });
 
 describe('every click is one row', () => {
   test('however often it was published', async () => {
     await start();
-    const { index } = await sendMessage();
+    const { index, issued } = await sendMessage();
     const clicks = Array.from({ length: 30 }, () => clickOn(index));
     await put(clicksSubject, encodeClicks(clicks));
     await recorded(30);
+    await put(issuedLinksSubject, issued);
     await put(clicksSubject, encodeClicks(clicks.slice(10)));
     const last = clickOn(index, { atMs: systemClock.nowMs() + 1_000 });
     await put(clicksSubject, encodeClicks([...clicks.slice(0, 20), last]));
     const found = await recorded(31);
     expect(found.map(([id]) => id).toSorted()).toEqual([...clicks, last].map(({ clickId }) => clickId).toSorted());
+    expect(await exactCounts()).toEqual({ messages: 1, clicks: 31, human: 1 });
+    const [codes] = await clickhouse.rows('SELECT toUInt32(count()) FROM link_codes');
+    expect(codes).toEqual([1]);
+  });
+
+  test('also when an earlier one comes later, and when a message got its codes twice', async () => {
+    await start();
+    const { index, context, issued } = await sendMessage();
+    const nowMs = systemClock.nowMs();
+    await put(clicksSubject, encodeClicks([clickOn(index, { atMs: nowMs })]));
+    await recorded(1);
+    const earlier = [clickOn(index, { atMs: nowMs - 5_000 }), clickOn(index, { atMs: nowMs - 7_000, isHead: true })];
+    await put(clicksSubject, encodeClicks(earlier));
+    await recorded(3);
+    const { issued: again } = decodeClickRecord(issued) as { issued: IssuedLinks };
+    const links = [{ series: 9, index: 800_000, linkId: target.linkId, url: target.url }];
+    await put(issuedLinksSubject, encodeIssued({ ...again, links }));
+    await put(clicksSubject, encodeClicks([clickOn(800_000, { atMs: nowMs + 1 })]));
+    const found = await recorded(4);
+    expect(new Set(found.map(([, messageId]) => messageId))).toEqual(new Set([context.messageId]));
+    expect(await exactCounts()).toEqual({ messages: 1, clicks: 4, human: 1 });
+  });
+
+  test('and counts as it was written, when a receipt comes between a crash and the repeat', async () => {
+    await start();
+    const { index, context } = await sendMessage({}, false);
+    await put(clicksSubject, encodeClicks([clickOn(index, { atMs: context.acceptedAtMs + 5_000 })]));
+    const counted = () => clickhouse.rows("SELECT 1 FROM click_counts WHERE what = 'first_click' LIMIT 1");
+    await until('the first one is counted', async () => (await counted()).length === 1);
+    clickhouse.weather = 'answer-lost';
+    const second = clickOn(index, { atMs: context.acceptedAtMs + 6_000 });
+    await put(clicksSubject, encodeClicks([second]));
+    await recorded(2);
+    await role?.end('SIGKILL');
+    // With this receipt both were a person's.
+    await events.publish(lifeOf(context).slice(3, 4));
+    clickhouse.weather = 'fine';
+    await start();
+    await put(clicksSubject, encodeClicks([clickOn(index, { atMs: context.acceptedAtMs + 7_000 })]));
+    expect((await recorded(3)).map(([, , clickClass]) => clickClass)).toEqual(['unknown', 'unknown', 'human']);
+    expect(await exactCounts()).toEqual({ messages: 1, clicks: 3, human: 1 });
   });
 
   test.each(['down', 'answer-lost'] as const)('when ClickHouse is %s and its recorder is killed', async (weather) => {
@@ -196,8 +261,9 @@ describe('every click is one row', () => {
     const ids = (await rows()).map(([id]) => id);
     expect(ids.length).toBe(102);
     expect(new Set(ids).size).toBe(102);
-    const [codes] = await clickhouse.rows('SELECT toUInt32(count()) FROM link_codes FINAL');
+    const [codes] = await clickhouse.rows('SELECT toUInt32(count()) FROM link_codes');
     expect(codes).toEqual([2]);
+    expect(await exactCounts()).toEqual({ messages: 2, clicks: 102, human: 2 });
   });
 
   test('and a record that nobody can read goes to DEAD and holds up no other', async () => {

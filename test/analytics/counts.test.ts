@@ -17,6 +17,7 @@ import { expectExactCounts } from '../support/recount.ts';
 import { until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
+import { readBlock } from './support/native-block.ts';
 
 const ofMessages = eventKinds.filter((kind) => !['refused', 'received', 'opted_out', 'opted_in'].includes(kind));
 const drafts = fc.array(
@@ -88,10 +89,11 @@ test('changes of any events of many messages, split into batches anywhere, add u
         let changes = new CountChanges(states.names);
         const close = () => {
           const { messages: rows } = changes.rows();
-          for (const line of rows?.toString().trim().split('\n') ?? []) {
-            const cells = line.split('\t');
-            const key = [cells[4], ...cells.slice(9, 12)].join('\t');
-            sums.set(key, (sums.get(key) ?? 0) + Number(cells[12]));
+          const block = rows === null ? { rows: 0, columns: {} } : readBlock(rows.octets);
+          for (let row = 0; row < block.rows; row += 1) {
+            const cell = (column: string) => block.columns[column]?.[row] ?? '';
+            const key = ['sender', 'carrier', 'status', 'error'].map(cell).join('\t');
+            sums.set(key, (sums.get(key) ?? 0) + Number(cell('messages')));
           }
           changes = new CountChanges(states.names);
         };

@@ -11,6 +11,7 @@ import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { ReplayFloors } from '../../cluster/bus/replay-floors.ts';
+import { deliveryEvent } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
@@ -27,20 +28,36 @@ describe('a message without a receipt', () => {
 
   test('is unknown once validity and grace are over, not a millisecond before', () => {
     const state = foldEvents([accepted!, submitted!]);
-    expect(receiptNeverCame(state, 2_000_000 + grace - 1)).toBeNull();
-    expect(receiptNeverCame(state, 2_000_000 + grace)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
+    expect(receiptNeverCame(state, 2_000_000 + grace - 1)).toEqual([]);
+    expect(receiptNeverCame(state, 2_000_000 + grace)).toMatchObject([{ kind: 'unknown', error: 'no_receipt' }]);
   });
 
   test('has one id however often it is written', () => {
     const state = foldEvents([accepted!, submitted!]);
-    const first = receiptNeverCame(state, 2_000_000 + grace);
-    expect(receiptNeverCame(state, 3_000_000 + grace)?.eventId).toBe(first?.eventId);
+    const [first] = receiptNeverCame(state, 2_000_000 + grace);
+    expect(receiptNeverCame(state, 3_000_000 + grace)[0]?.eventId).toBe(first?.eventId);
+  });
+
+  test('ends in both of its copies when it was hedged', () => {
+    const hedged = deliveryEvent(context, { kind: 'hedged', atMs: 1_000_500, error: 'to beta: no_response' });
+    const refused = deliveryEvent({ ...context, hop: 1, carrier: 'beta' }, { kind: 'rejected', atMs: 1_000_600 });
+    for (const events of [
+      [accepted!, hedged, submitted!],
+      [accepted!, hedged, submitted!, refused],
+    ]) {
+      const state = foldEvents(events);
+      expect(state?.status).toBe('submitted');
+      const never = receiptNeverCame(state, 2_000_000 + grace);
+      expect(never.map(({ hop }) => hop)).toEqual([0, 1]);
+      expect(foldEvents([...events, ...never])?.status).toBe('unknown');
+      expect(new Set(never.map(({ eventId }) => eventId)).size).toBe(2);
+    }
   });
 
   test('is left alone when it was never submitted or has ended', () => {
-    expect(receiptNeverCame(foldEvents([accepted!, intent!]), 9e12)).toBeNull();
-    expect(receiptNeverCame(foldEvents([accepted!, submitted!, delivered!]), 9e12)).toBeNull();
-    expect(receiptNeverCame(null, 9e12)).toBeNull();
+    expect(receiptNeverCame(foldEvents([accepted!, intent!]), 9e12)).toEqual([]);
+    expect(receiptNeverCame(foldEvents([accepted!, submitted!, delivered!]), 9e12)).toEqual([]);
+    expect(receiptNeverCame(null, 9e12)).toEqual([]);
   });
 });
 

@@ -31,6 +31,7 @@ describe('settings', () => {
     [{ DATABASE_URL: 'postgres://a@b/c', DATABASE_OWNER_URL: 'x' }, /DATABASE_OWNER_URL: expected/],
     [{ DATABASE_OWNER_URL: 'postgres://a@b/c' }, /DATABASE_OWNER_URL: expected DATABASE_URL beside it/],
     [{ CLICKHOUSE_URL: 'tcp://x' }, /CLICKHOUSE_URL: expected/],
+    [{ HELIOGRAPH_SQL_TOKEN: 'short' }, /HELIOGRAPH_SQL_TOKEN: expected 32 to 256 characters/],
   ])('%j is refused', (env, sentence) => {
     expect(() => loadSettings(env)).toThrow(sentence);
   });

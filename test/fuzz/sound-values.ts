@@ -95,7 +95,11 @@ export const soundBodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     url: fc.constantFrom('https://hooks.example.com/sms', 'https://hooks.example.org/'),
     events: fc.constantFrom(['sms.delivered'], ['*']),
   }),
-  'patch /v1/webhooks/{id}': fc.constantFrom({ description: 'shop' }, { events: ['sms.delivered', 'sms.failed'] }),
+  'patch /v1/webhooks/{id}': fc.constantFrom(
+    { description: 'shop' },
+    { batch: { max_events: 2, max_wait_ms: 10 } },
+    { events: ['sms.delivered', 'sms.failed'] },
+  ),
   'post /v1/webhooks/{id}/replay': fc.record({ since: fc.constantFrom('<in -60>', '<in -3600>') }),
   'post /v1/templates': fc.record({
     name: fc.stringMatching(/^[a-z]{6}$/),

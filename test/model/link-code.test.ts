@@ -56,3 +56,25 @@ test('another secret has other codes, and what is no code has no place', () => {
     expect(codes.placeOf(text)).toBeNull();
   }
 });
+
+test('whoever has codes finds no others by changing them: none of 1,000 live series is met', () => {
+  const random = seededRandom(2);
+  const live = new Set(Array.from({ length: 1_000 }, () => Math.floor(random.unit() * 2 ** 24)));
+  const isLive = (code: string) => live.has(codes.placeOf(code)?.series ?? -1);
+  const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  const known = fc.record({ series: fc.constantFrom(...live), index: fc.nat(2 ** 16 - 1) });
+  const change = fc.record({ at: fc.nat(linkCodeChars - 1), by: fc.integer({ min: 1, max: 61 }), swap: fc.boolean() });
+  fc.assert(
+    fc.property(known, change, (place, { at, by, swap }) => {
+      const code = codes.codeOf(place);
+      expect(isLive(code)).toBe(true);
+      const other = (at + by) % linkCodeChars;
+      const characters = [...code];
+      if (swap) [characters[at], characters[other]] = [characters[other]!, characters[at]!];
+      else characters[at] = alphabet[(alphabet.indexOf(code[at]!) + by) % 62]!;
+      const guess = characters.join('');
+      if (guess !== code) expect(isLive(guess)).toBe(false);
+    }),
+    { seed: 1, numRuns: 500 },
+  );
+});

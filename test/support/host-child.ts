@@ -20,7 +20,11 @@ inspector.connect();
 inspector.on('NodeWorker.attachedToWorker', ({ params }) => void threadSessions.push(params.sessionId));
 inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 
-const moves = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 2_000 };
+const moves = {
+  otpFailoverAfterMs: 1_000,
+  othersFailoverAfterMs: 2_000,
+  hedging: { enabled: true, share: 0.25, control: 0.1, responseFloorMs: 250 },
+};
 const options: HostPoolOptions = {
   moves,
   content: { words: [], linksDenied: [], linksAllowed: [] },

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import type { AccountId, ApiKeyId, MessageId, WebhookEndpointId } from '../../model/ids.ts';
 import { newMessageId } from '../../model/ids.ts';
-import { type Message, type MessageBody, categories } from '../../model/message.ts';
+import { type Message, type MessageBody, categories, hedges } from '../../model/message.ts';
 import { noShift } from '../../model/text/national-languages.ts';
 import { systemClock } from '../../platform/clock.ts';
 
@@ -99,5 +99,10 @@ export const anyMessage: fc.Arbitrary<Message> = fc
     trace: fc.array(fc.string({ maxLength: 20 }), { maxLength: 5 }),
     resends: fc.constantFrom(0, 1),
     callback: fc.option(anyCallback, { nil: null }),
+    hedge: fc.option(fc.constantFrom(...hedges), { nil: null }),
   })
-  .map(({ callback, ...message }) => (callback === null ? message : { ...message, callback }));
+  .map(({ callback, hedge, ...message }) => ({
+    ...message,
+    ...(callback === null ? {} : { callback }),
+    ...(hedge === null ? {} : { hedge }),
+  }));

@@ -35,7 +35,7 @@ export async function startRolesOf(
     HELIOGRAPH_OWN_BUS: 'yes',
     HELIOGRAPH_DATA: dataDir,
     HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
-    HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, ...configuration }),
+    HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, analytics: { sqlEndpoint: null }, ...configuration }),
     ...env,
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -12,7 +12,8 @@ import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { type Rerouted, readRerouted } from './rerouted-event.ts';
 import { type LaterDeferral, readDeferral } from './deferral-event.ts';
 
-export type ReplayStatus = 'new' | 'settled' | 'intent_without_outcome' | 'rerouted' | 'deferred';
+/** copied: settled, and its second copy may not be published. */
+export type ReplayStatus = 'new' | 'settled' | 'copied' | 'intent_without_outcome' | 'rerouted' | 'deferred';
 
 /** Segments with an outcome, as bits; `open` while an intent lacks the outcome of a segment. */
 type Progress = {
@@ -40,13 +41,17 @@ export class ReplayIndex {
   /** Records rerouted to another carrier whose publish is not known to be acknowledged. */
   readonly #rerouted: RotatingMap<string, { readonly rerouted: Rerouted; readonly from: EventPosition }>;
 
+  /** Records of which an earlier incarnation or another node decided to send a second copy to another carrier. */
+  readonly #hedged: RotatingMap<string, Rerouted>;
+
   constructor(clock: Clock = systemClock) {
+    this.#hedged = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
     this.#rerouted = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
     this.#settled = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
   }
 
   statusOf(key: string): ReplayStatus {
-    if (this.#settled.get(key) === true) return 'settled';
+    if (this.#settled.get(key) === true) return this.#hedged.get(key) === undefined ? 'settled' : 'copied';
     if (this.#rerouted.get(key) !== undefined) return 'rerouted';
     const progress = this.#progress.get(key);
     if (progress === undefined) return 'new';
@@ -98,6 +103,11 @@ export class ReplayIndex {
     return this.#rerouted.get(key)?.rerouted ?? null;
   }
 
+  /** Where the second copy of the record goes; null without one. */
+  hedgedOf(key: string): Rerouted | null {
+    return this.#hedged.get(key) ?? null;
+  }
+
   /** Its `rerouted` event is durable: from now on it may only go there. */
   reroute(key: string, rerouted: Rerouted, from: EventPosition = nowhere): void {
     this.#rerouted.set(key, { rerouted, from });
@@ -110,7 +120,13 @@ export class ReplayIndex {
     if (rerouted !== undefined) this.#rerouted.set(key, rerouted);
   }
 
+  /** Its events are durable, and its second copy is where it goes. */
   settle(key: string): void {
+    this.#hedged.delete(key);
+    this.#end(key);
+  }
+
+  #end(key: string): void {
     this.#settled.set(key, true);
     this.#rerouted.delete(key);
     this.#progress.delete(key);
@@ -173,6 +189,9 @@ export class ReplayIndex {
       case 'resent':
         this.#learnResent(key, event, place);
         return;
+      case 'hedged':
+        this.#learnHedged(key, event);
+        return;
       case 'deferred':
         this.#learnDeferred(key, event, place);
         return;
@@ -187,15 +206,15 @@ export class ReplayIndex {
       case 'unknown':
         // From a receipt: it concerns one segment that the carrier has.
         if (event.carrierMessageId !== null) return this.#learnSegment(key, event);
-        return this.settle(key);
+        return this.#end(key);
       default:
-        this.settle(key);
+        this.#end(key);
     }
   }
 
   /** A deferral into LATER ends this record (`error` says which way it was deferred); a short one reopens it. */
   #learnDeferred(key: string, event: DeliveryEvent, place: EventPosition): void {
-    if (event.segment === 0) return this.settle(key);
+    if (event.segment === 0) return this.#end(key);
     const before = this.#progress.get(key);
     const deferral = readDeferral(event);
     if (before === undefined && deferral === null && (event.progress ?? 0) === 0) return;
@@ -239,8 +258,14 @@ export class ReplayIndex {
   #learnRerouted(key: string, event: DeliveryEvent, place: EventPosition): void {
     if (this.claimStatus(key, event.epoch) !== 'new') return;
     const rerouted = readRerouted(event);
-    if (rerouted === null) return this.settle(key);
+    if (rerouted === null) return this.#end(key);
     this.reroute(key, rerouted, place);
+  }
+
+  #learnHedged(key: string, event: DeliveryEvent): void {
+    const hedged = readRerouted(event);
+    // One of the control group names no carrier; one that is settled here has its copy where it goes.
+    if (hedged !== null && this.#settled.get(key) !== true) this.#hedged.set(key, hedged);
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {
@@ -248,7 +273,7 @@ export class ReplayIndex {
     if (progress === undefined) return;
     progress.bits |= 1 << event.segment;
     // Segment 0: one PDU carried the whole text.
-    if (event.segment === 0 || progress.bits === allSegmentBits(event.segments)) this.settle(key);
+    if (event.segment === 0 || progress.bits === allSegmentBits(event.segments)) this.#end(key);
   }
 
   #remember(key: string, progress: Progress): void {

@@ -2,7 +2,7 @@
 // has ended, or an actor has passed it on. Asked only about a possible second record of the same message, published
 // after the stream had forgotten the first id: a reroute, a release, a repeat under an idempotency key, an overflow
 // copy. There the time of a query does not matter.
-import type { PassedOn } from '../../../analytics/contract.ts';
+import type { PassedOn, SentHop } from '../../../analytics/contract.ts';
 import { type EventStoreAnswer, askEventStore } from '../../ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Message } from '../../../model/message.ts';
@@ -18,9 +18,15 @@ export function wasBegun(bus: Pick<Bus, 'connection'>, message: Message): Promis
   return askEventStore(
     bus,
     message,
-    ({ submittedAtMs }, passedOn) =>
-      (submittedAtMs ?? null) !== null || (passedOn !== null && wasPassedOnAfter(message, passedOn)),
+    ({ submittedAtMs }, passedOn, hops) =>
+      // Of a second copy: whether its own carrier has it. What the first one's carrier has does not matter.
+      (message.hedge === 'copy' ? isSubmittedFrom(message.hop, hops) : (submittedAtMs ?? null) !== null) ||
+      (passedOn !== null && wasPassedOnAfter(message, passedOn)),
   );
+}
+
+function isSubmittedFrom(hop: number, hops: readonly SentHop[]): boolean {
+  return hops.some((each) => each.hop >= hop && each.acceptedToSubmittedMs !== null);
 }
 
 /** True when this record, or one after it, was passed on. */

@@ -3,8 +3,9 @@
 // answer counted here.
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { HedgingRules } from '../../../policy/otp-hedging/contract.ts';
 
-export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'no_receipts';
+export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'late_answers' | 'no_receipts';
 
 /** Measurements of a carrier at one moment. Shares are null when the sample is too small. */
 export type Signs = {
@@ -13,11 +14,15 @@ export type Signs = {
   /** Refusals that speak against the carrier, and submits without an answer, of all. */
   readonly errorShare: number | null;
   readonly answerMs: number | null;
+  /** One-time passwords that it did not answer within the time after which they are hedged; null without hedging. */
+  readonly lateShare: number | null;
   /** Receipts of the submits old enough to have one; null also for a carrier that never sent many. */
   readonly receiptShare: number | null;
 };
 
 export type FailoverPolicy = {
+  /** Second copies of one-time passwords; absent: none. */
+  readonly hedging?: HedgingRules;
   /** A missing bind for this long makes a carrier weak. */
   readonly otpFailoverAfterMs: number;
   /** Any fault for this long makes it down. */
@@ -83,7 +88,7 @@ function withoutFault(before: HealthMemory, nowMs: number): HealthMemory {
 
 /** A faulty carrier stays so until it is clearly better, a good one until it is clearly worse. */
 function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): HealthFault | null {
-  const { bound, errorShare, answerMs, receiptShare } = signs;
+  const { bound, errorShare, answerMs, lateShare, receiptShare } = signs;
   const limit = limits.carrierHealth;
   const isIn = state !== 'good' && faultSinceMs !== null;
   if (bound === 0) return 'no_bind';
@@ -91,6 +96,8 @@ function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): Heal
   if (errorShare !== null && errorShare >= errorsFrom) return 'errors';
   const slowFrom = isIn && why === 'slow' ? limit.answerMsGood : limit.answerMsWeak;
   if (answerMs !== null && answerMs >= slowFrom) return 'slow';
+  const lateFrom = isIn && why === 'late_answers' ? limit.lateShareGood : limit.lateShareWeak;
+  if (lateShare !== null && lateShare >= lateFrom) return 'late_answers';
   const receiptsTo = isIn && why === 'no_receipts' ? limit.receiptShareGood : limit.receiptShareWeak;
   if (receiptShare !== null && receiptShare <= receiptsTo) return 'no_receipts';
   return null;

@@ -30,6 +30,9 @@ export class CarrierHealth {
   #answers = 0;
   #faults = 0;
   #answerMsSum = 0;
+  /** One-time passwords that could be hedged, and how many of them were not answered in time. */
+  #hedgeable = 0;
+  #late = 0;
   #receipts = 0;
   #due = 0;
   #sendsReceipts = false;
@@ -78,6 +81,19 @@ export class CarrierHealth {
     this.#answers = 0;
     this.#faults = 0;
     this.#answerMsSum = 0;
+    this.#hedgeable = 0;
+    this.#late = 0;
+  }
+
+  /** The share of one-time passwords that it does not answer in time; null while there are too few. */
+  get lateShare(): number | null {
+    return this.#hedgeable >= limits.carrierHealth.hedgeableMin ? this.#late / this.#hedgeable : null;
+  }
+
+  /** A one-time password that may be hedged was answered in time, or late. */
+  onHedgeable(isLate: boolean): void {
+    this.#hedgeable += 1;
+    if (isLate) this.#late += 1;
   }
 
   /** An answer after `tookMs`; `isFault`: it speaks against the carrier and not against the message. */
@@ -152,6 +168,7 @@ export class CarrierHealth {
       bound,
       errorShare: enough ? this.#faults / this.#answers : null,
       answerMs: enough ? this.#answerMsSum / this.#answers : null,
+      lateShare: this.lateShare,
       receiptShare: this.#sendsReceipts ? receiptShare : null,
     };
   }
@@ -163,6 +180,9 @@ export class CarrierHealth {
     this.#answers *= answersLeft;
     this.#faults *= answersLeft;
     this.#answerMsSum *= answersLeft;
+    const hedgeableLeft = Math.exp(-passedMs / limits.carrierHealth.hedgeableFadeMs);
+    this.#hedgeable *= hedgeableLeft;
+    this.#late *= hedgeableLeft;
     const receiptsLeft = Math.exp(-passedMs / limits.carrierHealth.receiptsFadeMs);
     this.#receipts *= receiptsLeft;
     this.#due *= receiptsLeft;

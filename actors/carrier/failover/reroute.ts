@@ -1,6 +1,7 @@
-// Reroutes a message to another carrier of its plan, in this order: durable `rerouted` event, publish with the next
-// hop, ack. A redelivery that finds the event only repeats the publish, to the same carrier. An assertion refuses a
-// message of which this carrier may have a part.
+// The one way of a message to another carrier of its plan, in this order: durable `rerouted` event, publish with the next
+// hop, ack. A redelivery that finds the event only repeats the publish, to the same carrier. An assertion refuses to move
+// a message of which this carrier may have a part. A hedged message goes the same way as a second copy, after a `hedged`
+// event, and stays here as well: its next hop is taken, so it cannot be moved any more.
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import { asRepublished } from '../../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
@@ -35,7 +36,7 @@ export type RerouteParts = {
   readonly candidatesOfRemoved?: ((message: Message) => readonly string[]) | undefined;
   readonly messages: Pick<MessagesInFlight, 'giveBack'>;
   /** The other carrier has it: acks its record when nothing else of it is pending. */
-  readonly completion: Pick<Completion, 'settle'>;
+  readonly completion: Pick<Completion, 'settle' | 'finishWhenDone'>;
   /** Whether that carrier has begun with the message: asked when the stream may have forgotten our publish. */
   readonly wasSubmitted: (message: Message) => Promise<EventStoreAnswer>;
 };
@@ -106,6 +107,62 @@ export class Reroute {
     });
   }
 
+  /** It waits too long for this carrier: a second copy goes to another one. */
+  copy(inFlight: InFlightMessage, to: string, why: string): void {
+    assert(inFlight.isOut && !inFlight.isHedged, 'a second copy is of a message that is out, and there is no third');
+    const { events, clock } = this.#parts;
+    const { message, attempt, epoch } = inFlight;
+    inFlight.isHedged = true;
+    const hedged = eventOfMessage(message, {
+      kind: 'hedged',
+      attempt,
+      error: reroutedText(to, why),
+      detail: String(message.hop),
+      epoch,
+      atMs: clock.nowMs(),
+    });
+    // Not durable: we stop; nothing of the copy was published.
+    const onOver = (_: InFlightMessage, durable: boolean) => durable && this.#publishCopy(inFlight, to, why);
+    inFlight.write(events, hedged, onOver, null);
+  }
+
+  /** The record was redelivered although its `hedged` event is durable: it is not known whether the copy was published. */
+  repeatCopy(inFlight: InFlightMessage, { to, why, atMs }: Rerouted): void {
+    inFlight.isHedged = true;
+    if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publishCopy(inFlight, to, why);
+    // The stream may have forgotten the first publish, and a second one could be a third copy.
+    this.#endCopy(inFlight, copyFor(inFlight.message, to, why), 'unknown');
+  }
+
+  #publishCopy(inFlight: InFlightMessage, to: string, why: string): void {
+    const { publisher, cipher, carrier, completion } = this.#parts;
+    const copy = copyFor(inFlight.message, to, why);
+    const release = inFlight.hold();
+    publisher.publish(
+      messageSubject(copy.category, to, copy.accountId),
+      encodeMessage(copy, cipher),
+      messageRecordId(copy),
+      (result) => {
+        // We stop: the record is not acked, and whoever gets it repeats the publish.
+        if (!result.ok && result.failure === 'closed') return;
+        release();
+        if (result.ok) metrics.otpHedges.inc({ carrier, to, result: 'sent' });
+        else this.#endCopy(inFlight, copy, result.failure === 'unavailable' ? 'unknown' : 'failed');
+        completion.finishWhenDone(inFlight);
+      },
+    );
+    publisher.flush();
+  }
+
+  /** Its second copy is not sent: told as the end of that copy, so that the first one decides. */
+  #endCopy(inFlight: InFlightMessage, copy: Message, kind: 'failed' | 'unknown'): void {
+    const { events, clock, carrier, completion } = this.#parts;
+    metrics.otpHedges.inc({ carrier, to: copy.carrier, result: 'not_sent' });
+    const ended = eventOfMessage(copy, { kind, error: 'hedge_not_sent', atMs: clock.nowMs() });
+    const onOver = (_: InFlightMessage, durable: boolean) => durable && completion.finishWhenDone(inFlight);
+    inFlight.write(events, ended, onOver, null);
+  }
+
   #publish(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
     const { publisher, cipher, carrier, candidatesOfRemoved } = this.#parts;
     const { message } = inFlight;
@@ -128,6 +185,11 @@ export class Reroute {
       again ? asRepublished : undefined,
     );
   }
+}
+
+/** The second copy of a message, for the next carrier. */
+function copyFor(message: Message, to: string, why: string): Message {
+  return { ...movedTo(message, to, why, false), hedge: 'copy' };
 }
 
 /** The message as the next carrier gets it. Every hop removes one carrier from its plan, which bounds the hops. */

@@ -46,7 +46,7 @@ export class Resend {
     const nowMs = clock.nowMs();
     if (inFlight.state === 'settling') return false;
     if (!inFlight.isResendDecided) {
-      if (inFlight.message.resends > 0) return false;
+      if (inFlight.message.resends > 0 || isOneOfTwo(inFlight)) return false;
       if (nowMs >= inFlight.message.validUntilMs || !policy(inFlight.message)) return false;
       inFlight.sendOnceMore();
       metrics.resentByPolicy.inc({ carrier, category: inFlight.category });
@@ -84,6 +84,9 @@ export class Resend {
     };
   }
 }
+
+/** Another copy of it is at another carrier: there is no third. */
+const isOneOfTwo = ({ isHedged, message }: InFlightMessage) => isHedged || message.hedge === 'copy';
 
 /** The second copy waits and was not handed to a bind: nothing of it can be on the wire. */
 const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);

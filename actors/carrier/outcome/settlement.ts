@@ -116,12 +116,14 @@ export class Settlement {
 
   #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {
     // Once the carrier has a part of it, it cannot move to another.
-    const mayLeave = !inFlight.isPartAccepted && inFlight.state !== 'settling' && inFlight.state !== 'resending';
+    const isHere = inFlight.isPartAccepted || inFlight.isHedged;
+    const mayLeave = !isHere && inFlight.state !== 'settling' && inFlight.state !== 'resending';
     const alternative = mayLeave ? this.#parts.alternatives.best(inFlight.message) : null;
     const outcome = this.#outcomeOf(inFlight, refusal, alternative?.how ?? 'none');
     this.#parts.onOutcome?.(inFlight, refusal, outcome);
     this.#coolDown(outcome, refusal.statusName);
-    return this.#effectOf(inFlight, refusal, outcome);
+    // Its second copy is its way to another carrier: this one has ended.
+    return this.#effectOf(inFlight, refusal, inFlight.isHedged ? { action: 'reject' } : outcome);
   }
 
   #outcomeOf(inFlight: InFlightMessage, refusal: Refusal, alternative: OutcomeInput['alternative']): Outcome {

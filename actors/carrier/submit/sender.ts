@@ -44,6 +44,8 @@ export type SenderParts = {
   /** The same when its intent is too old: it returns to its lane, and gets a new intent. */
   readonly onIntentOld: (inFlight: InFlightMessage) => void;
   readonly sequence: Pick<EventSequence, 'next'>;
+  /** An OTP was written. */
+  readonly onOtpWritten?: (token: SubmitToken) => void;
   /** Times of the intents of OTP. */
   readonly otpTimes?: Pick<SlowTimes, 'note'>;
   /** Why the next message or PDU has to wait. */
@@ -300,6 +302,7 @@ export class Sender {
     token.number = pacing.written(segmentsPerPdu(inFlight.message, inFlight.pdus), bind, nowMs);
     inFlight.written(segment);
     this.#submits[inFlight.category]?.inc();
+    if (inFlight.category === 'otp') this.#parts.onOtpWritten?.(token);
     if (segment === 1 && inFlight.tries === 1) {
       this.#latency[inFlight.category]?.observe(
         (this.#parts.clock.nowMs() - (inFlight.message.scheduledAtMs ?? inFlight.message.acceptedAtMs)) / 1_000,

@@ -18,13 +18,15 @@ import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { MinHeap } from '../../../platform/min-heap.ts';
 import { type Random, systemRandom } from '../../../platform/random.ts';
-import type { SharedBound } from '../../../platform/shared-bound.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { WebhookRequests } from '../send/webhook-requests.ts';
+import type { AttemptLog } from '../attempts/attempt-log.ts';
+import type { AccountRequests } from './account-requests.ts';
 import { EndpointStates } from './endpoint-states.ts';
 import { EndpointWorker } from './endpoint-worker.ts';
-import type { Item } from './item.ts';
+import { type Shipment, triesOfShipment } from './item.ts';
+import { GatheredAcks } from './gathered-acks.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
 import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
@@ -36,11 +38,12 @@ export type DeliveryParts = {
   readonly parked: ParkedLog;
   /** For records that cannot be read. */
   readonly publisher: Publisher;
-  readonly sends: SharedBound;
+  readonly requestsOf: AccountRequests;
+  readonly attempts: AttemptLog;
   readonly clock: Clock;
   readonly random?: Random;
-  /** The account of an endpoint is to be told that it fails. */
-  readonly warn: (worker: EndpointWorker, failing: Failing) => void;
+  /** The account of an endpoint is to be told that it fails, or was disabled. `done` when that is durable. */
+  readonly tell: (what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, done: () => void) => void;
   /** The endpoint is to be disabled, for this reason. Called again until it is. */
   readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
 };
@@ -64,6 +67,7 @@ export class Delivery {
   readonly #retries = new MinHeap<Retry>((one, other) => one.dueAtMs < other.dueAtMs);
   /** Sequences of WEBHOOKS in memory: a redelivered one is there already. */
   readonly #held = new Set<number>();
+  readonly #acks: GatheredAcks;
   #consumptions: Consumption[] = [];
   #stopLooking: Cancel = () => {};
   #isPumping = false;
@@ -74,6 +78,7 @@ export class Delivery {
     this.#parts = parts;
     this.#random = parts.random ?? systemRandom;
     this.#states = new EndpointStates(parts.bucket);
+    this.#acks = new GatheredAcks(parts.clock, (seq) => this.#held.delete(seq));
   }
 
   /** Resolves when it delivers. */
@@ -123,6 +128,7 @@ export class Delivery {
     this.#stopLooking();
     await Promise.all(this.#consumptions.map((each) => each.stop()));
     for (const worker of this.#workers.values()) worker.stop();
+    this.#acks.flush();
   }
 
   #take(msg: JsMsg): void {
@@ -134,10 +140,7 @@ export class Delivery {
     if (endpoint === undefined) return msg.ack();
     const worker = this.#workerOf({ accountId: endpoint.accountId, endpointId: endpoint.id });
     this.#held.add(msg.seq);
-    worker?.take(record, () => {
-      this.#held.delete(msg.seq);
-      msg.ack();
-    });
+    worker?.take(record, () => this.#acks.add(msg));
   }
 
   #read(msg: JsMsg): WebhookRecord | null {
@@ -201,7 +204,7 @@ export class Delivery {
   /** False when no more requests may be in flight at all. */
   #turnOf(worker: EndpointWorker): boolean {
     const { accountId } = worker.key;
-    const taken = worker.hasNext() ? this.#parts.sends.look(accountId) : 'taken';
+    const taken = worker.hasNext() ? this.#parts.requestsOf.look(accountId) : 'taken';
     if (taken === 'full') return false;
     worker.isReady = false;
     if (taken === 'account_full') {
@@ -209,10 +212,10 @@ export class Delivery {
       this.#waitFor(accountId, worker);
       return true;
     }
-    const item = worker.next();
-    if (item === null) return true;
-    this.#parts.sends.take(accountId);
-    this.#send(worker, item);
+    const shipment = worker.next();
+    if (shipment === null) return true;
+    this.#parts.requestsOf.take(accountId);
+    this.#send(worker, shipment);
     if (worker.hasNext() && !worker.isReady) {
       worker.isReady = true;
       this.#ready.push(worker);
@@ -226,26 +229,30 @@ export class Delivery {
     else waiting.push(worker);
   }
 
-  #send(worker: EndpointWorker, item: Item): void {
+  #send(worker: EndpointWorker, shipment: Shipment): void {
     this.#inFlight += 1;
-    worker.sent(item);
-    const cancel = this.#parts.requests.send(worker.endpoint, item.record, item.record.tries + item.tries, (result) =>
-      this.#answered(worker, item, result),
-    );
-    if (!item.isOver) item.cancel = cancel;
+    worker.sent(shipment);
+    let isOver = false;
+    const { webhookId, isBatch, items } = shipment;
+    const outgoing = { webhookId, isBatch, records: items.map(({ record }) => record) };
+    const cancel = this.#parts.requests.send(worker.endpoint, outgoing, triesOfShipment(shipment), (result, ended) => {
+      isOver = true;
+      this.#parts.attempts.add(ended);
+      this.#answered(worker, shipment, result);
+    });
+    if (!isOver) shipment.cancel = cancel;
   }
 
-  #answered(worker: EndpointWorker, item: Item, result: SendResult): void {
-    const { sends } = this.#parts;
+  #answered(worker: EndpointWorker, shipment: Shipment, result: SendResult): void {
     const { accountId } = worker.key;
     this.#inFlight -= 1;
-    sends.giveBack(accountId);
+    this.#parts.requestsOf.ended(accountId, result.error);
     const waiting = this.#waitingFor.get(accountId);
     if (waiting !== undefined) {
       this.#waitingFor.delete(accountId);
       this.#ready.push(...waiting);
     }
-    if (!this.#isStopped) worker.answered(item, result);
+    if (!this.#isStopped) worker.answered(shipment, result);
     this.#pump();
   }
 
@@ -286,14 +293,23 @@ export class Delivery {
   }
 
   #judge(worker: EndpointWorker, nowMs: number): void {
-    const { failing } = worker;
-    if (failing === null || !worker.isEnabled) return;
-    const reason = disabledBy(failing, nowMs);
-    if (reason !== null) this.#parts.disable(worker, reason);
-    if (isWarningDue(failing, nowMs)) {
-      this.#parts.warn(worker, failing);
-      worker.warned();
+    const { failing, endpoint } = worker;
+    if (failing === null || worker.isTelling) return;
+    if (!worker.isEnabled) {
+      if (endpoint.disabledReason === 'client' || failing.isDisabledTold) return;
+      return this.#tell('disabled', worker, failing, { isDisabledTold: true });
     }
+    const reason = disabledBy(failing, nowMs);
+    if (reason !== null) return this.#parts.disable(worker, reason);
+    if (isWarningDue(failing, nowMs)) this.#tell('failing', worker, failing, { warnings: failing.warnings + 1 });
+  }
+
+  #tell(what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, told: Partial<Failing>): void {
+    worker.isTelling = true;
+    this.#parts.tell(what, worker, failing, () => {
+      worker.isTelling = false;
+      worker.told(told);
+    });
   }
 
   /** It was deleted, and its events are nobody's: the stream drops them with their age. */

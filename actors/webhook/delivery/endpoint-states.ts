@@ -45,5 +45,8 @@ function stateIn(octets: Uint8Array): Failing | null {
   const { sinceMs, tries, nextTryAtMs, warnings, triedSeq, error } = state;
   const known = sendErrors.find((each) => each === error);
   if (typeof sinceMs !== 'number' || typeof tries !== 'number' || typeof nextTryAtMs !== 'number') return null;
-  return { sinceMs, tries, nextTryAtMs, warnings: warnings ?? 0, triedSeq: triedSeq ?? 0, error: known ?? 'timeout' };
+  return {
+    ...{ sinceMs, tries, nextTryAtMs, warnings: warnings ?? 0, triedSeq: triedSeq ?? 0, error: known ?? 'timeout' },
+    isDisabledTold: state.isDisabledTold === true,
+  };
 }

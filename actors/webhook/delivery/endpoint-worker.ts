@@ -4,15 +4,19 @@
 import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
-import { ignoring, messageOf } from '../../../platform/errors.ts';
+import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { Random } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
-import { type Item, chainOf, newItem, triesOf } from './item.ts';
+import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
+import { type Item, type Shipment, batchOf, groupOf, newItem, shipmentOf, triesOf, triesOfShipment } from './item.ts';
+import { LineReader } from './line-reader.ts';
+import { moveToLine } from './move-to-line.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
+import { ShipmentsOut, sentBefore } from './shipments-out.ts';
 import { type Failing, failed, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
 
 /** What a worker has its owner do. */
@@ -29,34 +33,33 @@ export type WorkerOwner = {
 };
 
 const bounds = limits.delivery;
-const readBelow = bounds.queueMax / 2;
 
 export class EndpointWorker {
   readonly key: EndpointKey;
   readonly #owner: WorkerOwner;
-  /** In the order in which they are sent. */
-  #queue: Item[] = [];
-  readonly #inFlight = new Set<Item>();
-  /** Between their first try and their second. */
-  readonly #waiting = new Map<Item, Cancel>();
+  readonly #queue = new EndpointQueue();
+  readonly #out = new ShipmentsOut();
+  readonly #line: LineReader;
+  /** Events that are being sent and on their way to the line. */
+  #moving = 0;
+  /** Wakes it when a batch is due. */
+  #wake: Cancel | null = null;
   #concurrency: number = bounds.concurrencyFirst;
   #failuresInARow = 0;
   #failing: Failing | null;
   #endpoint: WebhookEndpoint;
-  /** Up to here its line was read. */
-  #readSeq = 0;
-  /** Items from its line in memory. */
-  #fromLine = 0;
-  #isReading = false;
   #isProbing = false;
   /** It is among those that are ready: set by its owner. */
   isReady = false;
+  /** Its account is being told about it: set by its owner. */
+  isTelling = false;
 
   constructor(key: EndpointKey, endpoint: WebhookEndpoint, failing: Failing | null, owner: WorkerOwner) {
     this.key = key;
     this.#endpoint = endpoint;
     this.#failing = failing;
     this.#owner = owner;
+    this.#line = new LineReader(key, owner.log, owner.clock);
   }
 
   get failing(): Failing | null {
@@ -69,15 +72,20 @@ export class EndpointWorker {
 
   /** Nothing in memory that could not be made again. */
   get isIdle(): boolean {
-    return this.#held === 0 && this.#failing === null && !this.#isReading && !this.#hasLine && this.isEnabled;
+    return this.#held === 0 && this.#failing === null && !this.#line.isReading && !this.#hasLine && this.isEnabled;
   }
 
   get isEnabled(): boolean {
     return this.#endpoint.status === 'enabled';
   }
 
+  /** Requests at once, at the moment. */
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
   get #held(): number {
-    return this.#queue.length + this.#inFlight.size + this.#waiting.size;
+    return this.#queue.size + this.#out.events + this.#moving;
   }
 
   get #hasLine(): boolean {
@@ -87,9 +95,8 @@ export class EndpointWorker {
   /** A record of WEBHOOKS; `ack` when it is delivered or stored elsewhere. */
   take(record: WebhookRecord, ack: () => void): void {
     // What comes later must not overtake the line.
-    if (this.#held >= bounds.queueMax || this.#hasLine || this.#failing !== null || !this.isEnabled) {
-      // After a crash what was in memory would come behind the line.
-      if (this.#endpoint.ordering === 'per_message') this.#parkQueue();
+    if (this.#isFull || this.#hasLine || this.#failing !== null || !this.isEnabled) {
+      if (this.#endpoint.ordering === 'per_message') this.#moveAllToLine();
       return this.#owner.log.park(this.key.accountId, record, ack);
     }
     this.#add(newItem({ record, from: 'queue', seq: 0, settle: ack, queuedAtMs: this.#owner.clock.monotonicMs() }));
@@ -97,7 +104,7 @@ export class EndpointWorker {
 
   /** An event whose time has come. False: not now. */
   retry(seq: number, record: WebhookRecord): boolean {
-    if (this.#held >= bounds.queueMax || this.#failing !== null || !this.isEnabled) return false;
+    if (this.#isFull || this.#failing !== null || !this.isEnabled) return false;
     const settle = () => this.#owner.log.removeRetry(this.key, seq);
     this.#add(newItem({ record, from: 'retry', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
     return true;
@@ -114,40 +121,29 @@ export class EndpointWorker {
     this.readLine();
   }
 
-  /** The next item to send; null when there is none, or as many as may be are in flight. */
-  next(): Item | null {
-    if (this.#inFlight.size >= Math.floor(this.#concurrency)) return null;
-    const at = this.#endpoint.ordering === 'per_message' ? this.#firstFreeChain() : 0;
-    const item = this.#queue[at];
-    if (item === undefined) return null;
-    this.#queue.splice(at, 1);
-    return item;
+  /** What the next request carries; null when nothing is due, or as many as may be are in flight. */
+  next(): Shipment | null {
+    if (this.#out.inFlight >= Math.floor(this.#concurrency)) return null;
+    return this.#queue.next(this.#endpoint, () => this.#out.busyChains(), this.#owner.clock.monotonicMs());
   }
 
   hasNext(): boolean {
-    return this.#queue.length > 0 && this.#inFlight.size < Math.floor(this.#concurrency);
+    if (this.#out.inFlight >= Math.floor(this.#concurrency)) return false;
+    return this.#queue.dueInMs(this.#endpoint, this.#owner.clock.monotonicMs()) === 0;
   }
 
-  /** It could not be sent at once: it goes back to its place. */
-  putBack(item: Item): void {
-    this.#queue.unshift(item);
+  sent(shipment: Shipment): void {
+    this.#out.add(shipment);
   }
 
-  sent(item: Item): void {
-    item.tries += 1;
-    this.#inFlight.add(item);
-  }
-
-  /** The result of an item's request. */
-  answered(item: Item, result: SendResult): void {
-    this.#inFlight.delete(item);
-    if (item.isOver) return;
-    item.cancel = null;
+  /** The result of a request. */
+  answered(shipment: Shipment, result: SendResult): void {
+    if (!this.#out.remove(shipment)) return;
     this.#concurrency = nextConcurrency(this.#concurrency, result.error === null);
-    if (result.error === null) this.#succeeded(item);
-    else this.#failed(item, result.error, result);
+    if (result.error === null) this.#succeeded(shipment);
+    else this.#failed(shipment, result.error, result);
     this.readLine();
-    if (this.hasNext()) this.#owner.ready(this);
+    this.#wakeWhenDue();
   }
 
   /** Once a second: is something due? */
@@ -156,182 +152,173 @@ export class EndpointWorker {
       if (this.isEnabled && nowMs >= this.#failing.nextTryAtMs) void this.#probe(this.#failing);
       return;
     }
-    const [oldest] = this.#queue;
-    if (oldest?.from === 'queue' && monotonicMs - oldest.queuedAtMs > bounds.queueWaitMs) this.#parkQueue();
+    const { first } = this.#queue;
+    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > bounds.queueWaitMs) this.#parkQueue();
     this.readLine();
   }
 
   /** Reads its line into memory, as far as there is room. */
   readLine(): void {
-    if (this.#isReading || !this.#mayRead()) return;
-    this.#isReading = true;
-    this.#read()
-      .catch((error: unknown) => ignoring(error, 'the line of an endpoint is read again in a second'))
-      .finally(() => {
-        this.#isReading = false;
-      });
+    this.#line.read({ mayRead: () => this.#mayRead(), add: (item) => this.#add(item) });
   }
 
-  /** Its account was told that it fails. */
-  warned(): void {
-    if (this.#failing === null) return;
-    this.#setFailing({ ...this.#failing, warnings: this.#failing.warnings + 1 });
+  /** Its account was told what it had to be told. */
+  told(of: Partial<Pick<Failing, 'warnings' | 'isDisabledTold'>>): void {
+    if (this.#failing !== null) this.#setFailing({ ...this.#failing, ...of });
   }
 
   /** What it has stays where it is stored. */
   stop(): void {
-    for (const cancel of this.#waiting.values()) cancel();
-    for (const item of this.#inFlight) this.#abandon(item);
+    this.#wake?.();
+    this.#out.abandon();
+  }
+
+  get #isFull(): boolean {
+    return this.#held >= queueMaxOf(this.#endpoint, this.#concurrency);
   }
 
   #mayRead(): boolean {
-    return this.#failing === null && this.isEnabled && this.#hasLine && this.#held < readBelow;
-  }
-
-  async #read(): Promise<void> {
-    while (this.#mayRead()) {
-      const afterSeq = this.#readSeq;
-      const found = await this.#owner.log.next(this.key, afterSeq);
-      // It began to fail meanwhile.
-      if (this.#readSeq !== afterSeq || !this.#mayRead()) return;
-      if (found === null) {
-        if (this.#fromLine === 0) this.#owner.log.foundEmpty(this.key);
-        return;
-      }
-      this.#readSeq = found.seq;
-      this.#fromLine += 1;
-      this.#add(this.#lineItem(found.seq, found.record));
-    }
-  }
-
-  #lineItem(seq: number, record: WebhookRecord): Item {
-    const settle = () => {
-      this.#fromLine -= 1;
-      this.#owner.log.remove(this.key, seq);
-    };
-    return newItem({ record, from: 'line', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() });
+    const hasRoom = this.#held < queueMaxOf(this.#endpoint, this.#concurrency) / 2 && this.#moving === 0;
+    return this.#failing === null && this.isEnabled && this.#hasLine && hasRoom;
   }
 
   #add(item: Item): void {
-    this.#queue.push(item);
-    this.#owner.ready(this);
+    this.#queue.add(item);
+    this.#wakeWhenDue();
   }
 
-  #firstFreeChain(): number {
-    const busy = new Set<string>();
-    for (const { record } of this.#inFlight) busy.add(chainOf(record));
-    for (const { record } of this.#waiting.keys()) busy.add(chainOf(record));
-    return this.#queue.findIndex(({ record }) => !busy.has(chainOf(record)));
+  #wakeWhenDue(): void {
+    const dueInMs = this.#queue.dueInMs(this.#endpoint, this.#owner.clock.monotonicMs());
+    if (dueInMs === 0) return this.#owner.ready(this);
+    if (dueInMs === null || this.#wake !== null) return;
+    this.#wake = this.#owner.clock.after(dueInMs, () => {
+      this.#wake = null;
+      this.#wakeWhenDue();
+    });
   }
 
-  #succeeded(item: Item): void {
+  #succeeded({ items }: Shipment): void {
     this.#failuresInARow = 0;
     if (this.#failing !== null) this.#setFailing(null);
-    item.settle();
+    for (const item of items) item.settle();
   }
 
-  #failed(item: Item, error: SendError, result: SendResult): void {
+  #failed(shipment: Shipment, error: SendError, result: SendResult): void {
     this.#failuresInARow += 1;
+    const isFirst = shipment.items.every(({ tries }) => tries <= 1);
     const isWhole =
       this.#failing !== null ||
       error === 'gone' ||
       (error === 'throttled' && result.retryAfterMs !== null) ||
       this.#failuresInARow >= bounds.failuresInARow ||
-      (item.tries > 1 && (isOfEndpoint(error) || this.#endpoint.ordering === 'per_message'));
-    if (isWhole) return this.#failAsWhole(item, error, result);
-    if (triesOf(item) === 1) return this.#tryAgain(item);
-    this.#retryLater(item);
+      (!isFirst && (isOfEndpoint(error) || this.#endpoint.ordering === 'per_message'));
+    if (isWhole) return this.#failAsWhole(shipment, error, result);
+    if (triesOfShipment(shipment) === 1) return this.#tryAgain(shipment);
+    this.#retryLater(shipment);
   }
 
   /** The second try is made from memory. */
-  #tryAgain(item: Item): void {
+  #tryAgain(shipment: Shipment): void {
     const { clock, random } = this.#owner;
-    const cancel = clock.after(waitAfter(1, random), () => {
-      this.#waiting.delete(item);
-      this.#queue.unshift(item);
+    this.#out.wait(shipment, waitAfter(1, random), clock, () => {
+      this.#queue.addShipment(shipment);
       this.#owner.ready(this);
     });
-    this.#waiting.set(item, cancel);
   }
 
-  /** Further tries of this one event, while others of the endpoint succeed. */
-  #retryLater(item: Item): void {
+  /** Further tries of these events, while others of the endpoint succeed. */
+  #retryLater(shipment: Shipment): void {
     const { log: parked, clock, random } = this.#owner;
-    const tries = triesOf(item);
-    if (isExhausted(tries)) return this.#giveUp(item);
+    const tries = triesOfShipment(shipment);
+    if (isExhausted(tries)) return this.#giveUp(shipment);
     const dueAtMs = clock.nowMs() + waitAfter(tries, random);
-    parked.keepForRetry(this.key.accountId, { ...item.record, tries, dueAtMs }, (seq) => {
-      if (seq !== null) this.#owner.retryLater(this.key, seq, dueAtMs);
+    for (const item of shipment.items) {
+      const record = { ...item.record, tries, dueAtMs, group: groupOf(shipment) };
+      parked.keepForRetry(this.key.accountId, record, (seq) => {
+        if (seq !== null) this.#owner.retryLater(this.key, seq, dueAtMs);
+        item.settle();
+      });
+    }
+  }
+
+  #giveUp({ items }: Shipment): void {
+    for (const item of items) {
+      metrics.webhookDropped.inc({ reason: 'given_up' });
+      const { eventId, endpointId } = item.record;
+      log.warn({ eventId, endpointId, tries: triesOf(item) }, 'an event was refused at every try and is given up');
       item.settle();
-    });
+    }
   }
 
-  #giveUp(item: Item): void {
-    metrics.webhookDropped.inc({ reason: 'given_up' });
-    const { eventId, endpointId } = item.record;
-    log.warn({ eventId, endpointId, tries: triesOf(item) }, 'an event was refused at every try and is given up');
-    item.settle();
-  }
-
-  #failAsWhole(item: Item, error: SendError, { retryAfterMs }: SendResult): void {
+  #failAsWhole(shipment: Shipment, error: SendError, { retryAfterMs }: SendResult): void {
     const { clock, random } = this.#owner;
-    const failing = failed(this.#failing, { error, retryAfterMs }, item.seq, clock.nowMs(), random);
+    const triedSeq = shipment.items.at(-1)?.seq ?? 0;
+    const failing = failed(this.#failing, { error, retryAfterMs }, triedSeq, clock.nowMs(), random);
     // Where order matters, one event that is refused at every try would hold up the others for ever.
     if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(failing.tries)) {
-      this.#giveUp(item);
+      this.#giveUp(shipment);
       return this.#setFailing(null);
     }
     this.#setFailing(failing);
-    this.#waiting.set(item, () => {});
-    this.#parkAll();
+    this.#parkAll(shipment.items.map((item) => sentBefore(item, shipment)));
   }
 
-  /** Everything in memory goes to the line; what came from there stays. */
-  #parkAll(): void {
-    for (const cancel of this.#waiting.values()) cancel();
-    const items = [...this.#inFlight, ...this.#waiting.keys(), ...this.#queue];
-    items.sort((one, other) => one.record.sequence - other.record.sequence);
-    for (const item of this.#inFlight) this.#abandon(item);
-    this.#waiting.clear();
-    this.#queue = [];
-    this.#fromLine = 0;
-    this.#readSeq = 0;
-    for (const item of items) this.#park(item);
+  /** Everything in memory goes to the line, in its order; what came from there stays. */
+  #parkAll(answered: readonly Item[] = []): void {
+    const items = [...answered, ...this.#out.abandon(), ...this.#queue.clear()];
+    this.#line.forget();
+    for (const item of items.toSorted(bySequence)) this.#park(item);
   }
 
   /** It is slow: what waits in memory goes to the line, and comes from there. */
   #parkQueue(): void {
-    const parked = this.#queue.filter(({ from }) => from === 'queue');
-    this.#queue = this.#queue.filter(({ from }) => from !== 'queue');
-    for (const item of parked) this.#park(item);
+    if (this.#endpoint.ordering === 'per_message') return this.#moveAllToLine();
+    for (const item of this.#queue.takeQueued()) this.#park(item);
+  }
+
+  /**
+   * Where order matters, what is being sent goes to the line as well, before what comes later: after a crash it would
+   * otherwise come from WEBHOOKS, behind the line.
+   */
+  #moveAllToLine(): void {
+    const moved = new Set(this.#out.items.filter(({ from, isMoving }) => from === 'queue' && !isMoving));
+    for (const item of [...moved, ...this.#queue.takeQueued()].toSorted(bySequence)) {
+      if (!moved.has(item)) {
+        this.#park(item);
+        continue;
+      }
+      this.#moving += 1;
+      moveToLine(item, { key: this.key, log: this.#owner.log, line: this.#line }, () => {
+        this.#moving -= 1;
+        this.readLine();
+      });
+    }
   }
 
   #park(item: Item): void {
+    item.isOver = true;
     const { log: parked, clock } = this.#owner;
     const record = { ...item.record, tries: triesOf(item) };
-    if (item.from === 'queue') parked.park(this.key.accountId, record, item.settle);
+    if (item.from === 'queue' && !item.isMoving) parked.park(this.key.accountId, record, item.settle);
+    else if (item.from === 'line') this.#line.keepGroup(item.seq, record.group);
     else if (item.from === 'retry') {
       const dueAtMs = clock.nowMs() + waitAfter(triesOf(item), this.#owner.random);
       this.#owner.retryLater(this.key, item.seq, dueAtMs);
     }
   }
 
-  #abandon(item: Item): void {
-    item.isOver = true;
-    item.cancel?.();
-  }
-
-  /** One request shows whether it works again. Each time another event: one may be what it fails at. */
+  /** One request shows whether it works again. Each time with other events: one may be what it fails at. */
   async #probe({ triedSeq }: Failing): Promise<void> {
     if (this.#isProbing || this.#held > 0 || !this.#hasLine) return;
     this.#isProbing = true;
     try {
-      const afterSeq = this.#endpoint.ordering === 'per_message' ? 0 : triedSeq;
-      const { log: parked } = this.#owner;
-      const found = (await parked.next(this.key, afterSeq)) ?? (await parked.next(this.key, 0));
-      if (found === null) return parked.foundEmpty(this.key);
-      this.#fromLine += 1;
-      this.#add(this.#lineItem(found.seq, found.record));
+      const { ordering, batch } = this.#endpoint;
+      const found = await this.#line.from(ordering === 'per_message' ? 0 : triedSeq, batch?.max ?? 1);
+      const items = found.map((each) => this.#line.itemOf(each));
+      const [first] = items;
+      if (first === undefined) return;
+      this.#queue.addShipment(batch === null ? shipmentOf(first) : batchOf(items));
+      this.#owner.ready(this);
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'an endpoint that fails is tried in a second');
     } finally {
@@ -348,3 +335,5 @@ export class EndpointWorker {
     this.#owner.changed(this, failing);
   }
 }
+
+const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

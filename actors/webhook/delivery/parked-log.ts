@@ -67,10 +67,10 @@ export class ParkedLog {
     return this.#lines.get(endpointId) ?? 0;
   }
 
-  /** Puts it at the end of its endpoint's line. `done` when it is there, or was dropped because there is no room. */
-  park(accountId: AccountId, record: WebhookRecord, done: () => void): void {
+  /** Puts it at the end of its endpoint's line. `done` with its place, or null when it was dropped for want of room. */
+  park(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
     const key = { accountId, endpointId: record.endpointId };
-    if (!this.#hasRoom(accountId)) return this.#drop(key, record, 'account_full', done);
+    if (!this.#hasRoom(accountId)) return this.#drop(key, record, 'account_full', () => done(null));
     // Counted at once: what comes after it must not overtake it.
     this.#add(key, 1);
     this.#parking.set(record.endpointId, (this.#parking.get(record.endpointId) ?? 0) + 1);
@@ -80,11 +80,11 @@ export class ParkedLog {
       if (parking === 0) this.#parking.delete(record.endpointId);
       else this.#parking.set(record.endpointId, parking);
       if (seq !== null) {
-        done();
+        done(seq);
         return this.#onParked(key);
       }
       this.#add(key, -1);
-      this.#drop(key, record, 'full', done);
+      this.#drop(key, record, 'full', () => done(null));
     });
   }
 
@@ -130,10 +130,10 @@ export class ParkedLog {
     return found;
   }
 
-  /** It was delivered from the line, or moved. */
-  remove(key: EndpointKey, seq: number): void {
+  /** It was delivered from the line. Resolves when it is gone there, or the bus does not answer. */
+  remove(key: EndpointKey, seq: number): Promise<void> {
     this.#add(key, -1);
-    void this.#delete(seq);
+    return this.#delete(seq);
   }
 
   removeRetry({ accountId }: EndpointKey, seq: number): void {

@@ -15,6 +15,8 @@ export type Failing = {
   readonly nextTryAtMs: number;
   /** How many of warnAfterMs its account was told. */
   readonly warnings: number;
+  /** Its account was told that it was disabled. */
+  readonly isDisabledTold: boolean;
   /** The place in its line of the event that was tried last; 0 for the first. */
   readonly triedSeq: number;
   readonly error: SendError;
@@ -42,11 +44,13 @@ export function failed(
   nowMs: number,
   random: Random,
 ): Failing {
-  const { sinceMs, tries, warnings } = before ?? { sinceMs: nowMs, tries: 0, warnings: 0 };
+  const { sinceMs, tries, warnings, isDisabledTold } = before ?? newFailing(nowMs);
   const asked = error === 'throttled' ? retryAfterMs : null;
   const waitMs = asked ?? waitAfter(tries + 1, random);
-  return { sinceMs, tries: tries + 1, nextTryAtMs: nowMs + waitMs, warnings, triedSeq, error };
+  return { sinceMs, tries: tries + 1, nextTryAtMs: nowMs + waitMs, warnings, isDisabledTold, triedSeq, error };
 }
+
+const newFailing = (sinceMs: number) => ({ sinceMs, tries: 0, warnings: 0, isDisabledTold: false });
 
 /** Whether its account is to be told now that it fails. */
 export function isWarningDue({ sinceMs, warnings }: Failing, nowMs: number): boolean {
@@ -64,6 +68,15 @@ export function disabledBy({ sinceMs, tries, error }: Failing, nowMs: number): '
 /** Failures that say something of the endpoint and nothing of the event. */
 export function isOfEndpoint(error: SendError): boolean {
   return error !== 'http_error' && error !== 'redirect';
+}
+
+/** Failures that say that a receiver cannot follow, or is not there. */
+const ofReceiver: ReadonlySet<SendError> = new Set(['timeout', 'connect_error', 'tls_error', 'dns_error', 'throttled']);
+
+/** The same for the requests at once of one account, at most `max`, its share. Other failures change nothing. */
+export function nextAccountConcurrency(now: number, error: SendError | null, max: number): number {
+  if (error === null) return Math.min(max, now + 1 / now);
+  return ofReceiver.has(error) ? Math.max(bounds.accountConcurrencyMin, now * 0.75) : now;
 }
 
 /** Additive increase, multiplicative decrease of the requests at once to one endpoint, between 1 and concurrencyMax. */

@@ -75,13 +75,24 @@ export class FanOut {
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
 
-  /** Tells the endpoints of an account something that is no delivery event, such as that one of them fails. */
-  tell(accountId: AccountId, livemode: boolean, eventId: EventId, content: WebhookContent & { type: string }): void {
-    const endpoints = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
-    for (const endpoint of endpoints) {
-      if (!subscribesTo(endpoint, content.type)) continue;
-      const sequence = this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
-      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {});
+  /** Tells the other endpoints of an account something of one of them. `done` when it is durable. */
+  tellOthers(
+    of: WebhookEndpoint,
+    eventId: EventId,
+    content: WebhookContent & { type: string },
+    done: () => void,
+  ): void {
+    const { accountId, livemode } = of;
+    const all = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
+    const others = all.filter((each) => each.id !== of.id && subscribesTo(each, content.type));
+    const sequence = this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
+    let left = others.length;
+    if (left === 0) return done();
+    for (const endpoint of others) {
+      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {
+        left -= 1;
+        if (left === 0) done();
+      });
     }
   }
 
@@ -164,7 +175,8 @@ export class FanOut {
     const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
     this.#taken.push(taken);
     for (const { event, at } of this.#wantedOf(record)) {
-      if (this.#told.isTold(event)) this.#tellEvent(event, taken, this.#sequenceOf(record.seq, at));
+      const told = this.#told.toTell(event);
+      if (told !== null) this.#tellEvent(told, taken, this.#sequenceOf(record.seq, at));
     }
     this.#done(taken);
     return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
@@ -172,7 +184,7 @@ export class FanOut {
 
   #warmUp(record: JsMsg): void {
     for (const { event } of this.#wantedOf(record)) {
-      this.#told.isTold(event);
+      this.#told.toTell(event);
       if (this.#isFirstWarm) this.#told.seenSince(event.atMs);
       this.#isFirstWarm = false;
     }
@@ -238,5 +250,5 @@ function recordOf(of: {
   readonly content: WebhookContent;
 }): WebhookRecord {
   const { eventId, endpoint, url, sequence, content } = of;
-  return { eventId, endpointId: endpoint.id, url, sequence, content, tries: 0, dueAtMs: 0 };
+  return { eventId, endpointId: endpoint.id, url, sequence, content, tries: 0, dueAtMs: 0, group: null };
 }

@@ -1,7 +1,9 @@
 // Which delivery events are told: those that change what a client sees of the message, once each. A message of several
 // segments has an event for each; told is the one that completes them. The rules are those of model/fold.ts; this one
 // holds a number for each message, for as long as its events usually take, instead of its whole history.
-import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
+import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
+import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
 import { webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -13,8 +15,15 @@ const toldSubmitted = 1 << 27;
 const toldUnknown = 1 << 28;
 const toldEnd = 1 << 29;
 
+/** A copy that ends like this was not delivered. */
+function isEnd(kind: EventKind): kind is EventKind & MessageStatus {
+  return kind !== 'delivered' && (endsOfSending as readonly string[]).includes(kind);
+}
+
 export class Told {
   readonly #messages: RotatingMap<string, number>;
+  /** Of hedged messages: their copies at two carriers. */
+  readonly #copies: RotatingMap<string, number>;
   /** Messages accepted earlier may have had events that this process never saw. */
   #sinceMs: number;
 
@@ -22,6 +31,7 @@ export class Told {
   constructor(clock: Clock, sinceMs: number) {
     const { toldMs, toldMax } = limits.delivery;
     this.#messages = new RotatingMap(toldMs, toldMax, clock);
+    this.#copies = new RotatingMap(toldMs, toldMax, clock);
     this.#sinceMs = sinceMs;
   }
 
@@ -30,10 +40,31 @@ export class Told {
     this.#sinceMs = sinceMs;
   }
 
-  /** Whether this event is told. Call it for every event of a message, in the order of the stream. */
-  isTold(event: DeliveryEvent): boolean {
+  /** What is told of this event, or null. Call it for every event of a message, in the order of the stream. */
+  toTell(event: DeliveryEvent): DeliveryEvent | null {
+    if (event.kind === 'hedged') this.#copies.set(event.messageId, copiesAfter(this.#copiesOf(event), event));
+    if (webhookTypeOfKind[event.kind] === undefined) return null;
+    const shown = this.#ofCopies(event);
+    return shown !== null && this.#isTold(shown) ? shown : null;
+  }
+
+  #copiesOf({ messageId }: DeliveryEvent): number {
+    return this.#copies.size === 0 ? noCopies : (this.#copies.get(messageId) ?? noCopies);
+  }
+
+  /** Null while another copy of the message may be delivered; `unknown` when nobody knows of it. */
+  #ofCopies(event: DeliveryEvent): DeliveryEvent | null {
+    const before = this.#copiesOf(event);
+    if (before === noCopies || !isEnd(event.kind)) return event;
+    const after = endOfCopy(before, event, event.kind);
+    this.#copies.set(event.messageId, after);
+    const kind = statusOfCopies(after, event.kind);
+    if (kind === null) return null;
+    return kind === event.kind ? event : { ...event, kind };
+  }
+
+  #isTold(event: DeliveryEvent): boolean {
     const { kind, messageId } = event;
-    if (webhookTypeOfKind[kind] === undefined) return false;
     // Each is complete by itself.
     if (kind === 'received' || kind === 'opted_out' || kind === 'canceled') return true;
     const before = this.#messages.get(messageId) ?? 0;

@@ -154,8 +154,9 @@ export class TestEvents {
     for (const { event, at } of eventsOf(data, isTest)) {
       const feed = this.#feeds.get(event.accountId as AccountId);
       // Every account's, so that one which begins to listen knows which segments a message already had.
-      if (!this.#told.isTold(event) || feed === undefined) continue;
-      feed.entries.push({ seq, at, event });
+      const told = this.#told.toTell(event);
+      if (told === null || feed === undefined) continue;
+      feed.entries.push({ seq, at, event: told });
       if (feed.entries.length > bounds.eventsMax) feed.from = feed.entries.shift() ?? feed.from;
       for (const wake of feed.waiting) wake();
     }

@@ -10,6 +10,8 @@ import { type Resolve, connectTo, nameServers } from './connect.ts';
 import { ConnectFailed, type SendError, errorOfStatus } from './send-error.ts';
 
 export type SendRequest = {
+  /** Connections are an account's own: another one's endpoint on the same host may have all of its requests hanging. */
+  readonly accountId: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -21,7 +23,9 @@ export type SendResult = {
   /** For people: what the socket or the parser said; '' without anything to say. */
   readonly detail: string;
   readonly status: number | null;
-  /** The first characters of the response: its content type and body. */
+  /** Those of the response. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The first characters of the response's body. */
   readonly response: string;
   /** What a 429 or 503 asks for; null: nothing. */
   readonly retryAfterMs: number | null;
@@ -38,7 +42,7 @@ const { delivery: bounds } = limits;
 
 export class HttpSender {
   readonly #options: Required<SenderOptions>;
-  /** Connections by origin, the least recently used first. */
+  /** Connections by account and origin, the least recently used first. */
   readonly #pools = new Map<string, Pool>();
 
   constructor({ rules, resolve = nameServers(), clock = systemClock }: SenderOptions) {
@@ -53,11 +57,11 @@ export class HttpSender {
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
     const url = new URL(request.url);
     const exchange = new SendExchange(this.#options.clock, done);
-    this.#poolOf(url).dispatch(
+    this.#poolOf(request.accountId, url).dispatch(
       {
         path: `${url.pathname}${url.search}`,
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'user-agent': userAgent, ...request.headers },
+        headers: { ...fixedHeaders, ...request.headers },
         body: request.body,
       },
       exchange,
@@ -72,16 +76,17 @@ export class HttpSender {
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  #poolOf(url: URL): Pool {
-    const known = this.#pools.get(url.origin);
+  #poolOf(accountId: string, url: URL): Pool {
+    const key = `${accountId} ${url.origin}`;
+    const known = this.#pools.get(key);
     if (known !== undefined) {
-      this.#pools.delete(url.origin);
-      this.#pools.set(url.origin, known);
+      this.#pools.delete(key);
+      this.#pools.set(key, known);
       return known;
     }
     if (this.#pools.size >= bounds.originsMax) this.#forgetOldest();
     const pool = this.#open(new URL(url.origin));
-    this.#pools.set(url.origin, pool);
+    this.#pools.set(key, pool);
     return pool;
   }
 
@@ -93,7 +98,8 @@ export class HttpSender {
           (error: unknown) => connected(error as Error, null),
         );
       },
-      connections: bounds.connectionsMax,
+      // As many as the account has requests: its share bounds them, and none waits here while its deadline runs.
+      connections: null,
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: bounds.responseHeadBytesMax,
@@ -107,8 +113,8 @@ export class HttpSender {
   }
 
   #forgetOldest(): void {
-    for (const [origin, pool] of this.#pools) {
-      this.#pools.delete(origin);
+    for (const [key, pool] of this.#pools) {
+      this.#pools.delete(key);
       // Its requests end first.
       pool.close().catch((error: unknown) => ignoring(error, 'connections to a webhook were closed already'));
       return;
@@ -116,7 +122,8 @@ export class HttpSender {
   }
 }
 
-const userAgent = 'Heliograph-Webhooks/1';
+/** Every request has these. */
+export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'Heliograph-Webhooks/1' } as const;
 
 /** One request from its dispatch to its result. */
 class SendExchange implements Dispatcher.DispatchHandler {
@@ -126,6 +133,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
   readonly #cancelDeadline: Cancel;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
+  #headers: SendResult['headers'] = {};
   #retryAfterMs: number | null = null;
   #body = '';
   #octets = 0;
@@ -152,6 +160,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return; // 1xx; endless ones end at the deadline
     this.#status = status;
+    this.#headers = headers;
     const { 'retry-after': retryAfter } = headers;
     if (typeof retryAfter === 'string') this.#retryAfterMs = retryAfterMs(retryAfter, this.#clock.nowMs());
   }
@@ -193,6 +202,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
       error: status === null ? (error ?? 'protocol_error') : errorOfStatus(status),
       detail: status === null ? detail : '',
       status,
+      headers: this.#headers,
       response: this.#body,
       retryAfterMs: this.#retryAfterMs,
       latencyMs: this.#clock.monotonicMs() - this.#startedAtMs,

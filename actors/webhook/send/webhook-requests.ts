@@ -1,26 +1,30 @@
-// Makes the request for one event to one endpoint and sends it: body, signature, headers. How it ended is kept among the
-// endpoint's attempts.
+// Makes the request for one event or a batch to one endpoint and sends it: body, signature, headers.
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
-import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
+import { type WebhookEndpoint, webhookBatchType } from '../../../model/webhook-endpoint.ts';
 import { type WebhookSecret, openWebhookSecrets, signingSecrets } from '../../../model/webhook-secrets.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { assert } from '../../../platform/assert.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { Attempts } from '../attempts.ts';
-import type { DeliveryAttempt } from '../contract.ts';
-import { eventBody } from '../event-body.ts';
-import type { HttpSender, SendResult } from './http-sender.ts';
+import type { EndedRequest } from '../attempts/attempt-log.ts';
+import { batchBody, eventBody, typeOf } from '../event-body.ts';
+import { type HttpSender, type SendResult, fixedHeaders } from './http-sender.ts';
 import { signedHeaders, signingKeys } from './signature.ts';
 
-type RequestDone = (result: SendResult, attempt: DeliveryAttempt) => void;
+/** What one request carries: at least one record, all with the same URL. */
+type Outgoing = {
+  readonly webhookId: string;
+  readonly isBatch: boolean;
+  readonly records: readonly WebhookRecord[];
+};
+type RequestDone = (result: SendResult, ended: EndedRequest) => void;
 
 type Parts = {
   readonly sender: HttpSender;
   readonly cipher: BodyCipher;
   readonly clock: Clock;
-  readonly attempts: Attempts;
 };
 
 export class WebhookRequests {
@@ -33,23 +37,29 @@ export class WebhookRequests {
   }
 
   /**
-   * `attempt`: which try of the event it is, from 1. `done` is called exactly once, within the sender's deadlines.
+   * `attempt`: which try of its events it is, from 1. `done` is called exactly once, within the sender's deadlines.
    * Returns what ends the request early.
    */
-  send(endpoint: WebhookEndpoint, record: WebhookRecord, attempt: number, done: RequestDone): Cancel {
-    const { sender, clock, attempts } = this.#parts;
+  send(endpoint: WebhookEndpoint, outgoing: Outgoing, attempt: number, done: RequestDone): Cancel {
+    const { sender, clock, cipher } = this.#parts;
+    const { webhookId, isBatch, records } = outgoing;
+    const [first] = records;
+    assert(first !== undefined, 'a request carries an event');
     const atMs = clock.nowMs();
-    const url = record.url ?? endpoint.url;
+    const url = first.url ?? endpoint.url;
+    let [headers, body]: [Record<string, string>, string] = [{}, ''];
     const ended = (result: SendResult): void => {
       metrics.webhookRequests.inc({ result: result.error ?? 'ok' });
       metrics.webhookSeconds.observe(result.latencyMs / 1_000);
-      done(result, attempts.add({ endpoint, record, url, attempt, atMs, result }));
+      const eventIds = records.map(({ eventId }) => eventId);
+      const type = isBatch ? webhookBatchType : typeOf(first.content);
+      done(result, { endpoint, webhookId, eventIds, type, url, headers, body, attempt, atMs, result });
     };
     try {
-      const body = eventBody(record, this.#parts.cipher);
+      body = isBatch ? batchBody(records, cipher) : eventBody(first, cipher);
       const keys = signingKeys(signingSecrets(this.#secretsOf(endpoint), atMs).map(({ secret }) => secret));
-      const headers = signedHeaders(record.eventId, Math.floor(atMs / 1_000), body, keys);
-      return sender.send({ url, headers, body }, ended);
+      headers = { ...fixedHeaders, ...signedHeaders(webhookId, Math.floor(atMs / 1_000), body, keys) };
+      return sender.send({ accountId: endpoint.accountId, url, headers, body }, ended);
     } catch (error) {
       // A secret of a body key that is gone, for example: the operator must act, and the event waits.
       log.error({ alarm: 'webhook_unsendable', endpoint: endpoint.id, error: messageOf(error) }, 'cannot be signed');
@@ -70,6 +80,7 @@ export class WebhookRequests {
 const unsendable = {
   error: 'internal_error',
   status: null,
+  headers: {},
   response: '',
   retryAfterMs: null,
   latencyMs: 0,

@@ -3,23 +3,17 @@
 // the batch and from what was recorded before it, so that a repeated insert has the same rows.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { latencyBucket } from '../../latency-buckets.ts';
+import type { NativeBlock } from '../../store/native-block.ts';
 import { tsvText } from '../../store/tab-separated.ts';
+import { LatencyRows, MessageRows, type Sums } from './count-rows.ts';
 import { type CountedState, countedStatuses, noTime, refusedStatus } from './counted-state.ts';
 import type { Names } from './names.ts';
 
 /** The spans of a message's life whose lengths are counted. */
 export const latencyStages = ['accepted_to_submitted', 'submitted_to_delivered', 'accepted_to_delivered'] as const;
 
-export const messageCountColumns =
-  'account_id, livemode, slot, category, sender, encoding, segments, campaign_id, variant_id, carrier, status, error, ' +
-  'messages, segments_submitted, resent';
-export const latencyCountColumns = 'account_id, livemode, slot, category, carrier, stage, bucket, messages';
-
-/** The rows of both tables as tab-separated text; null without rows. */
-export type CountRows = { readonly messages: Buffer | null; readonly latencies: Buffer | null };
-
-/** Messages, segments submitted, messages sent again. */
-type Sums = [messages: number, segments: number, resent: number];
+/** The rows of both tables; null without rows. */
+export type CountRows = { readonly messages: NativeBlock | null; readonly latencies: NativeBlock | null };
 
 /** What all states of a message have in common. */
 type Group = {
@@ -27,9 +21,12 @@ type Group = {
   readonly slotS: number;
   /** By status, carrier and error as one number. */
   readonly sums: Map<number, Sums>;
-  /** By stage, bucket and carrier as one number; shared by all groups with the same columns. */
-  readonly latencies: Map<number, number>;
+  /** Shared by all groups with the same account, mode, slot and category. */
+  readonly latencies: Latencies;
 };
+
+/** By stage, bucket and carrier as one number. */
+type Latencies = { readonly of: DeliveryEvent; readonly slotS: number; readonly counts: Map<number, number> };
 
 const slotS = 1_800;
 /** The last half hour of DateTime's range, in 2106. */
@@ -41,7 +38,7 @@ const buckets = 1_024;
 export class CountChanges {
   readonly names: Names;
   readonly #groups = new Map<string, Group>();
-  readonly #latencies = new Map<string, Map<number, number>>();
+  readonly #latencies = new Map<string, Latencies>();
   #last: Group | null = null;
 
   /** `names`: the texts that states refer to. */
@@ -87,34 +84,38 @@ export class CountChanges {
     return { messages: this.#messageRows(), latencies: this.#latencyRows() };
   }
 
-  #messageRows(): Buffer | null {
-    const rows: string[] = [];
-    for (const [prefix, { sums }] of this.#groups) {
-      for (const [key, [messages, segments, resent]] of sums) {
-        if (messages === 0 && segments === 0 && resent === 0) continue;
-        const status = countedStatuses[key % statuses] as string;
+  #messageRows(): NativeBlock | null {
+    const rows = new MessageRows();
+    for (const group of this.#groups.values()) {
+      for (const [key, sums] of group.sums) {
+        if (sums.every((sum) => sum === 0)) continue;
         const rest = Math.floor(key / statuses);
-        const carrier = tsvText(this.names.textOf(rest % namesMax));
-        const error = tsvText(this.names.textOf(Math.floor(rest / namesMax)));
-        rows.push(`${prefix}\t${carrier}\t${status}\t${error}\t${messages}\t${segments}\t${resent}\n`);
+        const state = {
+          status: countedStatuses[key % statuses] as string,
+          carrier: this.names.textOf(rest % namesMax),
+          error: this.names.textOf(Math.floor(rest / namesMax)),
+        };
+        rows.add(group, state, sums);
       }
     }
-    return octetsOf(rows);
+    return rows.block();
   }
 
-  #latencyRows(): Buffer | null {
-    const rows: string[] = [];
-    for (const [prefix, counts] of this.#latencies) {
-      for (const [key, messages] of counts) {
+  #latencyRows(): NativeBlock | null {
+    const rows = new LatencyRows();
+    for (const latencies of this.#latencies.values()) {
+      for (const [key, messages] of latencies.counts) {
         if (messages === 0) continue;
-        const bucket = key % buckets;
         const rest = Math.floor(key / buckets);
-        const stage = latencyStages[rest % latencyStages.length] as string;
-        const carrier = tsvText(this.names.textOf(Math.floor(rest / latencyStages.length)));
-        rows.push(`${prefix}\t${carrier}\t${stage}\t${bucket}\t${messages}\n`);
+        const length = {
+          bucket: key % buckets,
+          stage: latencyStages[rest % latencyStages.length] as string,
+          carrier: this.names.textOf(Math.floor(rest / latencyStages.length)),
+        };
+        rows.add(latencies, length, messages);
       }
     }
-    return octetsOf(rows);
+    return rows.block();
   }
 
   #groupOf(event: DeliveryEvent): Group {
@@ -127,7 +128,8 @@ export class CountChanges {
     let group = this.#groups.get(prefix);
     if (group === undefined) {
       let latencies = this.#latencies.get(account);
-      if (latencies === undefined) this.#latencies.set(account, (latencies = new Map()));
+      if (latencies === undefined)
+        this.#latencies.set(account, (latencies = { of: event, slotS: atS, counts: new Map() }));
       this.#groups.set(prefix, (group = { of: event, slotS: atS, sums: new Map(), latencies }));
     }
     this.#last = group;
@@ -171,10 +173,10 @@ function addTo({ sums }: Group, key: number, messages: number, segments: number,
 function addLatencies({ latencies }: Group, state: CountedState, sign: 1 | -1): void {
   const { submittedMs, deliveredMs, dueMs, carrier } = state;
   if (submittedMs === noTime) return;
-  addLatency(latencies, 0, submittedMs - dueMs, carrier, sign);
+  addLatency(latencies.counts, 0, submittedMs - dueMs, carrier, sign);
   if (deliveredMs === noTime) return;
-  addLatency(latencies, 1, deliveredMs - submittedMs, carrier, sign);
-  addLatency(latencies, 2, deliveredMs - dueMs, carrier, sign);
+  addLatency(latencies.counts, 1, deliveredMs - submittedMs, carrier, sign);
+  addLatency(latencies.counts, 2, deliveredMs - dueMs, carrier, sign);
 }
 
 function addLatency(counts: Map<number, number>, stage: number, ms: number, carrier: number, sign: 1 | -1): void {
@@ -187,5 +189,3 @@ function bitsIn(bits: number): number {
   for (let left = bits; left !== 0; left &= left - 1) count += 1;
   return count;
 }
-
-const octetsOf = (rows: readonly string[]): Buffer | null => (rows.length === 0 ? null : Buffer.from(rows.join('')));

@@ -1,6 +1,7 @@
 // The part of a message's state that reports count, as numbers that are changed in place: the same fold as
 // model/fold.ts `foldEvent` (a property test holds them together), without an object per event.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
+import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
 import { type MessageStatus, isTerminal, messageStatuses } from '../../../model/status.ts';
 import type { Names } from './names.ts';
 
@@ -26,6 +27,8 @@ export type CountedState = {
   /** It has an entry in its history: a `scheduled` that comes later changes nothing. */
   begun: boolean;
   resent: boolean;
+  /** Its copies at two carriers (model/copies.ts). */
+  copies: number;
   /** Index in the names; 0 before a carrier has it. */
   carrier: number;
   /** Index in the names: the error of the terminal status, 0 without one. */
@@ -47,6 +50,7 @@ export type CountedEvent = Pick<
   | 'kind'
   | 'atMs'
   | 'carrier'
+  | 'hop'
   | 'segment'
   | 'segments'
   | 'error'
@@ -65,6 +69,7 @@ export function emptyCounted(): CountedState {
     status: accepted,
     begun: false,
     resent: false,
+    copies: noCopies,
     carrier: 0,
     error: 0,
     submittedBits: 0,
@@ -98,9 +103,24 @@ export function applyEvent(state: CountedState, event: CountedEvent, names: Name
       state.resent = true;
       state.begun = true;
       return;
+    case 'hedged':
+      state.copies = copiesAfter(state.copies, event);
+      return;
+    case 'refused':
+    case 'received':
+    case 'opted_out':
+    case 'opted_in':
+      return settle(state, byKind.get(event.kind) ?? unknown, event, names);
     default:
-      settle(state, byKind.get(event.kind) ?? unknown, event, names);
+      applyEnd(state, event.kind, event, names);
   }
+}
+
+/** The end of one copy is the end of a message that has no other. */
+function applyEnd(state: CountedState, kind: MessageStatus, event: CountedEvent, names: Names): void {
+  state.copies = endOfCopy(state.copies, event, kind);
+  const status = statusOfCopies(state.copies, kind);
+  if (status !== null) settle(state, byKind.get(status) ?? unknown, event, names);
 }
 
 function applySubmitted(state: CountedState, event: CountedEvent, names: Names): void {

@@ -3,6 +3,7 @@
 // every message with an event since `coversFromMs` is in them, and older ones are folded from the event store.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
+import { metrics } from '../../../platform/telemetry.ts';
 import {
   type CountedState,
   applyEvent,
@@ -13,6 +14,7 @@ import {
 } from './counted-state.ts';
 import type { CountChanges } from './count-changes.ts';
 import { Names } from './names.ts';
+import { copiesBits, isSecondCopy, noCopies } from '../../../model/copies.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 
 type Generation = { readonly words: Uint32Array; size: number; sinceMs: number };
@@ -67,6 +69,10 @@ export class MessageStates {
     Object.assign(this.#before, this.#state);
     applyEvent(this.#state, event, this.#names);
     changes.add(event, isNew ? null : this.#before, this.#state);
+    if (this.#state.copies !== noCopies && this.#state.deliveredMs !== this.#before.deliveredMs) {
+      const copy = isSecondCopy(this.#state.copies, event) ? 'second' : 'first';
+      metrics.otpHedgesDelivered.inc({ carrier: event.carrier, copy });
+    }
     const at = slot < 0 ? ~slot : slot;
     store(this.#young.words, at, this.#state);
     if (slot >= 0) return;
@@ -113,12 +119,14 @@ export class MessageStates {
 
 const emptyState = emptyCounted();
 const deliveredFrom = 11;
+const copiesFrom = 6;
 
 function load(words: Uint32Array, at: number, state: CountedState): void {
   const flags = words[at + 2] as number;
   state.status = flags & 15;
   state.begun = (flags & 16) !== 0;
   state.resent = (flags & 32) !== 0;
+  state.copies = (flags >>> copiesFrom) & copiesBits;
   state.carrier = flags >>> 16;
   const bits = words[at + 3] as number;
   state.submittedBits = bits & segmentBits;
@@ -130,7 +138,8 @@ function load(words: Uint32Array, at: number, state: CountedState): void {
 }
 
 function store(words: Uint32Array, at: number, state: CountedState): void {
-  words[at + 2] = state.status | (state.begun ? 16 : 0) | (state.resent ? 32 : 0) | (state.carrier << 16);
+  const flags = state.status | (state.begun ? 16 : 0) | (state.resent ? 32 : 0) | (state.copies << copiesFrom);
+  words[at + 2] = flags | (state.carrier << 16);
   words[at + 3] = state.submittedBits | (state.deliveredBits << deliveredFrom);
   words[at + 4] = state.error;
   words[at + 5] = state.submittedMs;

@@ -1,9 +1,9 @@
 // GET /v1/reports/…: one route for each entry of analytics/reports/. The event store is asked over NATS; its answer is
 // passed on in parts, so that this process holds one part of each report.
 import { z } from '@hono/zod-openapi';
-import type { ReportPart, RunReportReply } from '../../../analytics/contract.ts';
+import type { ReportPart, RunReport, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
-import { reports } from '../../../analytics/reports/catalogue.ts';
+import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
 import type { ColumnUnit, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -66,7 +66,11 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
 type Answer = { readonly octets: AsyncIterable<Uint8Array> } | { readonly problem: Problem };
 
 /** The octets of the answer, or why there are none. */
-export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery): Promise<Answer> {
+export async function runReport(
+  bus: Pick<Bus, 'connection'>,
+  query: RunReport,
+  { away, tooLarge } = refusals,
+): Promise<Answer> {
   let reply: RunReportReply;
   try {
     const asked = await bus.connection.request(querySubjects.report, JSON.stringify(query), {
@@ -85,18 +89,14 @@ export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery
   return { problem: problem(503, 'overloaded', 'too many reports are running', [], 1) };
 }
 
-const away = problem(
-  503,
-  'report_unavailable',
-  'the event store does not answer in time; messages are still sent',
-  [],
-  2,
-);
-const tooLarge = problem(
-  422,
-  'report_too_large',
-  `more than ${limits.reports.rowsMax} rows: ask for less time, fewer groups, or filter`,
-);
+const refusals = {
+  away: problem(503, 'report_unavailable', 'the event store does not answer in time; messages are still sent', [], 2),
+  tooLarge: problem(
+    422,
+    'report_too_large',
+    `more than ${limits.reports.rowsMax} rows: ask for less time, fewer groups, or filter`,
+  ),
+};
 
 /** Throws when a part is missing: a client must not take half a report for a whole one. */
 async function* fetched(
@@ -121,10 +121,17 @@ export async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8
     time_zone: query.timeZone,
     group_by: query.groupBy,
     livemode: query.livemode,
+    ...chosenIn(query),
   });
   yield Buffer.from(`${head.slice(0, -1)},"data":`);
   yield* octets;
   yield Buffer.from('}');
+}
+
+/** What a report with a choice was made with, under its name. */
+export function chosenIn({ report, chosen }: ReportQuery): Readonly<Record<string, readonly string[]>> {
+  const name = reportOf(report)?.choice?.name;
+  return name === undefined || chosen === undefined ? {} : { [name]: chosen };
 }
 
 function answerOf(report: Report) {
@@ -146,7 +153,9 @@ function answerOf(report: Report) {
       ]),
     ),
   });
-  const name = `${report.name.charAt(0).toUpperCase()}${report.name.slice(1)}Report`;
+  const words = report.name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  const name = `${words.join('')}Report`;
+  const { choice } = report;
   return z
     .strictObject({
       object: z.literal('report'),
@@ -156,6 +165,7 @@ function answerOf(report: Report) {
       time_zone: z.string(),
       group_by: z.array(z.enum(report.groupBy as [string, ...string[]])),
       livemode: z.boolean(),
+      ...(choice && { [choice.name]: z.array(z.enum(choice.values as [string, ...string[]])).describe(choice.help) }),
       data: z.array(row),
     })
     .openapi(name);

@@ -1,5 +1,5 @@
-// What was sent to a webhook endpoint, a test event, and events again: asked of the delivery process over NATS, because
-// only it knows them. Whose endpoint it is, the database says first.
+// What was sent to a webhook endpoint, from the stream that keeps it; a test event, and events again, which the delivery
+// process is asked for over NATS. Whose endpoint it is, the database says first.
 import type { z } from '@hono/zod-openapi';
 import {
   type DeliveriesAnswer,
@@ -11,6 +11,7 @@ import {
   type TestAnswer,
   webhookSubjects,
 } from '../../../actors/webhook/contract.ts';
+import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attempts/read-attempts.ts';
 import { findWebhook } from '../../../control/store/webhook-endpoints.ts';
 import type { EventId } from '../../../model/ids.ts';
 import { momentOf } from '../../../model/moment.ts';
@@ -29,7 +30,9 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     method: 'get',
     path: '/v1/webhooks/{id}/deliveries',
     summary: 'The last requests to a webhook endpoint, newest first',
-    description: 'Each try with its answer, and whether the endpoint fails at the moment.',
+    description:
+      'Each try with what was sent and answered, and whether the endpoint fails at the moment. Failures are kept, and of ' +
+      'the successes of a busy endpoint a part.',
     params: idParams,
     query: attemptsQuery,
     answer: { status: 200, description: 'A page of attempts.', schema: webhookAttempts },
@@ -80,19 +83,37 @@ async function attempts(
   context: HandlerContext<unknown, z.infer<typeof attemptsQuery>, unknown>,
   of: EndpointOf,
 ): Promise<HandlerResult> {
-  let health: EndpointHealth | null = null;
+  const { parts, query } = context;
+  const asked = askedOf(query);
+  if ('problem' in asked) return asked;
+  const health = (await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, of))?.health ?? null;
   const read = async ({ limit, after }: { limit: number; after: string | null }) => {
-    const answer = await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, { ...of, before: after, limit });
-    health = answer?.health ?? null;
-    const items = answer?.attempts ?? [];
-    return { items, next: answer?.hasMore === true ? (items.at(-1)?.id ?? null) : null };
+    const found = await readAttempts(parts.bus, parts.cipher, of, { ...asked, before: after, limit });
+    return { items: found.attempts, next: found.hasMore ? (found.attempts.at(-1)?.id ?? null) : null };
   };
-  const page = await answerPage(context.query, read, attemptShape, attemptIdForm);
-  if ('problem' in page) return page;
-  return health === null ? unavailable : { body: { ...page.body, health: healthShape(health) } };
+  try {
+    const page = await answerPage(query, read, attemptShape);
+    return 'problem' in page ? page : { body: { ...page.body, health: health && healthShape(health) } };
+  } catch (error) {
+    ignoring(error, 'the attempts cannot be read now');
+    return unavailable;
+  }
 }
 
-const attemptIdForm = /^[\w.-]{1,64}$/;
+type Asked = Omit<AttemptsAsked, 'before' | 'limit'>;
+
+function askedOf(query: z.infer<typeof attemptsQuery>): Asked | { readonly problem: Problem } {
+  const { result, error = null, event_id: eventId = null, type = null } = query;
+  if (result === 'succeeded' && error !== null) {
+    return { problem: wrongField('error', 'must be left out beside result=succeeded') };
+  }
+  const [sinceMs, untilMs] = [query.since, query.until].map((text) => (text === undefined ? null : momentOf(text)));
+  if (sinceMs !== null && sinceMs !== undefined && untilMs !== null && untilMs !== undefined && untilMs <= sinceMs) {
+    return { problem: wrongField('until', 'must be after since') };
+  }
+  const succeeded = result === undefined ? null : result === 'succeeded';
+  return { succeeded, error, eventId, type, sinceMs: sinceMs ?? null, untilMs: untilMs ?? null };
+}
 
 async function replay(
   context: HandlerContext<z.infer<typeof replayBody>, unknown, unknown>,
@@ -158,20 +179,22 @@ const unavailable = {
 };
 
 function attemptShape(of: DeliveryAttempt): object {
-  const { id, eventId, type, atMs, url, attempt, events, error, detail, status, response, latencyMs } = of;
+  const { id, webhookId, eventIds, type, atMs, url, attempt, error, detail, status, latencyMs } = of;
+  const { request, response } = of;
   return {
     id,
     object: 'webhook_attempt',
-    event_id: eventId,
+    webhook_id: webhookId,
+    event_ids: eventIds,
     type,
     at: new Date(atMs).toISOString(),
     url,
     attempt,
-    events,
     succeeded: error === null,
     error,
     detail,
     status,
+    request: { headers: request.headers, body: request.body, body_chars: request.bodyChars },
     response,
     latency_ms: latencyMs,
   };

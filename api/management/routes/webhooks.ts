@@ -171,7 +171,7 @@ function settingsOf(body: Omit<z.infer<typeof changeWebhookBody>, 'url'>): Parti
   return {
     ...(events === undefined ? {} : { events }),
     ...(ordering === undefined ? {} : { ordering }),
-    ...(batch === undefined ? {} : { batch }),
+    ...(batch === undefined ? {} : { batch: batch && { max: batch.max_events, waitMs: batch.max_wait_ms } }),
     ...(description === undefined ? {} : { description }),
   };
 }
@@ -198,7 +198,7 @@ export function webhookShape(of: StoredWebhook): object {
     url,
     events,
     ordering,
-    batch: batch && { max: batch.max, wait_ms: batch.waitMs },
+    batch: batch && { max_events: batch.max, max_wait_ms: batch.waitMs },
     description,
     livemode,
     status,

@@ -15,6 +15,7 @@ import { text, whole } from './gates.ts';
 
 const { urlCharsMax, descriptionCharsMax, secretsMax } = limits.webhooks;
 const { overlapSecondsDefault, overlapSecondsMax } = limits.webhooks;
+const { batchEventsMin, batchEventsMax, batchWaitMsMin, batchWaitMsMax } = limits.webhooks;
 
 const types = [everyEventType, ...webhookEventTypes] as const;
 const typeProblem = (input: unknown) =>
@@ -33,8 +34,18 @@ const events = z
     example: ['sms.delivered', 'sms.undelivered'],
   });
 const batch = z
-  .null({ error: 'expected null, one event in each request: batches are not available in this version' })
-  .describe('Several events in one request are not available in this version. null: one event each.');
+  .strictObject(
+    {
+      max_events: whole(batchEventsMin, batchEventsMax).describe('A request is sent when it has so many.'),
+      max_wait_ms: whole(batchWaitMsMin, batchWaitMsMax).describe('Or so long after its first event.'),
+    },
+    { error: 'expected null, or an object with max_events and max_wait_ms' },
+  )
+  .nullable()
+  .openapi({
+    description: 'Several events in one request, of the type `webhook.batch`. null: one event each.',
+    example: { max_events: 50, max_wait_ms: 1_000 },
+  });
 const ordering = z
   .enum(webhookOrderings, { error: `expected one of ${webhookOrderings.join(', ')}` })
   .describe('`per_message`: the events of one message one after another. `none`: as they come, several at a time.');
@@ -52,7 +63,7 @@ export const webhook = z
     url: z.string(),
     events: z.array(z.string()),
     ordering: z.enum(webhookOrderings),
-    batch: z.object({ max: z.int(), wait_ms: z.int() }).nullable(),
+    batch: z.object({ max_events: z.int(), max_wait_ms: z.int() }).nullable(),
     description: z.string(),
     livemode: z.boolean().describe('That of the key that created it: it gets the events of such messages only.'),
     status,
@@ -100,21 +111,29 @@ export const rotatedWebhook = newWebhook
   .extend({ previous_secrets_end_at: timeSchema.describe('When those before it sign no more.') })
   .openapi('RotatedWebhook');
 
+const headersSchema = z.record(z.string(), z.string());
+
 export const webhookAttempt = z
   .object({
-    id: z.string(),
+    id: z.string().openapi({ example: 'wha_01K3Z8Q4T6W9XAB2CD3EF4GH5J' }),
     object: z.literal('webhook_attempt'),
-    event_id: z.string().describe('The `webhook-id` of the request; the same in every try of one event.'),
+    webhook_id: z.string().describe('The header of the request: the id of its event or batch, the same in every try.'),
+    event_ids: z.array(z.string()).describe('The events it had: several for a batch.'),
     type: z.string().openapi({ example: 'sms.delivered' }),
     at: timeSchema,
     url: z.string(),
     attempt: z.int().describe('1: the first try of this event.'),
-    events: z.int().describe('How many events the request had.'),
     succeeded: z.boolean(),
     error: z.enum(sendErrors).nullable().describe('Why it failed; null: a 2xx.'),
     detail: z.string(),
     status: z.int().nullable().describe('The HTTP status; null: there was no answer.'),
-    response: z.string().describe('The first characters of the answer.'),
+    request: z
+      .object({ headers: headersSchema, body: z.string(), body_chars: z.int() })
+      .describe('What was sent: of a long body the beginning, and the length of all of it.'),
+    response: z
+      .object({ headers: headersSchema, body: z.string() })
+      .nullable()
+      .describe('What was answered, as far as it is kept; null: nothing.'),
     latency_ms: z.number(),
   })
   .openapi('WebhookAttempt');
@@ -129,16 +148,26 @@ export const webhookHealth = z
   .openapi('WebhookHealth');
 
 export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)
-  .extend({ health: webhookHealth })
+  .extend({ health: webhookHealth.nullable().describe('null: the delivery process does not answer at the moment.') })
   .openapi('WebhookAttemptList');
-export const attemptsQuery = pageQuery;
-
 const moment = z
   .string({ error: whyNoMoment(undefined) })
   .superRefine((value, context) => {
     if (momentOf(value) === null) context.addIssue({ code: 'custom', message: whyNoMoment(value) });
   })
   .openapi({ format: 'date-time', example: '2026-01-31T09:00:00+06:00' });
+
+export const attemptsQuery = pageQuery.extend({
+  result: z.enum(['succeeded', 'failed'], { error: 'expected succeeded or failed' }).optional(),
+  error: z
+    .enum(sendErrors, { error: `expected one of ${sendErrors.join(', ')}` })
+    .optional()
+    .describe('Only attempts that failed so.'),
+  event_id: text(1, 64).optional().describe('Only attempts of this event, or with this `webhook-id`.'),
+  type: text(1, 64).optional().describe('Only of this type.').openapi({ example: 'sms.delivered' }),
+  since: moment.optional().describe('Only attempts from this time on.'),
+  until: moment.optional().describe('Only attempts before this time.'),
+});
 
 export const replayBody = z
   .strictObject({

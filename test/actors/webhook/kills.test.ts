@@ -1,5 +1,6 @@
 // The delivery process is killed anywhere between an event and the receiver's 2xx: every event is told, repeats have the
-// webhook-id of the first, and an endpoint that was failing goes on where it was.
+// webhook-id of the first, the events of a message keep their order, and an endpoint that was failing goes on where it
+// was. Of two processes one delivers, and the other takes over when it is gone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
@@ -26,13 +27,13 @@ afterAll(async () => {
   await bus.stop();
 });
 
-const startDelivery = () =>
-  startRolesOf('delivery', bus.nats.url, { webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true } });
+const startDelivery = (env: Record<string, string> = {}) => {
+  const webhooks = { allowNetworks: ['127.0.0.0/8'], allowHttp: true };
+  return startRolesOf('delivery', bus.nats.url, { webhooks }, { env });
+};
+const messageOf = (accountId: AccountId) => messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
 const eventOf = (accountId: AccountId) =>
-  eventOfMessage(messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) }), {
-    kind: 'delivered',
-    atMs: systemClock.nowMs(),
-  });
+  eventOfMessage(messageOf(accountId), { kind: 'delivered', atMs: systemClock.nowMs() });
 const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const publishMany = async (accountId: AccountId, count: number) => {
   const all = Array.from({ length: count }, () => eventOf(accountId));
@@ -88,3 +89,101 @@ test('kill -9 while an endpoint fails: it is not forgotten, and gets its line fr
   await until('the line is empty', async () => (await waiting(streamNames.webhookLog)) === 0);
   await kill();
 });
+
+const kinds = ['submitted', 'unknown', 'delivered'] as const;
+const inOrder = kinds.map((kind) => `sms.${kind}`);
+
+test('kill -9 with ordering per_message: no event comes before the one before it was taken; nothing is lost', async () => {
+  const accountId = await putAccount(bus.bus);
+  const taken = new Map<string, string[]>();
+  const early: string[] = [];
+  const ids = new Map<string, Set<string>>();
+  // Some requests are refused, and some are cut off by a kill after the receiver has taken them.
+  const receiver = await startReceiver(async ({ id, json: { type, data } }, count) => {
+    const message = String(data['id']);
+    const before = inOrder.slice(0, inOrder.indexOf(type));
+    if (!before.every((each) => taken.get(message)?.includes(each))) early.push(`${type} of ${message}`);
+    ids.set(`${type} ${message}`, (ids.get(`${type} ${message}`) ?? new Set()).add(id));
+    await systemClock.sleep(4 + (count % 7));
+    if (count % 97 === 0) return { status: 503 };
+    taken.set(message, [...(taken.get(message) ?? []), type]);
+    return { status: 200 };
+  });
+  receivers.push(receiver);
+  await putEndpoint(bus.bus, { accountId, url: receiver.url, ordering: 'per_message' });
+  const all: string[] = [];
+  let kill = await startDelivery();
+  for (let round = 0; round < 4; round += 1) {
+    const messages = Array.from({ length: 100 }, () => messageOf(accountId));
+    all.push(...messages.map(({ messageId }) => messageId as string));
+    for (const kind of kinds) {
+      const some = messages.map((message) => eventOfMessage(message, { kind, atMs: systemClock.nowMs() }));
+      for (let at = 0; at < some.length; at += 20) await events.publish(some.slice(at, at + 20));
+    }
+    // In the first rounds while it sends from memory, then from the line.
+    const before = receiver.received.length;
+    await until('some of them', () => receiver.received.length > before + 30);
+    await kill();
+    kill = await startDelivery();
+  }
+  await until('all of them', () => all.every((id) => inOrder.every((type) => taken.get(id)?.includes(type))), {
+    limitMs: 120_000,
+  });
+  expect(early).toEqual([]);
+  expect(Math.max(...[...ids.values()].map(({ size }) => size))).toBe(1);
+  await kill();
+}, 240_000);
+
+test('kill -9 between batches: every event is told, in batches, under the id it would have alone', async () => {
+  const accountId = await putAccount(bus.bus);
+  const receiver = await startReceiver(async () => {
+    await systemClock.sleep(30);
+    return { status: 200 };
+  });
+  receivers.push(receiver);
+  await putEndpoint(bus.bus, { accountId, url: receiver.url, batch: { max: 20, waitMs: 100 } });
+  const inBatches = () =>
+    new Set(receiver.received.flatMap(({ json }) => (json.data['events'] as { id: string }[]).map(({ id }) => id)));
+  let kill = await startDelivery();
+  const told: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const before = inBatches().size;
+    told.push(...(await publishMany(accountId, 400)));
+    await until('some of them', () => inBatches().size > before + 60);
+    await kill();
+    kill = await startDelivery();
+  }
+  await until('all of them', () => told.every((id) => inBatches().has(id)));
+  await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
+  expect(inBatches()).toEqual(new Set(told));
+  await kill();
+});
+
+test('of two processes one delivers; when it is killed the other takes over and tells everything', async () => {
+  const accountId = await putAccount(bus.bus);
+  const receiver = await startReceiver(async () => {
+    await systemClock.sleep(10);
+    return { status: 200 };
+  });
+  receivers.push(receiver);
+  await putEndpoint(bus.bus, { accountId, url: receiver.url });
+  // Nodes of a cluster: none may think that it is alone.
+  const ofNode = (name: string) => startDelivery({ HELIOGRAPH_OWN_BUS: 'no', HELIOGRAPH_NODE: name });
+  const killFirst = await ofNode('one');
+  const told = await publishMany(accountId, 50);
+  await until('the first one delivers', () => receiver.received.length > 0);
+  const killSecond = await ofNode('two');
+  told.push(...(await publishMany(accountId, 300)));
+  await until('some of them', () => receiver.received.length > 100);
+  // While both run, nothing is told twice: only one delivers.
+  expect(idsOf(receiver).size).toBe(receiver.received.length);
+  await killFirst();
+  const killedAtMs = systemClock.monotonicMs();
+  told.push(...(await publishMany(accountId, 100)));
+  await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
+  const tookMs = systemClock.monotonicMs() - killedAtMs;
+  expect(tookMs).toBeGreaterThan(limits.delivery.takenOverAfterMs / 2);
+  await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
+  expect(idsOf(receiver)).toEqual(new Set(told));
+  await killSecond();
+}, 120_000);

@@ -26,9 +26,16 @@ export type TestClickHouse = {
 
 const { Session, drainPending } = createRequire(import.meta.url)('chdb') as typeof Chdb;
 
-export async function startClickHouse(): Promise<TestClickHouse> {
-  const dir = mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
-  const session = new Session(dir);
+/** `dataDir`: an existing folder, which stays; `connectionArgs`: of the engine, such as its configuration. */
+export async function startClickHouse({
+  dataDir = null,
+  connectionArgs = [],
+}: {
+  dataDir?: string | null;
+  connectionArgs?: string[];
+} = {}): Promise<TestClickHouse> {
+  const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
+  const session = new Session(dir, { connectionArgs });
   let last: Promise<unknown> = Promise.resolve();
   let blocks = 0;
   const state = { weather: 'fine' as Weather, lost: 0, refused: 0 };
@@ -55,7 +62,8 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     // One after the other, as chDB requires.
     const bound = Object.keys(params).length > 0;
     const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
-    last = turn.catch(() => null);
+    // Of a statement that failed, the session would give the beginning to the next one.
+    last = turn.catch(() => session.queryAsync('SELECT 1'));
     return (await turn).bytes();
   }
 
@@ -67,7 +75,8 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     }
     try {
       const query = new URL(request.url ?? '/', 'http://localhost').searchParams.get('query') ?? '';
-      const isInsert = /^INSERT INTO (sms_events|message_counts|latency_counts|link_codes|link_clicks) /.test(query);
+      const isInsert =
+        /^INSERT INTO (sms_events|message_counts|latency_counts|link_codes|link_clicks|click_counts) /.test(query);
       if (isInsert && state.weather === 'read-only') {
         state.refused += 1;
         request.resume();
@@ -116,7 +125,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
       await last;
       session.close();
       await drainPending();
-      rmSync(dir, { recursive: true, force: true });
+      if (dataDir === null) rmSync(dir, { recursive: true, force: true });
     },
   };
 }

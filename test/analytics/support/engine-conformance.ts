@@ -2,8 +2,9 @@
 // per process.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertSettings } from '../../../analytics/recorder/writer.ts';
-import type { Engine } from '../../../analytics/store/engine.ts';
-import { DictionaryColumn, TextColumn, WideColumn, nativeBlock } from '../../../analytics/store/native-columns.ts';
+import { type Engine, hasTooManyRows } from '../../../analytics/store/engine.ts';
+import { BlockRows } from '../../../analytics/store/native-block.ts';
+import { DictionaryColumn, TextColumn, WideColumn } from '../../../analytics/store/native-columns.ts';
 import { DeadlineExceeded } from '../../../platform/deadline.ts';
 
 export function engineConformance(open: () => Promise<{ engine: Engine; close(): Promise<void> }>): void {
@@ -73,15 +74,16 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
       new DictionaryColumn('kind'),
       new TextColumn('left_out'),
     ] as const;
-    for (const column of [n, at, word, kind, leftOut]) column.reserve(rows.length);
-    for (const [row, cells] of rows.entries()) {
+    const filled = new BlockRows([n, at, word, kind, leftOut]);
+    for (const cells of rows) {
+      const row = filled.add();
       n.set(row, cells.n);
       at.set(row, cells.at);
       word.set(row, cells.word);
       kind.set(row, cells.kind);
       leftOut.set(row, null);
     }
-    const block = nativeBlock([n, at, word, kind, leftOut], rows.length);
+    const block = filled.block();
     expect(block?.columns).toEqual(['n', 'at', 'word', 'kind']);
     const insert = (token: string) =>
       engine.insertBlock(`blocks (${block?.columns.join(', ') ?? ''})`, insertSettings(token), block!.octets);
@@ -97,9 +99,9 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
 
   test('refuses a block that is cut off, and writes none of it', async () => {
     const n = new WideColumn('n', 'UInt64');
-    n.reserve(2);
-    for (const row of [0, 1]) n.set(row, 8 + row);
-    const block = nativeBlock([n], 2)!.octets;
+    const rows = new BlockRows([n]);
+    for (const value of [8, 9]) n.set(rows.add(), value);
+    const block = rows.block()!.octets;
     await expect(engine.insertBlock('each (n)', 'insert_deduplicate = 0', block.subarray(0, -1))).rejects.toThrow();
     await expect(engine.insertBlock('nowhere (n)', 'insert_deduplicate = 0', block)).rejects.toThrow();
     expect(await engine.rows('SELECT n FROM each WHERE n IN (8, 9)')).toEqual([]);
@@ -110,6 +112,22 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
     await expect(engine.rows('SELECT nothing FROM nowhere')).rejects.toThrow();
     await expect(engine.insert('each (n, word)', Buffer.from('7\tseven\nnot a number\teight\n'))).rejects.toThrow();
     expect(await engine.rows('SELECT n FROM each WHERE n = 7')).toEqual([]);
+  });
+
+  test('an answer has nothing of a statement that failed before it', async () => {
+    const failing = 'SELECT number, throwIf(number = 150000) FROM numbers(200000) SETTINGS max_block_size = 1000';
+    await expect(engine.rows(failing)).rejects.toThrow();
+    expect(await engine.rows('SELECT 1')).toEqual([[1]]);
+    await expect(engine.octets(failing, 'CSVWithNames', {}, 10_000, 'background')).rejects.toThrow();
+    expect((await engine.octets('SELECT 1 AS n', 'CSVWithNames', {}, 10_000, 'background')).toString()).toBe(
+      '"n"\n1\n',
+    );
+    const large = 'SELECT number FROM numbers(200000) SETTINGS max_result_rows = 150000';
+    const refusal = await engine.octets(large, 'Parquet', {}, 10_000, 'background').catch((error: unknown) => error);
+    expect(hasTooManyRows(refusal)).toBe(true);
+    expect((await engine.octets('SELECT 1 AS n', 'JSONEachRow', {}, 10_000, 'background')).toString()).toContain(
+      '"n":1',
+    );
   });
 
   test('keeps the parameters of many concurrent queries apart', async () => {

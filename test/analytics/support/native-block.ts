@@ -15,8 +15,9 @@ export function readBlock(octets: Buffer): Block {
   };
   const fixed = (width: number): string => octets.subarray(at, (at += width)).toString();
   const text = (): string => fixed(length());
-  const number = (width: 1 | 2): number => octets.readUIntLE((at += width) - width, width);
-  const wide = (): number => Number(octets.readBigUInt64LE((at += 8) - 8));
+  const number = (width: 1 | 2 | 4): number => octets.readUIntLE((at += width) - width, width);
+  /** Signed: no unsigned number here reaches the sign. */
+  const wide = (): number => Number(octets.readBigInt64LE((at += 8) - 8));
   const list = <T>(count: number, cell: () => T): T[] => Array.from({ length: count }, cell);
 
   function dictionary(): string[] {
@@ -31,6 +32,7 @@ export function readBlock(octets: Buffer): Block {
     if (type === 'LowCardinality(String)') return dictionary();
     if (type.startsWith('FixedString')) return list(rows, () => fixed(Number(type.slice(12, -1))));
     if (type === 'UInt8' || type === 'Bool') return list(rows, () => number(1));
+    if (type === "DateTime('UTC')") return list(rows, () => number(4));
     return list(rows, type === 'UInt16' ? () => number(2) : wide);
   }
 

@@ -11,13 +11,13 @@ import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { sparkline } from '../../../cli/report.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
-import { type DeliveryEvent, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
-import type { Category } from '../../../model/message.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
-import { seededRandom } from '../../../platform/random.ts';
 import { contextOf, lifeOf } from '../../analytics/support/events.ts';
 import { runCli } from '../../support/cli.ts';
 import { expectExactCounts } from '../../support/recount.ts';
+import { expectExactClicks } from '../../support/recount-clicks.ts';
+import { seededClicks } from '../../support/seeded-clicks.ts';
+import { seededLives } from '../../support/seeded-lives.ts';
 import { until } from '../../support/until.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
 
@@ -38,14 +38,22 @@ beforeAll(async () => {
   await applySchema(engine);
   node = await startAnalytics(api.bus, engine);
   const publisher = new Publisher(api.bus);
-  const lives = seededLives();
+  const lives = seededLives(api.accountId, messages);
   for (let from = 0; from < lives.length; from += 50) {
     const record = encodeEvents(lives.slice(from, from + 50).flat());
     expect(await publisher.publishOne('ev.sandbox.0', record, null)).toMatchObject({ ok: true });
   }
+  for (const { subject, octets } of seededClicks(lives)) {
+    expect(await publisher.publishOne(subject, octets, null)).toMatchObject({ ok: true });
+  }
   publisher.close();
   const recorded = async () => (await engine.rows('SELECT toUInt32(uniqExact(message_id)) FROM sms_events'))[0]?.[0];
   await until('everything is recorded', async () => (await recorded()) === lives.length);
+  const clicksOf = async (table: string) => (await engine.rows(`SELECT toUInt32(count()) FROM ${table}`))[0]?.[0];
+  await until('every click is counted', async () => {
+    const [counted] = await engine.rows("SELECT toInt32(sum(counts)) FROM click_counts WHERE what = 'clicks'");
+    return Number(counted?.[0]) > 0 && counted?.[0] === (await clicksOf('link_clicks'));
+  });
 });
 afterAll(async () => {
   await node?.stop(2_000);
@@ -53,48 +61,6 @@ afterAll(async () => {
   await api?.stop();
   rmSync(dir, { recursive: true, force: true });
 });
-
-/** Messages of seven days that end in every way, and some refused requests and test messages. */
-function seededLives(): readonly (readonly DeliveryEvent[])[] {
-  const random = seededRandom(11);
-  const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
-  return Array.from({ length: messages }, (_, n) => {
-    const acceptedAtMs = Date.UTC(2026, 9, 22) + Math.floor(random.unit() * 7 * 86_400_000);
-    const isRefused = n % 20 === 0;
-    const context = contextOf({
-      accountId: api.accountId,
-      acceptedAtMs,
-      carrier: isRefused ? '' : one(['alpha', 'beta']),
-      category: one<Category>(['otp', 'transactional', 'promotional']),
-      sender: one(['BRAND', 'SHOP', 'O\'Neil, "Ltd"']),
-      encoding: one(['gsm7', 'ucs2']),
-      segments: isRefused ? 0 : one([1, 1, 2]),
-      livemode: n % 15 !== 0,
-    });
-    if (isRefused)
-      return [
-        deliveryEvent(context, { kind: 'refused', atMs: acceptedAtMs, error: one(['no_route', 'invalid_field:to']) }),
-      ];
-    const parts = Array.from({ length: context.segments }, (__, at) => at + 1);
-    const of = (kind: DeliveryEvent['kind'], afterMs: number, error: string | null = null) =>
-      parts.map((segment) =>
-        deliveryEvent(context, { kind, atMs: acceptedAtMs + afterMs + segment, segment, attempt: 1, error }),
-      );
-    const submitMs = Math.floor(random.unit() * 3_000);
-    const endMs = submitMs + 20 + Math.floor(random.unit() * 60_000);
-    const unknown = deliveryEvent(context, { kind: 'unknown', atMs: acceptedAtMs + endMs, error: 'no_receipt' });
-    const begin = [acceptedEvent(context), ...of('submitted', submitMs)];
-    const ends: readonly (readonly DeliveryEvent[])[] = [
-      ...Array.from({ length: 5 }, () => [...begin, ...of('delivered', endMs)]),
-      [...begin, ...of('undelivered', endMs, 'receipt_undelivered:042').slice(0, 1)],
-      [...begin, unknown],
-      [...begin, unknown, ...of('delivered', endMs + 900_000)],
-      [...begin, ...of('undelivered', endMs, 'receipt_expired:000').slice(0, 1), ...of('delivered', endMs + 5)],
-      begin,
-    ];
-    return one(ends);
-  });
-}
 
 /** Every report of the page with the query over events that stands below it. */
 const walk = [...text.matchAll(/^`GET (\/v1\/reports\/[^`\s]+)`[^\n]*\n\n```sql\n([\s\S]*?)```/gm)].map(
@@ -119,7 +85,7 @@ describe('the walk-through of docs/reports.md', () => {
     const { status, body } = await api.call('GET', `${path}&${range}`);
     expect(status).toBe(200);
     const json = await engine.octets(
-      `${sql} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
+      `${sql.replaceAll('acc_…', api.accountId)} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
       'JSONEachRow',
       {},
       20_000,
@@ -150,6 +116,9 @@ describe('the walk-through of docs/reports.md', () => {
   test('and the counts are those of the fold of single messages', async () => {
     const { refused } = await expectExactCounts((sql) => engine.rows(sql));
     expect(refused).toBe(messages / 20);
+    const clicked = await expectExactClicks((sql) => engine.rows(sql));
+    expect(clicked.messages).toBeGreaterThan(100);
+    expect(clicked.human).toBeGreaterThan(20);
   });
 });
 
@@ -269,6 +238,31 @@ describe('a report', () => {
     });
   });
 
+  test('of clicks judges by the classes that are chosen, people alone without a choice', async () => {
+    const ask = async (query = '') => (await api.call('GET', `/v1/reports/clicks?${range}${query}`)).body;
+    const people = await ask();
+    expect(people.classes).toEqual(['human']);
+    expect((await ask('&classes=human')).data).toEqual(people.data);
+    const all = await ask('&classes=unknown,human,scanner,preview');
+    expect(all.classes).toEqual(['human', 'preview', 'scanner', 'unknown']);
+    const [row, rowOfAll] = [people.data[0], all.data[0]];
+    expect(rowOfAll.messages).toBe(row.messages);
+    expect(rowOfAll.clicked).toBeGreaterThan(row.clicked);
+    expect(rowOfAll.first_click_p50_ms).toBeLessThanOrEqual(row.first_click_p90_ms);
+    expect((await ask('&classes=scanner&group_by=day,sender')).data.length).toBeGreaterThan(5);
+    for (const wrong of ['robot', 'human,,scanner', '', 'human;DROP']) {
+      expect(refusal(await api.call('GET', `/v1/reports/clicks?classes=${wrong}`))).toMatchObject({
+        status: 422,
+        fields: ['classes invalid_field'],
+      });
+    }
+    const elsewhere = await api.call('GET', '/v1/reports/delivery?classes=human');
+    expect(refusal(elsewhere)).toMatchObject({ status: 422, fields: ['classes unknown_field'] });
+    const test = await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.testKey });
+    expect(test.body.data[0].messages).toBeGreaterThan(0);
+    expect((await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.other })).body.data[0].messages).toBe(0);
+  });
+
   test('values of filters are values, whatever they hold', async () => {
     const { body } = await api.call(
       'GET',
@@ -342,6 +336,10 @@ describe('a report', () => {
     expect(table.stdout).toMatch(/^2026-10-23 +\d+/m);
     expect(table.stdout).toMatch(/^messages {2}[▁-█]{7}$/m);
     expect((await cli('segments', ...zone, '--format', 'csv')).stdout).toMatch(/^"encoding","segments_per_message"/);
+    const clicks = await cli('clicks', ...zone, '--group-by', 'category', '--classes', 'human,unknown');
+    expect(clicks.stdout).toMatch(/^category +messages +clicks_human.* clicked +clicked_share +first_click_p50_ms/m);
+    expect((await cli('clicks', '--classes', 'robot')).stderr).toMatch(/classes: "robot" is not one of human, preview/);
+    expect((await cli('click-reasons', ...zone, '--json')).stdout).toMatch(/"class": ?"scanner", ?"reasons": ?"head"/);
     expect((await cli('weather')).stderr).toMatch(/there is no report "weather"; there are: delivery, /);
     expect((await cli('delivery', '--from', 'soon')).stderr).toMatch(/from: must be a time with its offset/);
     expect(sparkline([0, 1, 2, 4, 8])).toBe('▁▂▃▅█');

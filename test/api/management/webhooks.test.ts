@@ -1,7 +1,10 @@
 // Webhook endpoints over the real API on PostgreSQL and NATS: what is registered is in the directory of the data plane,
 // with secrets only the body key opens; hostile URLs are refused by name; nobody sees another's, nor another mode's.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { AttemptLog } from '../../../actors/webhook/attempts/attempt-log.ts';
 import { disableSubject } from '../../../actors/webhook/contract.ts';
+import type { SendResult } from '../../../actors/webhook/send/http-sender.ts';
+import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { disableWebhooksOnRequest } from '../../../control/disable-webhooks.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
 import { resealWebhooks } from '../../../control/store/reseal-webhooks.ts';
@@ -125,6 +128,29 @@ describe('an endpoint', () => {
   });
 });
 
+test('batches: both sides of each bound, and back to one event each', async () => {
+  const { batchEventsMin, batchEventsMax, batchWaitMsMin, batchWaitMsMax } = limits.webhooks;
+  for (const batch of [
+    { max_events: batchEventsMin, max_wait_ms: batchWaitMsMax },
+    { max_events: batchEventsMax, max_wait_ms: batchWaitMsMin },
+  ]) {
+    const { id, batch: kept } = await register({ url, batch });
+    expect(kept).toEqual(batch);
+    expect((await known(id)).batch).toEqual({ max: batch.max_events, waitMs: batch.max_wait_ms });
+    expect((await call('PATCH', `/v1/webhooks/${id}`, { batch: null })).body.batch).toBeNull();
+    await until('it gets single events', () => inDirectory(id)?.batch === null);
+  }
+  const refused = async (batch: unknown) => refusal(await call('POST', '/v1/webhooks', { url, batch })).fields;
+  const sound = { max_events: batchEventsMin, max_wait_ms: batchWaitMsMin };
+  expect(await refused({ ...sound, max_events: batchEventsMin - 1 })).toEqual(['batch.max_events invalid_field']);
+  expect(await refused({ ...sound, max_events: batchEventsMax + 1 })).toEqual(['batch.max_events invalid_field']);
+  expect(await refused({ ...sound, max_wait_ms: batchWaitMsMin - 1 })).toEqual(['batch.max_wait_ms invalid_field']);
+  expect(await refused({ ...sound, max_wait_ms: batchWaitMsMax + 1 })).toEqual(['batch.max_wait_ms invalid_field']);
+  expect(await refused({ max_events: 5 })).toHaveLength(1);
+  expect(await refused({ ...sound, more: 1 })).toEqual(['batch.more unknown_field']);
+  expect(await refused(5)).toEqual(['batch invalid_field']);
+});
+
 describe('a URL is refused by its field:', () => {
   const long = (chars: number) => `https://example.com/${'a'.repeat(chars - 'https://example.com/'.length)}`;
   test.each([
@@ -238,11 +264,10 @@ test('the delivery process has an endpoint disabled, once', async () => {
   await until('the directory knows', () => inDirectory(id)?.disabledReason === 'failing');
 });
 
-test('attempts, tests and replays say so when no delivery process answers; what is asked for is checked first', async () => {
+test('tests and replays say so when no delivery process answers; what is asked for is checked first', async () => {
   const { id } = await register();
   const path = `/v1/webhooks/${id}`;
   const away = { status: 503, code: 'webhooks_unavailable' };
-  expect(refusal(await call('GET', `${path}/deliveries`))).toMatchObject(away);
   expect(refusal(await call('POST', `${path}/test`))).toMatchObject(away);
   expect(refusal(await call('POST', `${path}/replay`, { event_id: 'evt_x' }))).toMatchObject(away);
   const replay = async (json: object) => refusal(await call('POST', `${path}/replay`, json)).fields;
@@ -254,4 +279,69 @@ test('attempts, tests and replays say so when no delivery process answers; what 
   expect(await replay({ since: future })).toEqual(['since invalid_field']);
   expect(await replay({ since: past, until: past })).toEqual(['until invalid_field']);
   expect(await replay({ since: 'yesterday' })).toEqual(['since invalid_field']);
+});
+
+test('attempts are read without the delivery process; unknown filters are refused by name', async () => {
+  const { id } = await register();
+  const endpoint = await known(id);
+  const publisher = new Publisher(running.bus);
+  const log = new AttemptLog(publisher, running.cipher, systemClock);
+  const add = (eventId: string, result: Partial<SendResult>) =>
+    log.add({
+      ...{ endpoint, webhookId: eventId, eventIds: [eventId], type: 'sms.delivered', url, attempt: 1 },
+      ...{ headers: { 'webhook-id': eventId }, body: '{"type":"sms.delivered"}', atMs: systemClock.nowMs() },
+      result: {
+        ...{ error: null, status: 200, detail: '', headers: { server: 'nginx' }, response: 'thanks' },
+        ...{ retryAfterMs: null, latencyMs: 12, ...result },
+      },
+    });
+  add('evt_1', {});
+  add('evt_2', { error: 'timeout', status: null, detail: 'no response in 10000 ms' });
+  await log.stop();
+  publisher.close();
+  const read = async (query: string) => (await call('GET', `/v1/webhooks/${id}/deliveries${query}`)).body;
+  const idsOf = async (query: string) =>
+    (await read(query)).data.map((each: { webhook_id: string }) => each.webhook_id);
+  const all = await read('');
+  expect(all).toMatchObject({ health: null, next_cursor: null });
+  expect(
+    all.data.toSorted((a: { webhook_id: string }, b: { webhook_id: string }) => (a.webhook_id < b.webhook_id ? -1 : 1)),
+  ).toMatchObject([
+    {
+      ...{
+        object: 'webhook_attempt',
+        webhook_id: 'evt_1',
+        event_ids: ['evt_1'],
+        succeeded: true,
+        error: null,
+        status: 200,
+      },
+      request: { headers: { 'webhook-id': 'evt_1' }, body: '{"type":"sms.delivered"}', body_chars: 24 },
+      ...{
+        response: { headers: { server: 'nginx' }, body: 'thanks' },
+        latency_ms: 12,
+        type: 'sms.delivered',
+        attempt: 1,
+      },
+    },
+    { webhook_id: 'evt_2', succeeded: false, error: 'timeout', status: null, response: null },
+  ]);
+  expect(await idsOf('?result=succeeded')).toEqual(['evt_1']);
+  expect(await idsOf('?result=failed')).toEqual(['evt_2']);
+  expect(await idsOf('?error=timeout')).toEqual(['evt_2']);
+  expect(await idsOf('?event_id=evt_1&type=sms.delivered')).toEqual(['evt_1']);
+  expect(await idsOf('?type=sms.failed')).toEqual([]);
+  expect(await idsOf('?since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z')).toEqual([]);
+  const first = await read('?limit=1');
+  expect(first.data).toHaveLength(1);
+  const both = [first.data[0].webhook_id, ...(await idsOf(`?limit=1&cursor=${first.next_cursor}`))];
+  expect(new Set(both)).toEqual(new Set(['evt_1', 'evt_2']));
+  const refused = async (query: string) => refusal(await call('GET', `/v1/webhooks/${id}/deliveries?${query}`)).fields;
+  expect(await refused('result=ok')).toEqual(['result invalid_field']);
+  expect(await refused('error=unknown')).toEqual(['error invalid_field']);
+  expect(await refused('result=succeeded&error=timeout')).toEqual(['error invalid_field']);
+  expect(await refused('since=yesterday')).toEqual(['since invalid_field']);
+  expect(await refused('since=2026-01-02T00:00:00Z&until=2026-01-02T00:00:00Z')).toEqual(['until invalid_field']);
+  expect(await refused('colour=red')).toEqual(['colour unknown_field']);
+  expect(await refused('cursor=x')).toEqual(['cursor invalid_field']);
 });

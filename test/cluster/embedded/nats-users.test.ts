@@ -81,6 +81,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'r', delivery: 'r' },
   WEBHOOKS: { delivery: 'wr' },
   WEBHOOK_LOG: { delivery: 'wrx' },
+  WEBHOOK_ATTEMPTS: { delivery: 'w', control: 'r' },
   ORDERS: { actors: 'r', control: 'wrx' },
   DEAD: { actors: 'w', control: 'w', analytics: 'w', delivery: 'w' },
   KV_directory: { ingress: 'r', actors: 'r', control: 'wr', delivery: 'r' },

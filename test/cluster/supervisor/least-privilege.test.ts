@@ -58,7 +58,7 @@ test.runIf(process.platform === 'linux')(
         expect(environment.includes(secret), `${command} has a secret in its environment`).toBe(false);
       }
       expect(environment).not.toMatch(
-        /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_CONFIGURATION)=/,
+        /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_SQL_TOKEN|HELIOGRAPH_CONFIGURATION)=/,
       );
     }
     // A local user with a stolen key must not avoid the networks check by bypassing the ingress.
@@ -80,18 +80,17 @@ test.runIf(process.platform === 'linux')(
 );
 
 test('each role gets the secrets it uses and no other', () => {
-  const all = Object.fromEntries(
-    ['NATS_URL', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'CLICKHOUSE_URL', 'HELIOGRAPH_BODY_KEY'].map((name) => [
-      name,
-      name,
-    ]),
-  );
+  const secrets = [
+    ...['NATS_URL', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'CLICKHOUSE_URL'],
+    ...['HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SQL_TOKEN'],
+  ];
+  const all = Object.fromEntries(secrets.map((name) => [name, name]));
   const readyFacts = Object.fromEntries(roles.map((role) => [role, Object.keys(settingsFor(role, all)).sort()]));
   expect(readyFacts).toEqual({
     ingress: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     actors: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     control: ['DATABASE_OWNER_URL', 'DATABASE_URL', 'HELIOGRAPH_BODY_KEY', 'NATS_URL'],
-    analytics: ['CLICKHOUSE_URL', 'NATS_URL'],
+    analytics: ['CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN', 'NATS_URL'],
     delivery: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     simulator: [],
   });

@@ -203,7 +203,7 @@ describe('events', () => {
   });
 
   test('the kinds keep their positions, because records contain positions', () => {
-    expect(eventKinds.slice(0, 19)).toEqual([
+    expect(eventKinds.slice(0, 20)).toEqual([
       'accepted',
       'scheduled',
       'intent',
@@ -223,6 +223,7 @@ describe('events', () => {
       'received',
       'opted_out',
       'opted_in',
+      'hedged',
     ]);
   });
 

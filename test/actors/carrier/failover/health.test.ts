@@ -14,9 +14,17 @@ import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const rules: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
-const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, receiptShare: 1 };
-const { lookEveryMs, holdMs, holdMsMax, errorShareWeak, errorShareGood, answerMsWeak, receiptShareWeak } =
-  limits.carrierHealth;
+const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, lateShare: 0, receiptShare: 1 };
+const {
+  lookEveryMs,
+  holdMs,
+  holdMsMax,
+  errorShareWeak,
+  errorShareGood,
+  answerMsWeak,
+  lateShareWeak,
+  receiptShareWeak,
+} = limits.carrierHealth;
 
 /** The states after each evaluation, one every 200 ms. */
 function run(signs: readonly Signs[], from: HealthMemory = freshHealth(0), startMs = 0): HealthMemory[] {
@@ -48,6 +56,7 @@ describe('the other measurements', () => {
   test.each([
     ['errors', { errorShare: errorShareWeak }, { errorShare: errorShareWeak - 0.01 }],
     ['slow', { answerMs: answerMsWeak }, { answerMs: answerMsWeak - 1 }],
+    ['late_answers', { lateShare: lateShareWeak }, { lateShare: lateShareWeak - 0.01 }],
     ['no_receipts', { receiptShare: receiptShareWeak }, { receiptShare: receiptShareWeak + 0.01 }],
   ])('%s: at its threshold, and not below', (why, bad, good) => {
     expect(run(looks(200, bad)).at(-1)).toMatchObject({ state: 'weak', why });
@@ -62,7 +71,9 @@ describe('the other measurements', () => {
     expect(run(looks(31_000, { errorShare: 0.9 })).at(-1)?.state).toBe('down');
   });
   test('too few answers are no evidence', () => {
-    expect(run(looks(60_000, { errorShare: null, answerMs: null, receiptShare: null })).at(-1)?.state).toBe('good');
+    expect(
+      run(looks(60_000, { errorShare: null, answerMs: null, lateShare: null, receiptShare: null })).at(-1)?.state,
+    ).toBe('good');
   });
 });
 
@@ -70,6 +81,7 @@ const anySigns: fc.Arbitrary<Signs> = fc.record({
   bound: fc.integer({ min: 0, max: 2 }),
   errorShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
   answerMs: fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: null }),
+  lateShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
   receiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
 });
 const anyStretch = fc.tuple(anySigns, fc.integer({ min: 1, max: 60 }));

@@ -64,12 +64,14 @@ export class Flow {
   readonly sender: Sender;
   readonly carryOut: CarryOut;
   readonly failover: Failover;
+  readonly reroute: Reroute;
 
   constructor(resends: boolean) {
     const { clock, carrier, replayIndex, lanes, messages } = this;
     const ask = () => new Promise<'yes' | 'no' | 'unclear'>((resolve) => this.questions.push(resolve));
     const publisher = {
       publish: (_s: string, _p: Uint8Array, _i: string, done: PublishDone) => this.publishes.push(done),
+      flush() {},
     };
     const events = {
       hasCapacity: true,
@@ -102,6 +104,7 @@ export class Flow {
       completion,
       wasSubmitted: ask,
     } as unknown as RerouteParts);
+    this.reroute = reroute;
     this.carryOut = new CarryOut({
       ...{ messages, replayIndex, completion, settlement, deferrals, reroute },
       receipts: { onSubmitted() {} },
@@ -164,6 +167,16 @@ export class Flow {
     this.messages.hold(inFlight);
     this.all.push(inFlight);
     if (!this.carryOut.goOnWith(inFlight, status)) this.messages.queue(inFlight);
+  }
+
+  /** A second copy of a message of one segment that waits for its answer. */
+  hedge(n: number): void {
+    const hedgeable = this.out.filter(({ inFlight }) => {
+      const { state, isHedged, message } = inFlight;
+      return state === 'sending' && !isHedged && message.segments === 1 && message.resends === 0;
+    });
+    const token = hedgeable[n % Math.max(1, hedgeable.length)];
+    if (token !== undefined) this.reroute.copy(token.inFlight, 'beta', 'no_response');
   }
 
   redeliver(inFlight: InFlightMessage): void {

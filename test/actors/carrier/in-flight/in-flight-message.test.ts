@@ -82,6 +82,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
       flow.carryOut.onNoAnswer(token, 'no_response');
     },
   },
+  hedge: { weight: 3, run: (flow, n) => flow.hedge(n) },
   lateAnswer: {
     weight: 2,
     run(flow) {

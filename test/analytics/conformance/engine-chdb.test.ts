@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Engine, openEngine } from '../../analytics/store/engine.ts';
-import { engineConformance } from './support/engine-conformance.ts';
+import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
+import { engineConformance } from '../support/engine-conformance.ts';
 
 let engine: Engine;
 

@@ -1,0 +1,108 @@
+// What of one endpoint is in memory and not being sent, in the order in which it is sent; and what the next request
+// carries: one event, or a batch when it is full or its first event has waited long enough. It knows no endpoint's health.
+import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
+import { limits } from '../../../platform/limits.ts';
+import { sentBefore } from './shipments-out.ts';
+import { type Item, type Shipment, batchOf, chainOf, shipmentOf } from './item.ts';
+
+type Rules = Pick<WebhookEndpoint, 'ordering' | 'batch'>;
+
+const { queueMax, queuePerRequest, groupWaitMs } = limits.delivery;
+
+/**
+ * Events of an endpoint that may be in memory: more for one that answers many requests at once, and several batches, so
+ * that one is collected while others are sent.
+ */
+export function queueMaxOf({ batch }: Rules, concurrency: number): number {
+  return Math.max(queueMax, queuePerRequest * Math.floor(concurrency), 4 * (batch?.max ?? 0));
+}
+
+export class EndpointQueue {
+  #items: Item[] = [];
+  /** Requests made up already: second tries, and those that show whether the endpoint works again. */
+  #shipments: Shipment[] = [];
+
+  get size(): number {
+    return this.#items.length + this.#shipments.reduce((sum, { items }) => sum + items.length, 0);
+  }
+
+  get first(): Item | undefined {
+    return this.#items[0];
+  }
+
+  add(item: Item): void {
+    this.#items.push(item);
+  }
+
+  addShipment(shipment: Shipment): void {
+    this.#shipments.push(shipment);
+  }
+
+  /** Takes every event out. */
+  clear(): readonly Item[] {
+    const again = this.#shipments.flatMap((each) => each.items.map((item) => sentBefore(item, each)));
+    const all = [...again, ...this.#items];
+    this.#items = [];
+    this.#shipments = [];
+    return all;
+  }
+
+  /** Takes the events out that came from the queue. */
+  takeQueued(): readonly Item[] {
+    const queued = this.#items.filter(({ from }) => from === 'queue');
+    if (queued.length > 0) this.#items = this.#items.filter(({ from }) => from !== 'queue');
+    return queued;
+  }
+
+  /** Milliseconds until a request is due; 0: now, null: there is nothing. Events that must wait for others count too. */
+  dueInMs(rules: Rules, nowMs: number): number | null {
+    const [first] = this.#items;
+    if (this.#shipments.length > 0) return 0;
+    if (first === undefined) return null;
+    if (rules.batch === null) return 0;
+    const { group } = first.record;
+    const isFull =
+      group === null
+        ? this.#items.length >= rules.batch.max
+        : this.#items.filter(({ record }) => record.group?.id === group.id).length >= group.size;
+    const waitMs = group === null ? rules.batch.waitMs : groupWaitMs;
+    return isFull ? 0 : Math.max(0, first.queuedAtMs + waitMs - nowMs);
+  }
+
+  /** Takes out what the next request carries; null when nothing is due. `busy`: chains that must wait. */
+  next(rules: Rules, busy: () => Set<string>, nowMs: number): Shipment | null {
+    const ready = this.#shipments.shift();
+    if (ready !== undefined) return ready;
+    if (this.dueInMs(rules, nowMs) !== 0) return null;
+    if (rules.batch === null && rules.ordering === 'none') {
+      const item = this.#items.shift();
+      return item === undefined ? null : shipmentOf(item);
+    }
+    const taken = this.#taken(rules, rules.ordering === 'per_message' ? busy() : new Set());
+    const [first] = taken;
+    if (first === undefined) return null;
+    this.#items = this.#items.filter((item) => !taken.includes(item));
+    return rules.batch === null ? shipmentOf(first) : batchOf(taken);
+  }
+
+  /** The first event that may be sent now, and of a batch those that go with it. */
+  #taken({ ordering, batch }: Rules, busy: Set<string>): readonly Item[] {
+    const taken: Item[] = [];
+    const max = batch?.max ?? 1;
+    for (const item of this.#items) {
+      const chain = chainOf(item.record);
+      const isFree = ordering === 'none' || !busy.has(chain);
+      if (isFree && goesWith(taken[0], item)) taken.push(item);
+      // What comes later in a chain waits for what does not go now.
+      else busy.add(chain);
+      if (taken.length >= (taken[0]?.record.group?.size ?? max)) break;
+    }
+    return taken;
+  }
+}
+
+/** One request has one URL; events of a batch that was sent before stay together. */
+function goesWith(first: Item | undefined, item: Item): boolean {
+  if (first === undefined) return true;
+  return first.record.url === item.record.url && first.record.group?.id === item.record.group?.id;
+}

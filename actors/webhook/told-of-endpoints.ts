@@ -1,0 +1,38 @@
+// Events about webhook endpoints themselves: that one has failed for long, and that it was disabled. They go to the
+// account's other endpoints. Their ids follow from what happened, so that one told again after a crash is the same.
+import { type EventId, eventIdOf } from '../../model/ids.ts';
+import type { WebhookEndpoint } from '../../model/webhook-endpoint.ts';
+import type { WebhookContent } from '../../model/records/webhook-record.ts';
+import { limits } from '../../platform/limits.ts';
+import type { Failing } from './delivery/schedule.ts';
+
+type Told = { readonly eventId: EventId; readonly content: WebhookContent & { type: string } };
+
+/** The account is told for the first or second time that the endpoint fails. */
+export function failingEvent(endpoint: WebhookEndpoint, failing: Failing): Told {
+  const { warnings, sinceMs, nextTryAtMs } = failing;
+  const atMs = sinceMs + (limits.delivery.warnAfterMs[warnings] ?? 0);
+  const data = { ...dataOf(endpoint, failing), next_try_at: new Date(nextTryAtMs).toISOString() };
+  return toldOf('webhook.failing', endpoint, `${sinceMs}.${warnings}`, atMs, data);
+}
+
+/** `atMs`: when it was noticed. */
+export function disabledEvent(endpoint: WebhookEndpoint, failing: Failing, atMs: number): Told {
+  const data = { ...dataOf(endpoint, failing), disabled_reason: endpoint.disabledReason };
+  return toldOf('webhook.disabled', endpoint, String(failing.sinceMs), atMs, data);
+}
+
+function dataOf({ id, url, livemode }: WebhookEndpoint, { sinceMs, tries, error }: Failing) {
+  return { object: 'webhook', id, url, livemode, failing_since: new Date(sinceMs).toISOString(), tries, error };
+}
+
+function toldOf(
+  type: string,
+  { id }: WebhookEndpoint,
+  detail: string,
+  atMs: number,
+  data: Record<string, unknown>,
+): Told {
+  const eventId = eventIdOf({ messageId: id, kind: type, attempt: 0, carrier: '', segment: 0, detail });
+  return { eventId, content: { type, atMs, data } };
+}

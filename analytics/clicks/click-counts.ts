@@ -1,0 +1,84 @@
+// What a batch of CLICKS changes in the counts of reports: signed numbers, as those of events (recorder/counts). Messages are
+// counted by the time to their first click under every choice of classes (human, human or unknown, …): when an earlier click
+// or one of another class comes, what changes is taken back and counted again. So a report of any choice is a sum. Pure.
+import { type ClickClass, clickClasses } from '../../model/click-class.ts';
+import type { IssuedLinks } from '../../model/records/click-record.ts';
+import { latencyBucket } from '../latency-buckets.ts';
+import { tsvText } from '../store/tab-separated.ts';
+import type { ClickReason } from './classify.ts';
+import type { CodeOwner } from './click-rows.ts';
+import { type FirstClicks, noClicks } from './recorded-clicks.ts';
+
+export const clickCountColumns =
+  'account_id, livemode, slot, category, carrier, sender, campaign_id, variant_id, what, classes, reasons, bucket, counts';
+
+/** A click that is counted with this insert. Without a message id: its code was never sent. */
+export type CountedClick = {
+  readonly owner: CodeOwner;
+  readonly atMs: number;
+  readonly class: ClickClass;
+  readonly reasons: readonly ClickReason[];
+};
+
+export type ClickChanges = {
+  readonly messages: readonly IssuedLinks[];
+  readonly clicks: readonly CountedClick[];
+  /** What was recorded before, by message id. */
+  readonly firsts: ReadonlyMap<string, FirstClicks>;
+};
+
+/** Every choice of classes as a sum of bits. */
+const choices = Array.from({ length: 2 ** clickClasses.length - 1 }, (_, at) => at + 1);
+
+/** Of one class or several: human 1, preview 2, scanner 4, unknown 8. */
+export function classBits(classes: readonly string[]): number {
+  return classes.reduce((bits, each) => bits | (1 << clickClasses.indexOf(each as ClickClass)), 0);
+}
+
+/** Rows of click_counts, tab-separated; '' when nothing changes. */
+export function clickCountRows({ messages, clicks, firsts }: ClickChanges): string {
+  const sums = new Map<string, number>();
+  const add = (of: string, what: string, classes: number, reasons: string, bucket: number, count: number) => {
+    const key = `${of}\t${what}\t${classes}\t${reasons}\t${bucket}`;
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  };
+  for (const message of messages) add(ownerCells(message), 'messages', 0, '', 0, 1);
+  for (const [messageId, its] of Map.groupBy(clicks, ({ owner }) => owner.messageId)) {
+    const before = firsts.get(messageId) ?? noClicks;
+    const after = [...before];
+    for (const { owner, atMs, class: clickClass, reasons } of its) {
+      add(ownerCells(owner), 'clicks', classBits([clickClass]), reasons.join(), 0, 1);
+      const at = clickClasses.indexOf(clickClass);
+      after[at] = Math.min(after[at] ?? Number.POSITIVE_INFINITY, atMs);
+    }
+    if (messageId === '') continue;
+    const { owner } = its[0] as CountedClick;
+    const of = ownerCells(owner);
+    for (const classes of choices) {
+      const [was, is] = [firstOf(before, classes), firstOf(after, classes)];
+      if (was === is) continue;
+      if (Number.isFinite(was)) add(of, 'first_click', classes, '', latencyBucket(was - owner.dueAtMs), -1);
+      add(of, 'first_click', classes, '', latencyBucket(is - owner.dueAtMs), 1);
+    }
+  }
+  return [...sums].map(([key, count]) => (count === 0 ? '' : `${key}\t${count}\n`)).join('');
+}
+
+function firstOf(firsts: FirstClicks, classes: number): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const [at, atMs] of firsts.entries()) if ((classes & (1 << at)) !== 0 && atMs < first) first = atMs;
+  return first;
+}
+
+type Owner = Pick<
+  CodeOwner,
+  'accountId' | 'livemode' | 'category' | 'carrier' | 'sender' | 'campaignId' | 'variantId' | 'acceptedAtMs'
+>;
+const slotS = 1_800;
+
+function ownerCells(owner: Owner): string {
+  const { accountId, livemode, acceptedAtMs, category, carrier, sender, campaignId, variantId } = owner;
+  const slot = Math.floor(acceptedAtMs / 1_000 / slotS) * slotS;
+  const texts = [category, carrier, sender, campaignId, variantId].map(tsvText).join('\t');
+  return `${tsvText(accountId)}\t${livemode ? 1 : 0}\t${slot}\t${texts}`;
+}

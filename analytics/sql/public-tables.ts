@@ -1,0 +1,189 @@
+// The tables that analysts may read, as data: every column with its type and meaning. docs/schema.md, the views of SQL users,
+// and the exports are made from it; a test compares it with the real schema. A column that is not here is withheld below,
+// with the reason.
+
+export type PublicColumn = {
+  readonly name: string;
+  /** ClickHouse's name of the type. */
+  readonly type: string;
+  readonly help: string;
+};
+
+export type PublicTable = {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** The time by which a client asks for a part of it. */
+  readonly time: string;
+  readonly columns: readonly PublicColumn[];
+  /** Columns of the table that nobody but the system reads → why. */
+  readonly withheld: Readonly<Record<string, string>>;
+};
+
+const name = 'LowCardinality(String)';
+const text = 'String';
+const time = "DateTime64(3, 'UTC')";
+const column = (columnName: string, type: string, help: string): PublicColumn => ({ name: columnName, type, help });
+
+const shared = {
+  accountId: column('account_id', name, 'the account: `acc_…`'),
+  livemode: column('livemode', 'Bool', 'false: sent with a test key'),
+  category: column('category', name, '`otp`, `transactional` or `promotional`'),
+  carrier: column('carrier', name, 'the carrier that has or had the message; empty before one was chosen'),
+  sender: column('sender', name, 'the sender as the client gave it'),
+  campaign: column('campaign_id', name, 'the campaign; empty without one'),
+  variant: column('variant_id', name, 'the variant within the campaign; empty without one'),
+  acceptedAt: column('accepted_at', time, 'when the message was accepted, UTC'),
+  slot: column('slot', "DateTime('UTC')", 'the half hour of acceptance, its beginning, UTC'),
+} as const;
+
+export const publicTables: readonly PublicTable[] = [
+  {
+    name: 'sms_events',
+    title: 'Delivery events',
+    description:
+      'One row for each event in the life of a message or of one of its segments, never changed. The order of events of a message ' +
+      'is (stream_epoch, stream_seq, batch_index). Rows go after `retention.history_days`.',
+    time: 'accepted_at',
+    columns: [
+      shared.accountId,
+      column('message_id', text, 'the message: `sms_…`; ids sort by time'),
+      column('stream_epoch', 'UInt64', 'first part of the order: when the event stream was created, ms since 1970'),
+      column('stream_seq', 'UInt64', 'second part of the order: sequence of the record in the stream'),
+      column('batch_index', 'UInt16', 'third part of the order: index within the record'),
+      column('event_id', 'FixedString(26)', 'the event; webhooks carry it too'),
+      column('kind', name, 'what happened: the kinds below'),
+      column('at', time, 'when it happened, UTC'),
+      column('key_id', name, 'the API key that sent the message: `key_…`'),
+      shared.carrier,
+      column('hop', 'UInt8', 'which carrier of the message it is, counted from 0'),
+      column('attempt', 'UInt16', 'distinguishes submits at one carrier; higher is later'),
+      column('segment', 'UInt8', 'the segment it is about, from 1; 0: the whole message'),
+      column('segments', 'UInt8', 'segments of the message'),
+      column('carrier_message_id', text, 'the id that the carrier gave; empty without one'),
+      column('error', name, 'a code of docs/errors.md or the carrier’s error; empty without an error'),
+      shared.category,
+      shared.sender,
+      column('recipient', text, 'the number in E.164; of refused requests only the last digits'),
+      column('encoding', name, '`gsm7` or `ucs2`'),
+      shared.livemode,
+      column('client_reference', text, 'what the client gave; empty without it'),
+      shared.campaign,
+      shared.variant,
+      column('template_id', name, 'the template; empty without one'),
+      shared.acceptedAt,
+      column('valid_until', time, 'until when the message may be delivered, UTC'),
+      column('recorded_at', time, 'when the row was written, UTC'),
+      column('scheduled_at', time, 'when it was to be sent, UTC; 1970: at once'),
+      column('keyword', name, 'of a subscriber’s message: `stop`, `start` or `help`, if that was all of it'),
+    ],
+    withheld: {
+      epoch: 'a count of restarts of an actor thread, without a meaning for a message',
+      inbound: 'holds the sealed body of a subscriber’s message',
+    },
+  },
+  {
+    name: 'message_counts',
+    title: 'Messages by present status',
+    description:
+      'Signed changes that add up to the number of messages in each status: always `sum(messages)`, never `count()`. A message whose ' +
+      'status changes later adds −1 to the old and +1 to the new one, in the half hour of its acceptance. These counts are kept for ever.',
+    time: 'slot',
+    columns: [
+      shared.accountId,
+      shared.livemode,
+      shared.slot,
+      shared.category,
+      shared.carrier,
+      column('status', name, 'present status of the message; `refused`: a request that a gate refused, no message'),
+      column('error', name, 'why it ended so; empty without an error'),
+      shared.sender,
+      column('encoding', name, '`gsm7` or `ucs2`'),
+      column('segments', 'UInt8', 'segments of each of these messages'),
+      shared.campaign,
+      shared.variant,
+      column('messages', 'Int64', 'change of the number of messages'),
+      column('segments_submitted', 'Int64', 'change of the number of segments that a carrier took, each once'),
+      column('resent', 'Int64', 'change of the number of messages sent once more by the policy of the account'),
+    ],
+    withheld: {},
+  },
+  {
+    name: 'latency_counts',
+    title: 'How long messages took',
+    description:
+      'Signed changes that add up to the number of messages in each latency bucket. Bucket 0 is below 1 ms; bucket n ≥ 1 is from 1.05^(n−1) ' +
+      'to 1.05^n ms, so `pow(1.05, bucket - 0.5)` is its middle, to within 2.5 %.',
+    time: 'slot',
+    columns: [
+      shared.accountId,
+      shared.livemode,
+      shared.slot,
+      shared.category,
+      shared.carrier,
+      column('stage', name, '`accepted_to_submitted`, `submitted_to_delivered` or `accepted_to_delivered`'),
+      column('bucket', 'UInt16', 'the latency, in steps of 5 %'),
+      column('messages', 'Int64', 'change of the number of messages'),
+    ],
+    withheld: {},
+  },
+  {
+    name: 'link_codes',
+    title: 'Short links by recipient',
+    description:
+      'One row for each short link in each message sent with `track_clicks`. A row may be there twice until ClickHouse has merged its ' +
+      'parts: use `FINAL` or count distinct (code, message_id). A code is used again for another message when it has expired.',
+    time: 'accepted_at',
+    columns: [
+      column('code', 'UInt64', 'number of the code within the short link'),
+      column('message_id', text, 'the message that it was in'),
+      shared.accountId,
+      shared.livemode,
+      column('link_id', text, 'the link: `lnk_…`; the same for every recipient of one address'),
+      column('url', text, 'where it leads'),
+      shared.category,
+      shared.sender,
+      shared.carrier,
+      shared.campaign,
+      shared.variant,
+      column('template_id', name, 'the template; empty without one'),
+      shared.acceptedAt,
+    ],
+    withheld: {},
+  },
+  {
+    name: 'link_clicks',
+    title: 'Clicks',
+    description:
+      'One row for each request for a short link, with what it probably was and why. Nothing is dropped: choose by `class`.',
+    time: 'accepted_at',
+    columns: [
+      shared.accountId,
+      column('at', time, 'when it was asked for, UTC'),
+      column('click_id', text, 'the click'),
+      shared.livemode,
+      column('link_id', text, 'the link: `lnk_…`'),
+      column('url', text, 'where it led'),
+      column('code', 'UInt64', 'number of the code within the short link'),
+      column('message_id', text, 'the message; empty: the code was never sent to anybody'),
+      shared.category,
+      shared.sender,
+      shared.carrier,
+      shared.campaign,
+      shared.variant,
+      column('template_id', name, 'the template; empty without one'),
+      shared.acceptedAt,
+      column('delivered_at', time, 'when the receipt came, UTC; 1970: none before the click'),
+      column('class', name, '`human`, `preview`, `scanner` or `unknown`'),
+      column('reasons', 'Array(LowCardinality(String))', 'what it was classed by: docs/clicks.md'),
+      column('user_agent', text, 'the header User-Agent, cut'),
+      column('address', text, 'the client’s address; empty unless `links.store_addresses` is on'),
+      column('recorded_at', time, 'when the row was written, UTC'),
+    ],
+    withheld: {},
+  },
+];
+
+export function publicTable(tableName: string): PublicTable | undefined {
+  return publicTables.find((table) => table.name === tableName);
+}

@@ -1,0 +1,133 @@
+// SQL over HTTP for the operator of an installation with the embedded engine: POST /sql with the statement as its body, on a
+// loopback port of its own. Off unless heliograph.yaml says otherwise (docs/schema.md).
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { type SqlFormat, contentTypes, sqlFormats } from '../../analytics/sql/formats.ts';
+import type { OperatorReader, SqlAnswer } from '../../analytics/sql/operator-reader.ts';
+import { isLoopback } from '../../config/loopback.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { secretBytes } from '../../platform/random.ts';
+import { type Problem, problem, problemBody, problemContentType, problemHeaders } from '../problem.ts';
+
+export type SqlEndpoint = { readonly port: number; close(): Promise<void> };
+
+type Options = {
+  /** 0: any free port. */
+  readonly port: number;
+  /** At least 32 characters. */
+  readonly token: string;
+  readonly reader: Pick<OperatorReader, 'run'>;
+};
+
+const { operatorSql: bounds } = limits;
+
+/** Throws SetupError when the port is taken. */
+export async function startSqlEndpoint({ port, token, reader }: Options): Promise<SqlEndpoint> {
+  const server = createServer((request, response) => {
+    const requestId = `req_${secretBytes(12).toString('hex')}`;
+    answer(request, digestOf(token), reader)
+      .then((answered) => send(response, requestId, answered))
+      .catch((error: unknown) => {
+        log.warn({ error: messageOf(error) }, 'a statement of the operator could not be answered');
+        request.destroy();
+      });
+  });
+  server.requestTimeout = bounds.requestMs;
+  server.headersTimeout = bounds.requestMs;
+  server.maxConnections = bounds.connectionsMax;
+  const listening = await listen(server, port);
+  return {
+    port: listening,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Answered = Problem | { readonly octets: Buffer; readonly format: SqlFormat };
+
+async function answer(request: IncomingMessage, token: Buffer, reader: Pick<OperatorReader, 'run'>): Promise<Answered> {
+  // A page in a browser on this machine must not reach it under a name of its own (DNS rebinding).
+  if (!isLoopback((request.headers.host ?? 'localhost').replace(/:\d*$/, '')))
+    return problem(404, 'not_found', 'ask as http://127.0.0.1');
+  const given = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  if (given === '') return problem(401, 'missing_api_key', 'send the token of HELIOGRAPH_SQL_TOKEN as a Bearer');
+  if (!timingSafeEqual(digestOf(given), token)) {
+    return problem(401, 'invalid_api_key', 'not the token of HELIOGRAPH_SQL_TOKEN');
+  }
+  const url = new URL(request.url ?? '/', 'http://127.0.0.1');
+  if (url.pathname !== '/sql') return problem(404, 'not_found', 'POST /sql');
+  if (request.method !== 'POST') return problem(405, 'method_not_allowed', 'POST /sql');
+  const strange = [...url.searchParams.keys()].find((name) => name !== 'format');
+  if (strange !== undefined) return problem(422, 'unknown_field', `${strange}: there is only \`format\``);
+  const wanted = url.searchParams.get('format') ?? 'json';
+  const format = sqlFormats.find((each) => each === wanted);
+  if (format === undefined) return problem(422, 'invalid_field', `format: must be one of ${sqlFormats.join(', ')}`);
+  const sql = await textOf(request);
+  if (sql === null)
+    return problem(413, 'body_too_large', `a statement has at most ${bounds.statementOctetsMax} octets`);
+  if (sql.trim() === '') return problem(422, 'invalid_field', 'the body must be a SELECT');
+  const found = await reader.run(sql, format);
+  return found.result === 'found' ? { octets: found.octets, format } : problemOf(found);
+}
+
+function problemOf({ result, detail }: Exclude<SqlAnswer, { readonly result: 'found' }>): Problem {
+  switch (result) {
+    case 'refused':
+      return problem(422, 'sql_refused', detail);
+    case 'too_large':
+      return problem(422, 'sql_too_large', detail);
+    case 'too_slow':
+      return problem(503, 'sql_too_slow', detail);
+    case 'busy':
+      return problem(503, 'overloaded', detail, [], 1);
+  }
+}
+
+/** Null: longer than a statement may be. */
+async function textOf(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    octets += chunk.length;
+    if (octets > bounds.statementOctetsMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function send(response: ServerResponse, requestId: string, answered: Answered): void {
+  const shared = { 'x-request-id': requestId, 'cache-control': 'no-store' };
+  if ('octets' in answered) {
+    response.writeHead(200, { ...shared, 'content-type': contentTypes[answered.format] });
+    response.end(answered.octets);
+    return;
+  }
+  response.writeHead(answered.status, {
+    ...shared,
+    ...Object.fromEntries(problemHeaders(answered)),
+    ...(answered.status === 413 ? { connection: 'close' } : {}),
+    'content-type': problemContentType,
+  });
+  response.end(problemBody(answered, requestId));
+}
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest();
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new SetupError(`analytics.sql_endpoint: port ${port} cannot be used (${error.code})`, error)),
+    );
+    server.listen(port, '127.0.0.1', () => {
+      server.removeAllListeners('error');
+      server.on('error', (error) => ignoring(error, 'the SQL endpoint'));
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}

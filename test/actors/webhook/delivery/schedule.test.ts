@@ -1,0 +1,132 @@
+// When an endpoint is tried, warned of and disabled: both sides of each limit. Pure.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AccountRequests } from '../../../../actors/webhook/delivery/account-requests.ts';
+import {
+  type Failing,
+  disabledBy,
+  failed,
+  isWarningDue,
+  nextAccountConcurrency,
+  nextConcurrency,
+} from '../../../../actors/webhook/delivery/schedule.ts';
+import { sendErrors } from '../../../../actors/webhook/send/send-error.ts';
+import type { AccountId } from '../../../../model/ids.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { seededRandom } from '../../../../platform/random.ts';
+import { SharedBound } from '../../../../platform/shared-bound.ts';
+
+const bounds = limits.delivery;
+const hourMs = 3_600_000;
+const nowMs = 1_800_000_000_000;
+const failing = (changes: Partial<Failing> = {}): Failing => ({
+  ...{ sinceMs: nowMs, tries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledTold: false, triedSeq: 0 },
+  error: 'timeout',
+  ...changes,
+});
+
+describe('its account is told', () => {
+  test.each([
+    [0, hourMs],
+    [1, 24 * hourMs],
+  ])('after warning %i: not before %i ms, and then', (warnings, afterMs) => {
+    expect(isWarningDue(failing({ warnings }), nowMs + afterMs - 1)).toBe(false);
+    expect(isWarningDue(failing({ warnings }), nowMs + afterMs)).toBe(true);
+  });
+
+  test('twice and no more', () => {
+    expect(isWarningDue(failing({ warnings: 2 }), nowMs + 100 * 24 * hourMs)).toBe(false);
+  });
+});
+
+describe('it is disabled', () => {
+  const fiveDays = 5 * 24 * hourMs;
+  test.each([
+    [9, fiveDays, null],
+    [10, fiveDays - 1, null],
+    [10, fiveDays, 'failing'],
+    [9, 100 * fiveDays, null],
+    [100, fiveDays - 1, null],
+  ])('with %i tries after %i ms: %s', (tries, afterMs, reason) => {
+    expect(disabledBy(failing({ tries }), nowMs + afterMs)).toBe(reason);
+  });
+
+  test('at once by a 410', () => {
+    expect(disabledBy(failing({ error: 'gone' }), nowMs)).toBe('gone');
+  });
+
+  test('after five days of the schedule, whatever the jitter: it has had more than ten tries by then', () => {
+    for (let seed = 1; seed <= 50; seed += 1) {
+      const random = seededRandom(seed);
+      let state = failed(null, { error: 'timeout', retryAfterMs: null }, 0, nowMs, random);
+      while (disabledBy(state, state.nextTryAtMs) === null)
+        state = failed(state, { error: 'timeout', retryAfterMs: null }, 0, state.nextTryAtMs, random);
+      expect(state.tries).toBeGreaterThan(bounds.disableAfterTries);
+      expect(state.nextTryAtMs - nowMs).toBeLessThan(fiveDays + bounds.retryAfterMsMax * 1.1);
+    }
+  });
+});
+
+test('each wait is that of the schedule, longer by a tenth at most; the last one stays', () => {
+  const random = seededRandom(7);
+  let state: Failing | null = null;
+  for (let tries = 1; tries < 30; tries += 1) {
+    state = failed(state, { error: 'http_error', retryAfterMs: 99 }, 5, nowMs, random);
+    const waitMs = bounds.scheduleMs[Math.min(tries, bounds.scheduleMs.length - 1)] ?? 0;
+    expect(state).toMatchObject({ tries, triedSeq: 5, sinceMs: nowMs });
+    expect(state.nextTryAtMs - nowMs).toBeGreaterThanOrEqual(waitMs);
+    expect(state.nextTryAtMs - nowMs).toBeLessThanOrEqual(waitMs * (1 + bounds.scheduleJitter));
+  }
+  const asked = failed(state, { error: 'throttled', retryAfterMs: 77_000 }, 5, nowMs, random);
+  expect(asked.nextTryAtMs - nowMs).toBe(77_000);
+});
+
+const aResult = fc.constantFrom(null, ...sendErrors);
+
+test('requests at once stay within their bounds, grow with successes and shrink with failures', () => {
+  const property = fc.property(
+    fc.array(aResult, { maxLength: 300 }),
+    fc.integer({ min: 20, max: 400 }),
+    (results, max) => {
+      let endpoint: number = bounds.concurrencyFirst;
+      let account = Math.min(bounds.accountConcurrencyFirst, max);
+      for (const error of results) {
+        const [e, a] = [nextConcurrency(endpoint, error === null), nextAccountConcurrency(account, error, max)];
+        expect(error === null ? e >= endpoint : e <= endpoint).toBe(true);
+        expect(error === null ? a >= account : a <= account).toBe(true);
+        [endpoint, account] = [e, a];
+        expect(endpoint).toBeGreaterThanOrEqual(1);
+        expect(endpoint).toBeLessThanOrEqual(bounds.concurrencyMax);
+        expect(account).toBeGreaterThanOrEqual(Math.min(bounds.accountConcurrencyMin, max));
+        expect(account).toBeLessThanOrEqual(max);
+      }
+    },
+  );
+  fc.assert(property);
+});
+
+test('an account has what its receivers answer: timeouts shrink it to the least, others keep their share', () => {
+  const share = { total: 2_048, perAccount: 256, reserve: 0 };
+  const requests = new AccountRequests(new SharedBound('webhook_requests', share), share);
+  const [slow, fast] = ['acc_slow' as AccountId, 'acc_fast' as AccountId];
+  const fill = (account: AccountId): number => {
+    let count = 0;
+    for (; requests.look(account) === 'taken'; count += 1) requests.take(account);
+    return count;
+  };
+  expect(fill(slow)).toBe(bounds.accountConcurrencyFirst);
+  expect(requests.look(slow)).toBe('account_full');
+  expect(fill(fast)).toBe(bounds.accountConcurrencyFirst);
+  for (let count = 0; count < 40; count += 1) requests.ended(slow, 'timeout');
+  expect(Math.floor(requests.allowedOf(slow))).toBe(bounds.accountConcurrencyMin);
+  expect(requests.look(slow)).toBe('account_full');
+  // What the receiver says of an event says nothing of the receiver.
+  const before = requests.allowedOf(fast);
+  requests.ended(fast, 'http_error');
+  expect(requests.allowedOf(fast)).toBe(before);
+  for (let round = 0; round < 40_000; round += 1) {
+    requests.ended(fast, null);
+    requests.take(fast);
+  }
+  expect(Math.floor(requests.allowedOf(fast))).toBe(share.perAccount);
+});

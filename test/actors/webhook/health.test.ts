@@ -1,0 +1,222 @@
+// An endpoint that fails, by the clock: one request at each step of the schedule and none between them, its account told
+// after an hour and a day, disabled after five days and ten tries, at once by a 410, and enabled again by its owner.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { disableSubject } from '../../../actors/webhook/contract.ts';
+import type { Failing } from '../../../actors/webhook/delivery/schedule.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import type { WebhookEntry } from '../../../directory/contract.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
+import { type AccountId, newMessageId } from '../../../model/ids.ts';
+import type { WebhookDisabledReason } from '../../../model/webhook-endpoint.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { startBus, type TestBus } from '../../support/bus.ts';
+import { messageWith } from '../../support/messages.ts';
+import { until } from '../../support/until.ts';
+import {
+  type Receiver,
+  type RunningWebhooks,
+  eventPublisher,
+  putAccount,
+  putEndpoint,
+  runWebhooks,
+  startReceiver,
+} from '../../support/webhooks.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const lookMs = 20;
+
+let bus: TestBus;
+let events: ReturnType<typeof eventPublisher>;
+let running: RunningWebhooks | null = null;
+const receivers: Receiver[] = [];
+/** Asked to be disabled. */
+const asked: WebhookDisabledReason[] = [];
+let disabling: { readonly entry: WebhookEntry } | null = null;
+
+beforeAll(async () => {
+  bus = await startBus();
+  events = eventPublisher(bus.bus);
+  // The control role.
+  bus.bus.connection.subscribe(disableSubject, {
+    callback: (_error, msg) => {
+      const { reason } = msg.json<{ reason: WebhookDisabledReason }>();
+      asked.push(reason);
+      if (disabling !== null)
+        void putEndpoint(bus.bus, { ...disabling.entry, status: 'disabled', disabledReason: reason });
+      msg.respond('{"ok":true}');
+    },
+  });
+});
+afterEach(async () => {
+  await running?.stop();
+  running = null;
+  for (const receiver of receivers.splice(0)) await receiver.close();
+  asked.length = 0;
+  disabling = null;
+  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+});
+afterAll(async () => {
+  events.close();
+  await bus.stop();
+});
+
+/** The system's clock, whose wall time a test moves by hand, and which looks more often. */
+function movedClock(): Clock & { to(ms: number): void; readonly looks: number } {
+  let [offsetMs, looks] = [0, 0];
+  return {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + offsetMs,
+    every: (ms, run) =>
+      systemClock.every(Math.min(ms, lookMs), () => {
+        looks += 1;
+        run();
+      }),
+    get looks() {
+      return looks;
+    },
+    to(ms) {
+      offsetMs = ms - systemClock.nowMs();
+    },
+  };
+}
+
+async function receiverOf(...given: Parameters<typeof startReceiver>): Promise<Receiver> {
+  const made = await startReceiver(...given);
+  receivers.push(made);
+  return made;
+}
+
+/** An account with an endpoint that answers with `status` and one that takes everything; the first one fails now. */
+async function failingEndpoint(status: number) {
+  const accountId = await putAccount(bus.bus);
+  const [broken, other] = [await receiverOf(() => ({ status })), await receiverOf()];
+  const { entry } = await putEndpoint(bus.bus, { accountId, url: broken.url });
+  await putEndpoint(bus.bus, { accountId, url: other.url });
+  const clock = movedClock();
+  running = await runWebhooks(bus.bus, { clock });
+  await until('it delivers', () => running?.node.state === 'delivers');
+  const all = Array.from({ length: 20 }, () => eventOf(accountId));
+  await events.publish(all);
+  await until('it fails', async () => (await stateOf(entry)) !== null);
+  await until('the other one has all', () => other.received.length === all.length);
+  await until('all of it is parked', async () => (await waiting(streamNames.webhooks)) === 0);
+  const told = (type: string) => other.received.filter(({ json }) => json.type === type);
+  return { entry, broken, other, clock, all, told };
+}
+
+const eventOf = (accountId: AccountId): DeliveryEvent =>
+  eventOfMessage(messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) }), {
+    kind: 'delivered',
+    atMs: systemClock.nowMs(),
+  });
+const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
+async function stateOf({ id }: WebhookEntry): Promise<Failing | null> {
+  const entry = await (await openBucket(bus.bus, 'webhooks')).get(`failing.${id}`);
+  return entry === null || entry.operation !== 'PUT' ? null : entry.json<Failing>();
+}
+/** Several looks of everything that looks now and then. */
+async function someLooks(clock: { readonly looks: number }): Promise<void> {
+  const before = clock.looks;
+  await until('several looks', () => clock.looks >= before + 60);
+}
+
+test('one request at each step and none between; told after an hour and a day; disabled after five days; enabled again', async () => {
+  const { entry, broken, clock, all, told } = await failingEndpoint(500);
+  disabling = { entry };
+  const began = await stateOf(entry);
+  const { sinceMs } = began as Failing;
+  expect(began).toMatchObject({ tries: 1, error: 'http_error' });
+
+  /** At this time nothing is due: neither a request nor a word. */
+  const quietAt = async (ms: number, what: () => number) => {
+    clock.to(ms);
+    const before = [broken.received.length, what()];
+    await someLooks(clock);
+    expect([broken.received.length, what()]).toEqual(before);
+  };
+  let requests = broken.received.length;
+  const step = async () => {
+    const before = (await stateOf(entry)) as Failing;
+    await quietAt(before.nextTryAtMs - 1_000, () => told('webhook.disabled').length);
+    clock.to(before.nextTryAtMs);
+    await until('one more try', async () => ((await stateOf(entry))?.tries ?? 0) > before.tries);
+    requests += 1;
+    expect(broken.received).toHaveLength(requests);
+  };
+  const failingTold = () => told('webhook.failing').length;
+  // Tries 2 to 4 are at 5 s, 5 min and 35 min.
+  for (let tries = 2; tries <= 4; tries += 1) await step();
+  await quietAt(sinceMs + hourMs - 500, failingTold);
+  clock.to(sinceMs + hourMs);
+  await until('told after an hour', () => failingTold() === 1);
+  // Tries 5 to 8 are at 2.6, 7.6, 17.6 and 31.6 hours.
+  for (let tries = 5; tries <= 7; tries += 1) await step();
+  await quietAt(sinceMs + dayMs - 500, failingTold);
+  clock.to(sinceMs + dayMs);
+  await until('told after a day', () => failingTold() === 2);
+  const [first, second] = told('webhook.failing');
+  expect(first?.json.data).toMatchObject({
+    id: entry.id,
+    url: entry.url,
+    failing_since: new Date(sinceMs).toISOString(),
+  });
+  expect(first?.id).not.toBe(second?.id);
+
+  for (let tries = 8; ((await stateOf(entry)) as Failing).nextTryAtMs < sinceMs + 5 * dayMs; tries += 1) await step();
+  expect(((await stateOf(entry)) as Failing).tries).toBeGreaterThanOrEqual(limits.delivery.disableAfterTries);
+  await quietAt(sinceMs + 5 * dayMs - 500, () => asked.length);
+  expect(asked).toEqual([]);
+  clock.to(sinceMs + 5 * dayMs);
+  await until('the others are told', () => told('webhook.disabled').length === 1);
+  expect(new Set(asked)).toEqual(new Set(['failing']));
+  expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ id: entry.id, disabled_reason: 'failing' });
+  await quietAt(sinceMs + 30 * dayMs, () => told('webhook.disabled').length + failingTold());
+  // Nothing was told to the endpoint itself.
+  expect(broken.received.filter(({ json }) => json.type.startsWith('webhook.'))).toEqual([]);
+
+  broken.answer = () => ({ status: 200 });
+  const from = broken.received.length;
+  await putEndpoint(bus.bus, { ...entry, status: 'enabled', disabledReason: null });
+  await until('everything that waited', () => broken.received.length === from + all.length);
+  const sequences = broken.received.slice(from).map(({ json }) => Number(json.data['sequence']));
+  expect(new Set(broken.received.slice(from).map(({ id }) => id))).toEqual(
+    new Set(all.map(({ eventId }) => eventId as string)),
+  );
+  expect(sequences).toHaveLength(all.length);
+  await until('it does not fail any more', async () => (await stateOf(entry)) === null);
+}, 60_000);
+
+test('after five days with fewer than ten tries it is not disabled, with the tenth it is', async () => {
+  const { entry, clock } = await failingEndpoint(500);
+  const { sinceMs } = (await stateOf(entry)) as Failing;
+  const { disableAfterMs, disableAfterTries } = limits.delivery;
+  clock.to(sinceMs + disableAfterMs);
+  for (let tries = 2; tries < disableAfterTries; tries += 1) {
+    await until('one more try', async () => ((await stateOf(entry))?.tries ?? 0) >= tries);
+    clock.to(((await stateOf(entry)) as Failing).nextTryAtMs - 1_000);
+    await someLooks(clock);
+    expect(asked).toEqual([]);
+    clock.to(((await stateOf(entry)) as Failing).nextTryAtMs);
+  }
+  await until('asked', () => asked.length > 0);
+  expect(((await stateOf(entry)) as Failing).tries).toBe(disableAfterTries);
+}, 60_000);
+
+test('a 410 disables at once, and is told once over a restart', async () => {
+  const { entry, broken, clock, told } = await failingEndpoint(410);
+  disabling = { entry };
+  await until('told', () => told('webhook.disabled').length === 1);
+  expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ disabled_reason: 'gone', error: 'gone' });
+  const requests = broken.received.length;
+  await until('it is noted that they were told', async () => (await stateOf(entry))?.isDisabledTold === true);
+  await running?.stop();
+  running = await runWebhooks(bus.bus, { clock });
+  await until('it delivers', () => running?.node.state === 'delivers');
+  clock.to(clock.nowMs() + 10 * dayMs);
+  await someLooks(clock);
+  expect(told('webhook.disabled')).toHaveLength(1);
+  expect(broken.received).toHaveLength(requests);
+}, 30_000);

@@ -1,0 +1,153 @@
+// What accounts share is shared: an account whose endpoints hang, or that gets more than its share of the queue, takes
+// nothing from another one; and receivers that never end cost as many sockets as they may have.
+import net from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { eventOfMessage } from '../../../model/delivery-event.ts';
+import { type AccountId, newMessageId } from '../../../model/ids.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { defaultShares } from '../../../platform/limits-shares.ts';
+import { startBus, type TestBus } from '../../support/bus.ts';
+import { messageWith } from '../../support/messages.ts';
+import { until } from '../../support/until.ts';
+import {
+  type Receiver,
+  type RunningWebhooks,
+  eventPublisher,
+  putAccount,
+  putEndpoint,
+  runWebhooks,
+  startReceiver,
+} from '../../support/webhooks.ts';
+
+let bus: TestBus;
+let events: ReturnType<typeof eventPublisher>;
+let running: RunningWebhooks | null = null;
+const receivers: Receiver[] = [];
+
+beforeAll(async () => {
+  bus = await startBus();
+  events = eventPublisher(bus.bus);
+});
+afterEach(async () => {
+  await running?.stop();
+  running = null;
+  for (const receiver of receivers.splice(0)) await receiver.close();
+  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+});
+afterAll(async () => {
+  events.close();
+  await bus.stop();
+});
+
+async function receiver(...given: Parameters<typeof startReceiver>): Promise<Receiver> {
+  const made = await startReceiver(...given);
+  receivers.push(made);
+  return made;
+}
+async function start(shares = defaultShares): Promise<void> {
+  running = await runWebhooks(bus.bus, { shares });
+  await until('it delivers', () => running?.node.state === 'delivers');
+}
+const eventOf = (accountId: AccountId) =>
+  eventOfMessage(messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) }), {
+    kind: 'delivered',
+    atMs: systemClock.nowMs(),
+  });
+async function publishMany(accountId: AccountId, count: number): Promise<void> {
+  const all = Array.from({ length: count }, () => eventOf(accountId));
+  for (let at = 0; at < all.length; at += 50) await events.publish(all.slice(at, at + 50));
+}
+const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
+
+test('an account whose endpoints all hang has its requests at once, and another account is told at once', async () => {
+  const [slow, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
+  // At the same host, as with an integration service.
+  const hook = await receiver(({ path }) => (path.startsWith('/hook/') ? null : { status: 204 }));
+  const hanging = () => hook.received.filter(({ path }) => path.startsWith('/hook/')).length;
+  for (let count = 0; count < 30; count += 1)
+    await putEndpoint(bus.bus, { accountId: slow, url: `${hook.url}/${count}` });
+  await putEndpoint(bus.bus, { accountId: other, url: hook.url });
+  const perAccount = 40;
+  await start({ ...defaultShares, webhook_requests: { total: 80, perAccount, reserve: 0 } });
+  await publishMany(slow, 20);
+  await until('the slow account has its share in flight', () => hanging() === perAccount);
+  await publishMany(other, 200);
+  await until('the other one is told', () => hook.received.length - hanging() === 200, { limitMs: 8_000 });
+  expect(hanging()).toBe(perAccount);
+});
+
+test('an account that gets more than its share of the queue has the rest in its line; nothing is lost, others pass', async () => {
+  const [loud, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
+  const [slow, hook] = [await receiver(() => null), await receiver()];
+  const { entry } = await putEndpoint(bus.bus, { accountId: loud, url: slow.url });
+  await putEndpoint(bus.bus, { accountId: other, url: hook.url });
+  const { config } = await bus.bus.manager.streams.info(streamNames.webhooks);
+  const share = 200;
+  await bus.bus.manager.streams.update(streamNames.webhooks, { ...config, max_msgs_per_subject: share });
+  try {
+    await start();
+    const count = 1_000;
+    await publishMany(loud, count);
+    await publishMany(other, 100);
+    await until('the other one is told', () => hook.received.length === 100, { limitMs: 8_000 });
+    const queued = await bus.bus.manager.streams.info(streamNames.webhooks, { subjects_filter: `wh.*.${loud}` });
+    for (const held of Object.values(queued.state.subjects ?? {})) expect(held).toBeLessThanOrEqual(share);
+    expect((await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog))).toBeGreaterThanOrEqual(
+      count,
+    );
+    slow.answer = () => ({ status: 200 });
+    // The requests that hang end with its first 2xx: a changed URL is tried at once.
+    await putEndpoint(bus.bus, { ...entry, url: `${slow.url}/again` });
+    const again = () => new Set(slow.received.filter(({ path }) => path.endsWith('/again')).map(({ id }) => id));
+    await until('everything of the loud one', () => again().size >= count - limits.delivery.concurrencyMax);
+  } finally {
+    await bus.bus.manager.streams.update(streamNames.webhooks, config);
+  }
+});
+
+test.each([
+  ['headers for ever', 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n'],
+  ['1xx for ever', '', 'HTTP/1.1 102 Processing\r\n\r\n'],
+  ['a body for ever', 'HTTP/1.1 500 No\r\nContent-Length: 10000000000\r\n\r\n', 'x'],
+])('a receiver that sends %s costs its few sockets, however many events it gets', async (_what, head, more) => {
+  let [open, most, requests] = [0, 0, 0];
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    open += 1;
+    most = Math.max(most, open);
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      open -= 1;
+      sockets.delete(socket);
+    });
+    socket.once('data', () => {
+      requests += 1;
+      socket.write(head);
+      socket.on(
+        'close',
+        systemClock.every(20, () => socket.write(more)),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const accountId = await putAccount(bus.bus);
+    const hook = await receiver();
+    await putEndpoint(bus.bus, { accountId, url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}/` });
+    await putEndpoint(bus.bus, { accountId, url: hook.url });
+    await start();
+    await publishMany(accountId, 300);
+    await until('requests of it', () => requests >= limits.delivery.concurrencyFirst);
+    await until('the other one has all', () => hook.received.length === 300, { limitMs: 8_000 });
+    await running?.stop();
+    running = null;
+    await until('every socket is closed', () => open === 0);
+    expect(most).toBeLessThanOrEqual(limits.delivery.concurrencyFirst);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});

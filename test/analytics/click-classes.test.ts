@@ -1,0 +1,163 @@
+// What a click is taken for: User-Agents by both lists, bursts from one address, and the decision over all signs. And the
+// counts of reports: whatever way clicks come in, the sums are those of all of them.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Bursts } from '../../analytics/clicks/bursts.ts';
+import { type ClickSigns, classifyClick } from '../../analytics/clicks/classify.ts';
+import { type CountedClick, classBits, clickCountRows } from '../../analytics/clicks/click-counts.ts';
+import { nobody } from '../../analytics/clicks/click-rows.ts';
+import { type FirstClicks, noClicks } from '../../analytics/clicks/recorded-clicks.ts';
+import { UserAgents } from '../../analytics/clicks/user-agents.ts';
+import { bucketMs, latencyBucket } from '../../analytics/latency-buckets.ts';
+import { clickClasses } from '../../model/click-class.ts';
+import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
+import { limits } from '../../platform/limits.ts';
+
+describe('a User-Agent', () => {
+  const agents = new UserAgents();
+  const android = 'Mozilla/5.0 (Linux; Android 14; CUBOT X70) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36';
+  test.each([
+    ['', 'none'],
+    [android, 'browser'],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Safari/604.1',
+      'browser',
+    ],
+    ['facebookexternalhit/1.1 Facebot Twitterbot/1.0', 'preview'],
+    ['WhatsApp/2.23.20.0', 'preview'],
+    ['TelegramBot (like TwitterBot)', 'preview'],
+    ['Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)', 'preview'],
+    ['Viber/13.3.0', 'preview'],
+    ['curl/8.5.0', 'bot'],
+    ['okhttp/4.12.0', 'bot'],
+    ['python-requests/2.32.0', 'bot'],
+    ['Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)', 'bot'],
+    ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/130.0.0.0 Safari/537.36', 'bot'],
+  ])('%s is %s', (userAgent, kind) => {
+    expect(agents.kindOf(userAgent)).toBe(kind);
+    expect(agents.kindOf(userAgent)).toBe(kind);
+  });
+});
+
+describe('bursts', () => {
+  const { burstRecipientsMax, burstWindowMs } = limits.clicks;
+  const noted = (count: number, everyMs: number) => {
+    const bursts = new Bursts();
+    for (let at = 0; at < count; at += 1) bursts.note('one', `recipient ${at}`, at * everyMs);
+    return bursts;
+  };
+
+  test('are more recipients from one address than allowed within the window', () => {
+    expect(noted(burstRecipientsMax, 1).isBurst('one')).toBe(false);
+    expect(noted(burstRecipientsMax + 1, 1).isBurst('one')).toBe(true);
+    expect(noted(100, burstWindowMs / burstRecipientsMax).isBurst('one')).toBe(false);
+    expect(noted(100, 1).isBurst('another')).toBe(false);
+  });
+
+  test('are not one recipient who taps often, nor people without an address', () => {
+    const bursts = new Bursts();
+    for (let at = 0; at < 100; at += 1) {
+      bursts.note('one', 'the same', at);
+      bursts.note('', `recipient ${at}`, at);
+    }
+    expect([bursts.isBurst('one'), bursts.isBurst('')]).toEqual([false, false]);
+  });
+});
+
+const signs: fc.Arbitrary<ClickSigns> = fc.record({
+  isHead: fc.boolean(),
+  isPrefetch: fc.boolean(),
+  hasLanguage: fc.boolean(),
+  userAgent: fc.constantFrom('browser', 'none', 'preview', 'bot'),
+  afterReceiptMs: fc.option(fc.nat(5_000)),
+  isBurst: fc.boolean(),
+  isSent: fc.boolean(),
+});
+
+test('every sign is a reason; without any it is a person, one weak one leaves it open, and a strong one decides', () => {
+  fc.assert(
+    fc.property(signs, (given) => {
+      const { class: found, reasons } = classifyClick(given, 1_000);
+      expect(new Set(reasons).size).toBe(reasons.length);
+      expect(reasons.includes('head')).toBe(given.isHead);
+      expect(reasons.includes('prefetch')).toBe(given.isPrefetch);
+      expect(reasons.includes('burst')).toBe(given.isBurst);
+      expect(reasons.includes('no_language')).toBe(!given.hasLanguage);
+      expect(reasons.includes('before_receipt')).toBe(given.isSent && given.afterReceiptMs === null);
+      const isPreview = given.isPrefetch || given.userAgent === 'preview';
+      const isScanner = given.isHead || given.userAgent === 'bot' || !given.isSent;
+      if (isPreview) expect(found).toBe('preview');
+      else if (isScanner) expect(found).toBe('scanner');
+      else expect(found).toBe(['human', 'unknown'][reasons.length] ?? 'scanner');
+    }),
+  );
+});
+
+describe('counts', () => {
+  const message = (n: number): IssuedLinks => ({
+    ...{ messageId: `sms_${n}`, accountId: 'acc_1', livemode: true, category: 'promotional', sender: 'SHOP' },
+    ...{ carrier: 'alpha', campaignId: null, variantId: null, templateId: null, links: [] },
+    ...{ acceptedAtMs: 1_800_000_000_000 + n, dueAtMs: 1_800_000_060_000 + n },
+  });
+  const click = fc.record({
+    of: fc.nat(3),
+    afterMs: fc.nat(1_000_000),
+    class: fc.constantFrom(...clickClasses),
+    reasons: fc.subarray(['head', 'burst'] as const),
+  });
+
+  test('are the same in whatever batches and order clicks come', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(click, { maxLength: 6 }), { maxLength: 6 }), (batches) => {
+        const made = batches.map((batch) =>
+          batch.map(({ of, afterMs, ...verdict }): CountedClick => {
+            const owner = message(of);
+            return { owner, atMs: owner.dueAtMs + afterMs, ...verdict };
+          }),
+        );
+        const messages = [message(0), message(1), message(2), message(3)];
+        const whole = sumOf([clickCountRows({ messages, clicks: made.flat(), firsts: new Map() })]);
+        const pieces = made.map((clicks, at) =>
+          clickCountRows({ messages: at === 0 ? messages : [], clicks, firsts: firstsOf(made.slice(0, at).flat()) }),
+        );
+        if (made.length > 0) expect(sumOf(pieces)).toEqual(whole);
+        // Each message is clicked at most once under each choice, and under a choice of more classes no later.
+        for (const [key, count] of whole) if (key.includes('\tfirst_click\t')) expect(count).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  test('of a click on a code that was never sent are a click and no message', () => {
+    const unsent = { accountId: 'acc_1', livemode: false, atMs: 1_800_000_000_000 } as Click;
+    const clicks = [{ owner: nobody(unsent), atMs: unsent.atMs, class: 'scanner', reasons: ['not_sent'] } as const];
+    const rows = clickCountRows({ messages: [], clicks, firsts: new Map() });
+    expect(rows).toBe(`acc_1\t0\t1800000000\t\t\t\t\t\tclicks\t${classBits(['scanner'])}\tnot_sent\t0\t1\n`);
+  });
+
+  test('a link that is opened on its last day has a bucket of its own', () => {
+    const days = 365 * 86_400_000;
+    expect(Math.abs(bucketMs(latencyBucket(days)) / days - 1)).toBeLessThan(0.026);
+  });
+});
+
+function sumOf(batches: readonly string[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of batches.join('').split('\n').filter(Boolean)) {
+    const at = row.lastIndexOf('\t');
+    const sum = (sums.get(row.slice(0, at)) ?? 0) + Number(row.slice(at + 1));
+    if (sum === 0) sums.delete(row.slice(0, at));
+    else sums.set(row.slice(0, at), sum);
+  }
+  return sums;
+}
+
+function firstsOf(clicks: readonly CountedClick[]): ReadonlyMap<string, FirstClicks> {
+  const firsts = new Map<string, number[]>();
+  for (const { owner, atMs, class: of } of clicks) {
+    const its = firsts.get(owner.messageId) ?? [...noClicks];
+    const at = clickClasses.indexOf(of);
+    its[at] = Math.min(its[at] as number, atMs);
+    firsts.set(owner.messageId, its);
+  }
+  return firsts;
+}

@@ -1,0 +1,81 @@
+// What docs/otp.md says about hedged one-time passwords of the event store: the query that compares them with the control
+// group runs and tells what happened, and the counts of reports follow both copies over restarts of the recorder.
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
+import { Publisher } from '../../cluster/bus/publisher.ts';
+import {
+  type DeliveryEvent,
+  type EventContext,
+  type EventKind,
+  acceptedEvent,
+  deliveryEvent,
+} from '../../model/delivery-event.ts';
+import { expectExactCounts } from '../support/recount.ts';
+import { until } from '../support/until.ts';
+import { type EventStore, startEventStore } from './support/event-store.ts';
+import { contextOf } from './support/events.ts';
+
+let events: EventStore;
+let publisher: Publisher;
+let recorder: Recorder;
+beforeEach(async () => {
+  events = await startEventStore();
+  publisher = new Publisher(events.bus, { deadlineMs: 20_000 });
+  recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher });
+});
+afterEach(async () => {
+  await recorder.stop(5_000);
+  publisher.close();
+  await events.stop();
+});
+
+const at = (context: EventContext, kind: EventKind, afterMs: number, hop = 0, error: string | null = null) =>
+  deliveryEvent(
+    { ...context, hop, carrier: hop === 0 ? 'alpha' : 'beta' },
+    { kind, error, attempt: 1, segment: 1, atMs: context.acceptedAtMs + afterMs },
+  );
+const toBeta = 'to beta: no_response';
+
+async function counted(): Promise<Readonly<Record<string, number>>> {
+  const { state } = await events.bus.manager.streams.info('EVENTS');
+  await until('all recorded', () => recorder.recordedTo >= state.last_seq);
+  return expectExactCounts((sql) => events.engine.rows(sql));
+}
+async function restart(): Promise<void> {
+  await recorder.stop(5_000);
+  recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher });
+}
+const otp = () => contextOf({ category: 'otp', carrier: 'alpha' });
+
+test('a copy that fails counts as no end before the other has ended, in memory and after a restart', async () => {
+  const one = otp();
+  await events.publish([acceptedEvent(one), at(one, 'hedged', 300, 0, toBeta), at(one, 'rejected', 400, 1)]);
+  expect(await counted()).toEqual({ accepted: 1 });
+  await restart();
+  await events.publish([at(one, 'unknown', 5_000)]);
+  expect(await counted()).toEqual({ unknown: 1 });
+  await restart();
+  await events.publish([at(one, 'rejected', 6_000)]);
+  expect(await counted()).toEqual({ rejected: 1 });
+});
+
+test('the query of the document compares hedged ones with the control group', async () => {
+  const life = (error: string, deliveredAfterMs: number | null, hop: number): DeliveryEvent[] => {
+    const one = otp();
+    const rest = deliveredAfterMs === null ? [] : [at(one, 'delivered', 300 + deliveredAfterMs, hop)];
+    return [acceptedEvent(one), at(one, 'hedged', 300, 0, error), ...rest];
+  };
+  const control = 'control group: no_response';
+  await events.publish([
+    ...[life(toBeta, 200, 1), life(toBeta, 200, 1), life(toBeta, 200, 0)].flat(),
+    ...[life(control, 900, 0), life(control, null, 0)].flat(),
+  ]);
+  await counted();
+  const [, query = ''] = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/otp.md', 'utf8')) ?? [];
+  const rows = await events.engine.rows(query);
+  expect(rows.map((row) => row.map(Number))).toEqual([
+    [0, 3, 3, 200, 2],
+    [1, 2, 1, 900, 0],
+  ]);
+});
