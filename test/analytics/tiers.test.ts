@@ -75,7 +75,9 @@ function queriesOf(report: Report): readonly ReportQuery[] {
 
 async function answered(report: Report, query: ReportQuery): Promise<unknown> {
   const { sql, params } = statementOf(report, query);
-  return JSON.parse((await events.engine.octets(sql, 'JSONEachRow', params, 20_000, 'system')).toString());
+  // A busy machine may take longer than a report may: what is asked here is what it says.
+  const patient = sql.replace(/max_execution_time = [\d.]+/, 'max_execution_time = 60');
+  return JSON.parse((await events.engine.octets(patient, 'JSONEachRow', params, 60_000, 'system')).toString());
 }
 
 test.each(ofTiers)('the report $name says the same from its tiers', async (report) => {
