@@ -1,20 +1,8 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
-import { reports } from '../analytics/reports/catalogue.ts';
-import type { Result } from './print.ts';
+import { analystCommands } from './analyst-commands.ts';
+import type { CommandRow } from './command-row.ts';
 
-export type CommandRow = {
-  /** With its group, if any: `accounts limit`. */
-  readonly name: string;
-  readonly help: string;
-  /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
-  readonly takes?: Readonly<Record<string, string>>;
-  readonly requires?: Readonly<Record<string, string>>;
-  /** Exits after printing, even if a check left something open. */
-  readonly exits?: boolean;
-  /** Loaded on use, so that every command starts fast. Called with the arguments, then the options. */
-  readonly load: () => Promise<(...given: never[]) => Promise<Result> | Result>;
-};
 export const groups: Readonly<Record<string, string>> = {
   accounts: 'accounts of the running system',
   senders: 'senders that clients registered',
@@ -107,28 +95,6 @@ export const commands: readonly CommandRow[] = [
   },
   ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
   ...reviewCommands('templates', 'tpl_…', {}),
-  {
-    name: 'report',
-    help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
-    takes: {
-      '<name>': 'the report',
-      '--test': 'of test messages',
-      '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: six days before)',
-      '--to <time>': 'until when (default: now)',
-      '--time-zone <name>': 'of days and hours, such as Asia/Kolkata (default: UTC)',
-      '--group-by <names>': 'up to two of hour, day, carrier, category, sender',
-      '--carrier <name>': 'only of this carrier',
-      '--category <name>': 'only of this category',
-      '--sender <name>': 'only of this sender',
-      '--classes <names>': 'of the report clicks: some of human, preview, scanner, unknown (default: human)',
-      '--prefix <digits>': 'of one-time passwords: only numbers with this prefix (without the last six digits)',
-      '--language <name>': 'of one-time passwords: only with a text in this language',
-      '--purpose <name>': 'of one-time passwords: only of this purpose',
-      '--format <format>': 'csv or parquet: a file on standard output',
-    },
-    requires: { '--account <id>': 'the account (acc_…)' },
-    load: async () => (await import('./report.ts')).reportCommand,
-  },
   {
     name: 'carriers list',
     help: 'the state of every carrier and its binds, and the operator commands in effect',
@@ -262,17 +228,7 @@ export const commands: readonly CommandRow[] = [
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
-  sqlUserCommand(
-    'create',
-    'create the read-only SQL user of an account on the ClickHouse server; shows its password once',
-  ),
-  sqlUserCommand('rotate', 'give the SQL user of an account a new password, and the tables of this version'),
-  sqlUserCommand('drop', 'remove the SQL user of an account with everything made for it'),
-  {
-    name: 'sql-user list',
-    help: 'the SQL users of the ClickHouse server',
-    load: async () => (await import('./sql-user.ts')).listSqlUsers,
-  },
+  ...analystCommands,
   ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
   ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
 ];
@@ -313,15 +269,6 @@ function carrierCommand(verb: 'pause' | 'drain' | 'resume', help: string): Comma
       '--reason <text>': 'why, for the audit log and `carriers list`',
     },
     load: async () => (await import('./carriers.ts')).issueCommandFromCli(verb),
-  };
-}
-
-function sqlUserCommand(verb: 'create' | 'rotate' | 'drop', help: string): CommandRow {
-  return {
-    name: `sql-user ${verb}`,
-    help,
-    requires: { '--account <id>': 'the account (acc_…)' },
-    load: async () => (await import('./sql-user.ts')).changeSqlUser(verb),
   };
 }
 
