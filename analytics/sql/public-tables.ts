@@ -43,7 +43,8 @@ export const publicTables: readonly PublicTable[] = [
     title: 'Delivery events',
     description:
       'One row for each event in the life of a message or of one of its segments, never changed. The order of events of a message ' +
-      'is (stream_epoch, stream_seq, batch_index). Rows go after `retention.history_days`.',
+      'is (stream_epoch, stream_seq, batch_index). Rows go after `retention.history_days`, those of test messages after ' +
+      '`retention.test_history_days`.',
     time: 'accepted_at',
     columns: [
       shared.accountId,
@@ -64,7 +65,11 @@ export const publicTables: readonly PublicTable[] = [
       column('error', name, 'a code of docs/errors.md or the carrier’s error; empty without an error'),
       shared.category,
       shared.sender,
-      column('recipient', text, 'the number in E.164; of refused requests only the last digits'),
+      column(
+        'recipient',
+        text,
+        'the number in E.164; of refused requests, and after `retention.numbers_clear_days`, only the last digits',
+      ),
       column('encoding', name, '`gsm7` or `ucs2`'),
       shared.livemode,
       column('client_reference', text, 'what the client gave; empty without it'),
@@ -80,6 +85,9 @@ export const publicTables: readonly PublicTable[] = [
     withheld: {
       epoch: 'a count of restarts of an actor thread, without a meaning for a message',
       inbound: 'holds the sealed body of a subscriber’s message',
+      recipient_hash: 'keyed hash of the number: it would tell who is in two accounts',
+      recipient_clear: 'whether there is a number to cut off (docs/retention.md)',
+      text_kept: 'whether there is a text to cut out (docs/retention.md)',
     },
   },
   {
@@ -131,8 +139,8 @@ export const publicTables: readonly PublicTable[] = [
     name: 'link_codes',
     title: 'Short links by recipient',
     description:
-      'One row for each short link in each message sent with `track_clicks`. A row may be there twice until ClickHouse has merged its ' +
-      'parts: use `FINAL` or count distinct (code, message_id). A code is used again for another message when it has expired.',
+      'One row for each short link in each message sent with `track_clicks`. A code is used again for another message when it has ' +
+      'expired. Rows go after `retention.clicks_days`.',
     time: 'accepted_at',
     columns: [
       column('code', 'UInt64', 'number of the code within the short link'),
@@ -148,8 +156,9 @@ export const publicTables: readonly PublicTable[] = [
       shared.variant,
       column('template_id', name, 'the template; empty without one'),
       shared.acceptedAt,
+      column('due_at', time, 'when the message was to be sent: its acceptance, or the time it was scheduled for, UTC'),
     ],
-    withheld: {},
+    withheld: { insert_token: 'names the insert of a row, for repeats after a crash' },
   },
   {
     name: 'link_clicks',
@@ -173,6 +182,7 @@ export const publicTables: readonly PublicTable[] = [
       shared.variant,
       column('template_id', name, 'the template; empty without one'),
       shared.acceptedAt,
+      column('due_at', time, 'when the message was to be sent: its acceptance, or the time it was scheduled for, UTC'),
       column('delivered_at', time, 'when the receipt came, UTC; 1970: none before the click'),
       column('class', name, '`human`, `preview`, `scanner` or `unknown`'),
       column('reasons', 'Array(LowCardinality(String))', 'what it was classed by: docs/clicks.md'),
@@ -180,7 +190,7 @@ export const publicTables: readonly PublicTable[] = [
       column('address', text, 'the client’s address; empty unless `links.store_addresses` is on'),
       column('recorded_at', time, 'when the row was written, UTC'),
     ],
-    withheld: {},
+    withheld: { insert_token: 'names the insert of a row, for repeats after a crash' },
   },
 ];
 
