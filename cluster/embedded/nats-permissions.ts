@@ -85,7 +85,7 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     remove: ['delivery'],
     erase: ['control'],
   },
-  WEBHOOK_ATTEMPTS: { subjects: ['wha.>'], write: ['delivery'], read: ['control'] },
+  WEBHOOK_ATTEMPTS: { subjects: ['wha.>'], write: ['delivery'], read: ['control'], erase: ['control'] },
   ORDERS: {
     subjects: ['ops.>', auditNoteSubject],
     write: ['control'],

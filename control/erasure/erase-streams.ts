@@ -12,6 +12,7 @@ import { overwriteRecord, walkStream } from '../../cluster/bus/walk-stream.ts';
 import { canceledEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
 import type { NumberHashes } from '../../model/number-hash.ts';
+import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { maskNumber } from '../../platform/log.ts';
@@ -22,6 +23,8 @@ export type EraseStreamsParts = {
   readonly cancellations: Cancellations;
   readonly events: EventWriter;
   readonly numbers: NumberHashes;
+  /** Opens what was sent to webhook endpoints. */
+  readonly cipher: BodyCipher;
   readonly clock: Clock;
 };
 
@@ -30,6 +33,7 @@ export type Erased = { readonly lookedAt: Counts; readonly removed: Counts; read
 const { scheduled, holds, later } = streamNames.waiting;
 const walked = [
   ...[scheduled, holds, later, streamNames.webhooks, streamNames.webhookLog, streamNames.dead],
+  streamNames.webhookAttempts,
   streamOfBucket('otp'),
 ];
 
@@ -40,7 +44,7 @@ export async function eraseFromStreams(parts: EraseStreamsParts, erasure: Erasur
   for (const stream of walked) {
     removed[stream] = 0;
     lookedAt[stream] = await walkStream(parts.bus, stream, async (record) => {
-      const found = numbersIn(stream, record);
+      const found = numbersIn(stream, record, parts.cipher);
       if (found === null) left['unreadable'] = (left['unreadable'] ?? 0) + 1;
       if (found === null || !found.held.some((held) => isOf(parts.numbers, erasure, held))) return;
       const ended = found.message === null || (await isCanceled(parts, stream, record, found.message));

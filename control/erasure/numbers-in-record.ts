@@ -1,4 +1,4 @@
-// Whose numbers a record of a stream holds, for every stream that holds some. Bodies stay sealed.
+// Whose numbers a record of a stream holds, for every stream that holds some. Bodies of messages stay sealed.
 import type { StoredMsg } from '@nats-io/jetstream';
 import { readBatch } from '../../model/records/event-record.ts';
 import { decodeDecision, decodeInbound } from '../../model/records/inbound-record.ts';
@@ -10,6 +10,7 @@ import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
+import { limits } from '../../platform/limits.ts';
 import { streamNames, streamOfBucket } from '../../cluster/bus/streams.ts';
 import { streamOfDeadSubject } from '../../cluster/bus/subjects.ts';
 import { readLater } from '../../cluster/bus/later.ts';
@@ -30,16 +31,16 @@ export type HeldNumbers = {
 const nothing: HeldNumbers = { held: [], message: null };
 
 /** Null: this version cannot read it. */
-export function numbersIn(stream: string, record: StoredMsg): HeldNumbers | null {
+export function numbersIn(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumbers | null {
   try {
-    return read(stream, record);
+    return read(stream, record, cipher);
   } catch (error) {
     ignoring(error, `a record of ${stream} cannot be read, so nobody knows whose it is`);
     return null;
   }
 }
 
-function read(stream: string, record: StoredMsg): HeldNumbers {
+function read(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumbers {
   const { subject, data } = record;
   const storedMs = record.time.getTime();
   if (stream === streamNames.dead) {
@@ -55,6 +56,7 @@ function read(stream: string, record: StoredMsg): HeldNumbers {
   }
   if (stream === streamNames.webhooks || stream === streamNames.webhookLog)
     return ofWebhook(data, storedMs, accountIn(subject));
+  if (stream === streamNames.webhookAttempts) return ofAttempts(record, cipher);
   if (stream === streamOfBucket('otp')) {
     if (data.length === 0) return nothing;
     const { number } = decodeOtpNumber(data);
@@ -119,6 +121,18 @@ function ofWebhook(data: Uint8Array, storedMs: number, accountId: string | null)
   if ('event' in content) return { held: [ofEvent(content.event)], message: null };
   const texts = Object.values(content.data).filter((each) => typeof each === 'string');
   return { held: texts.map((number) => ({ number, accountId, sinceMs: storedMs })), message: null };
+}
+
+/**
+ * What was sent to an endpoint and what it answered: every number in it, in whatever place. Gathered for a while before it
+ * was stored.
+ */
+function ofAttempts({ subject, data, time }: StoredMsg, cipher: BodyCipher): HeldNumbers {
+  const accountId = accountIn(subject);
+  const opened = cipher.open(data, subject.split('.')[2] ?? '').toString('latin1');
+  const sinceMs = time.getTime() - limits.webhookAttempts.succeededStoredAfterMs;
+  const held = [...opened.matchAll(/\+\d{7,15}/g)].map(([number]) => ({ number, accountId, sinceMs }));
+  return { held, message: null };
 }
 
 function receipt(data: Uint8Array, storedMs: number): readonly Held[] {

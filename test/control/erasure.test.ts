@@ -14,8 +14,10 @@ import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { numberKey } from '../../cluster/bus/number-key.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { messageSubject, parkedSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
+import { attemptSubject, messageSubject, parkedSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
+import { encodeAttempts } from '../../actors/webhook/attempts/attempt-record.ts';
+import type { DeliveryAttempt } from '../../actors/webhook/contract.ts';
 import { type Eraser, startEraser } from '../../control/erasure/eraser.ts';
 import { erasuresFile } from '../../control/erasure/erasures-file.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
@@ -23,7 +25,7 @@ import { openStore } from '../../control/store/store.ts';
 import { writeDecision } from '../../control/store/subscriber-decisions.ts';
 import { addSuppressions, listSuppressions } from '../../control/store/suppressions.ts';
 import { deliveryEvent } from '../../model/delivery-event.ts';
-import { type AccountId, type WebhookEndpointId, newAccountId } from '../../model/ids.ts';
+import { type AccountId, type WebhookEndpointId, newAccountId, newWebhookAttemptId } from '../../model/ids.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { decodeEvents, encodeEvents } from '../../model/records/event-record.ts';
@@ -58,7 +60,7 @@ let account: AccountId;
 
 function openEraser(): void {
   eraser = startEraser({
-    ...{ bus: harness.bus, store: harness.store, numbers, dataDir, clock: systemClock },
+    ...{ bus: harness.bus, store: harness.store, numbers, cipher, dataDir, clock: systemClock },
     events: new EventWriter(publisher),
     cancellations: cancellations(harness.bus, publisher),
   });
@@ -93,6 +95,17 @@ async function put(subject: string, octets: Uint8Array): Promise<void> {
   expect([subject, stored.ok]).toEqual([subject, true]);
 }
 
+/** A request to an endpoint whose body has the number. */
+function attemptAt(to: string): DeliveryAttempt {
+  const atMs = systemClock.nowMs();
+  const body = JSON.stringify({ type: 'sms.submitted', data: { to } });
+  return {
+    ...{ id: newWebhookAttemptId(atMs), webhookId: 'evt_1', eventIds: ['evt_1'], type: 'sms.submitted', atMs },
+    ...{ url: 'https://client.example/hook', attempt: 1, error: null, detail: '', status: 200, latencyMs: 1 },
+    ...{ request: { headers: {}, body, bodyChars: body.length }, response: { headers: {}, body: 'ok' } },
+  };
+}
+
 /** One record of each kind, and a place in each list. Returns the messages' ids. */
 async function fill(recipient: string) {
   const message = () => messageWith({ recipient, accountId: account });
@@ -120,6 +133,7 @@ async function fill(recipient: string) {
   const webhook = encodeWebhook({ ...told, content: { event: submitted } });
   await put(webhookSubject(endpoint, account), webhook);
   await put(parkedSubject(account, endpoint), webhook);
+  await put(attemptSubject(account, endpoint, true), encodeAttempts([attemptAt(recipient)], endpoint, cipher));
   await put('dead.MT_TXN', encodeMessage(message(), cipher));
   const otp = { to: recipient, otps: [], sendsMs: [], failuresMs: [] };
   await put(`$KV.otp.${account}.live.${numbers.of(recipient)}`, encodeOtpNumber(otp, 'mark'));
@@ -180,7 +194,7 @@ test('removes a person everywhere and from the files, keeps them suppressed, and
     account: null,
     removed: {
       ...{ messages: 1, sms_events: 1, SCHEDULED: 1, HOLDS: 1, LATER: 0, WEBHOOKS: 1, WEBHOOK_LOG: 1, DEAD: 1 },
-      ...{ KV_otp: 1, suppressions: 2, decisions: 1 },
+      ...{ WEBHOOK_ATTEMPTS: 1, KV_otp: 1, suppressions: 2, decisions: 1 },
     },
     looked_at: { SCHEDULED: 2, HOLDS: 2, LATER: 2, WEBHOOKS: 2, WEBHOOK_LOG: 2, DEAD: 2, KV_otp: 2 },
     left: { in_flight: 1 },
@@ -189,7 +203,8 @@ test('removes a person everywhere and from the files, keeps them suppressed, and
   expect(stdout).not.toContain(person.slice(1));
 
   expect([await rowsOf(person), await rowsOf(neighbour)]).toEqual([0, 1]);
-  for (const stream of kept) expect([stream, (await waitingIn(harness.bus, stream)).length]).toEqual([stream, 1]);
+  for (const stream of [...kept, 'WEBHOOK_ATTEMPTS'])
+    expect([stream, (await waitingIn(harness.bus, stream)).length]).toEqual([stream, 1]);
   const events = (await recordsOf(harness.bus, 'EVENTS')).flatMap(({ data }) => decodeEvents(data));
   const canceled = events.filter(({ kind }) => kind === 'canceled');
   expect(new Set(canceled.map(({ messageId }) => messageId))).toEqual(new Set([scheduledId, heldId]));

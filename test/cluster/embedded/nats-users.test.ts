@@ -85,7 +85,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'wr', delivery: 'r' },
   WEBHOOKS: { delivery: 'wr', control: 'e' },
   WEBHOOK_LOG: { delivery: 'wrx', control: 'e' },
-  WEBHOOK_ATTEMPTS: { delivery: 'w', control: 'r' },
+  WEBHOOK_ATTEMPTS: { delivery: 'w', control: 're' },
   ORDERS: { actors: 'r', control: 'wrx' },
   DEAD: { actors: 'w', control: 'we', analytics: 'w', delivery: 'w' },
   KV_directory: { ingress: 'r', actors: 'r', control: 'wr', delivery: 'r' },
