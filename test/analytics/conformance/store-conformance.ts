@@ -129,7 +129,7 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
           report: name,
           timeZone: 'Asia/Kolkata',
           groupBy,
-          filters: { carrier: 'alpha' },
+          filters: report.filters.includes('carrier') ? { carrier: 'alpha' } : {},
           format,
         });
         expect(octets.toString('latin1')).toMatch(isFile[format]);
