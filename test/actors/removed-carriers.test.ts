@@ -50,6 +50,7 @@ const configurationOf = (carriers: readonly CarrierConfig[], fallback: readonly 
   routes: [],
   routing: { fallback, otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: retentionDefault,
+  analytics: { sqlEndpoint: null },
   actors: { threads: 1, flightDumps: 0 },
 });
 const left = async () => {

@@ -59,7 +59,7 @@ test.each([hour, -hour])('an event store %d ms off distinguishes a young message
     CLOCK_SHIFT_MS: String(off),
     HELIOGRAPH_LOG: 'fatal',
   };
-  const configuration = { retention: retentionDefault };
+  const configuration = { retention: retentionDefault, analytics: { sqlEndpoint: null } };
   ends.push(await startRolesOf('analytics', on.nats.url, configuration, { env, execArgv: ['--import', shiftedClock] }));
   const accountId = newAccountId(systemClock.nowMs());
   const ask = async (messageId: string) => {

@@ -29,6 +29,7 @@ const configurationOf = (carrier: CarrierConfig) => ({
   routes: [],
   routing: { fallback: [], otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: retentionDefault,
+  analytics: { sqlEndpoint: null },
   actors: { threads: 1, flightDumps: 0 },
 });
 const node = (name: string, shiftMs: number) => ({

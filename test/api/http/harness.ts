@@ -273,6 +273,7 @@ const configuration = {
   routes: [],
   routing: { fallback: [] },
   retention: retentionDefault,
+  analytics: { sqlEndpoint: null },
   limits: {
     queueMessagesMax: 5_000_000,
     accountQueueMax: accountQueueMaxDefault,
