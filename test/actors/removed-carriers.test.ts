@@ -16,6 +16,7 @@ import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import { overflowSubject, messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
+import { otpRulesDefault } from '../../policy/otp/contract.ts';
 import { retentionDefault } from '../../config/retention-schema.ts';
 import { type DeliveryEvent, acceptedEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { newMessageId } from '../../model/ids.ts';
@@ -51,6 +52,7 @@ const configurationOf = (carriers: readonly CarrierConfig[], fallback: readonly 
   routing: { fallback, otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: retentionDefault,
   analytics: { sqlEndpoint: null },
+  otp: otpRulesDefault,
   actors: { threads: 1, flightDumps: 0 },
 });
 const left = async () => {

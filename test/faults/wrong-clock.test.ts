@@ -6,6 +6,7 @@ import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { encodeMessage, messageRecordId } from '../../model/records/message-record.ts';
 import { messageSubject } from '../../cluster/bus/subjects.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
+import { otpRulesDefault } from '../../policy/otp/contract.ts';
 import { retentionDefault } from '../../config/retention-schema.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
@@ -30,6 +31,7 @@ const configurationOf = (carrier: CarrierConfig) => ({
   routing: { fallback: [], otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 },
   retention: retentionDefault,
   analytics: { sqlEndpoint: null },
+  otp: otpRulesDefault,
   actors: { threads: 1, flightDumps: 0 },
 });
 const node = (name: string, shiftMs: number) => ({

@@ -19,6 +19,8 @@ function weightOf({ name, path }: Operation): number {
   if (path.startsWith('/v1/sms')) return 4;
   // Only after another request made what they are about.
   if (name === 'delete /v1/webhooks/{id}') return 1;
+  if (name === 'post /v1/otp/{id}/resend') return 24;
+  if (name === 'post /v1/otp') return 12;
   if (/^\/v1\/(otp|webhooks)\//.test(path)) return 6;
   return 2;
 }
