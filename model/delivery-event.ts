@@ -120,7 +120,7 @@ export type EventContext = Omit<
 /** Builds an event. Its id follows from what happened, never from when or by whom it is published. */
 export function deliveryEvent(context: EventContext, draft: EventDraft): DeliveryEvent {
   const { kind, attempt = 0, segment = 0, detail = '', progress = 0 } = draft;
-  const event: DeliveryEvent = {
+  const event: Mutable<DeliveryEvent> = {
     eventId: eventIdOf({ messageId: context.messageId, kind, attempt, carrier: context.carrier, segment, detail }),
     kind,
     atMs: draft.atMs,
@@ -148,13 +148,12 @@ export function deliveryEvent(context: EventContext, draft: EventDraft): Deliver
     validUntilMs: context.validUntilMs,
     scheduledAtMs: context.scheduledAtMs,
   };
-  if (progress === 0 && context.callback === undefined) return event;
-  return {
-    ...event,
-    ...(progress === 0 ? {} : { progress }),
-    ...(context.callback === undefined ? {} : { callback: context.callback }),
-  };
+  if (progress !== 0) event.progress = progress;
+  if (context.callback !== undefined) event.callback = context.callback;
+  return event;
 }
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /** A message is itself the context of its events. */
 export function eventOfMessage(message: Message, draft: EventDraft): DeliveryEvent {

@@ -21,6 +21,11 @@ export const carrierLimits = {
     republishedAtOnce: 200,
     /** An intent whose PDU was not written within this is closed, and the message starts again with a new one. */
     intentAgeMsMax: 30_000,
+    /**
+     * Messages other than OTP that wait for their carrier's pacing are chosen and written so far apart: those of 5 ms share a
+     * write, and at the SMSC a read. A write of one PDU costs more than the rest of its message (bench: otp).
+     */
+    pacedTogetherMs: 5,
     /** A replay that receives nothing for this long logs it and requests the records again. */
     replaySilentMs: 10_000,
     /** A carrier whose replay takes longer does not delay the others of its thread any more. */

@@ -149,7 +149,9 @@ export class InFlightMessage {
   }
 
   get segmentCountToSend(): number {
-    return this.segmentsToSend().length;
+    let count = 0;
+    for (let bit = 1; bit <= this.pdus.length; bit += 1) count += 1 - ((this.#accepted >> bit) & 1);
+    return count;
   }
 
   /** Its record was redelivered. True when it had lapsed: it is ours again, and continues. */

@@ -4,6 +4,7 @@
 // the rate falls (throttle-backoff.ts).
 import type { Pace } from '../../../cluster/operator-commands/contract.ts';
 import type { CarrierConfig } from '../../../config/configuration.ts';
+import { limits } from '../../../platform/limits.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import { ThrottleBackoff } from './throttle-backoff.ts';
 
@@ -114,12 +115,15 @@ export function pacing(segmentsPerSecond: number): Pacing {
 const leadMostMs = 100;
 const leadGain = 1 / 32;
 
-/** How long before its PDU is due a message is chosen: the usual upper bound of an intent's time to become durable. */
+/**
+ * How long before its PDU is due a message is chosen: the usual upper bound of an intent's time to become durable, and the
+ * time between two turns of the sender, in which several are chosen.
+ */
 function leadTime() {
   let meanMs = 5;
   let deviationMs = 0;
   return {
-    ms: () => Math.min(leadMostMs, meanMs + 4 * deviationMs),
+    ms: () => Math.min(leadMostMs, meanMs + 4 * deviationMs) + limits.carrier.pacedTogetherMs,
     learn(tookMs: number): void {
       const countsMs = Math.min(tookMs, leadMostMs);
       deviationMs += (Math.abs(countsMs - meanMs) - deviationMs) * leadGain;

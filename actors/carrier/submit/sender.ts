@@ -6,6 +6,7 @@ import type { CarrierConfig } from '../../../config/configuration.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { LateGates } from '../../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
+import type { Category } from '../../../model/message.ts';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -18,6 +19,7 @@ import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import { type Lanes, slotsReservedFor, tokensReservedFor } from '../queue/lanes.ts';
 import type { Pacing } from '../pacing/pacing.ts';
+import { ReadySegments } from './ready-segments.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
 import { segmentsOf, segmentsPerPdu, submitHeader, submitPdu } from './submit-pdu.ts';
 
@@ -57,18 +59,16 @@ export type DelayedBy = 'bind' | 'window' | 'bus' | 'pacing';
 /** The longest wait before it checks again: what it waits for may have changed. */
 const wakeWithinMs = 1_000;
 
-/** Those of one message are adjacent: when it leaves `sending`, the rest of them is skipped before its next turn. */
-type ReadySegment = { readonly inFlight: InFlightMessage; readonly segment: number };
-
 export class Sender {
   readonly #parts: SenderParts;
-  /** Segments whose intent is durable, in the order of their tokens. */
-  #ready: ReadySegment[] = [];
-  #readyAt = 0;
-  /** Window slots reserved for chosen messages that are not written yet. */
+  readonly #ready = new ReadySegments();
+  /** Window slots reserved for chosen messages whose intent is not durable yet: of all, and of OTP among them. */
   #reserved = 0;
+  #reservedOtp = 0;
   #timer: Cancel | null = null;
   #timerAtMs = 0;
+  /** When the next messages other than OTP are chosen and written, after the pacing made one wait; monotonic. */
+  #nextPacedAtMs = 0;
   #pumpScheduled = false;
   #stopped = false;
   #closed = false;
@@ -105,12 +105,12 @@ export class Sender {
   /** After stop: nothing more can be written now, because all is written, or because no bind accepts any. */
   get rested(): boolean {
     if (this.#reserved > 0) return false;
-    return this.#ready.length === 0 || widestPort(this.#parts.ports) < 0;
+    return this.#ready.size === 0 || widestPort(this.#parts.ports) < 0;
   }
 
   /** No bind may submit: messages with an intent and no PDU are published as not written, and returned. */
   standDown(): ReadonlySet<InFlightMessage> {
-    const back = this.#takeBack((inFlight) => inFlight.isUntouched);
+    const back = this.#ready.takeBack((inFlight) => inFlight.isUntouched);
     for (const inFlight of back) this.#parts.onNotWritten(inFlight);
     return back;
   }
@@ -121,19 +121,17 @@ export class Sender {
     this.#closed = true;
     this.#timer?.();
     this.#timer = null;
-    for (const { inFlight } of this.#ready.slice(this.#readyAt)) {
-      if (inFlight.state !== 'sending') continue;
+    for (const inFlight of this.#ready.takeBack(() => true)) {
       inFlight.stopSending();
       this.#parts.onNotWritten(inFlight);
     }
-    this.#ready = [];
-    this.#readyAt = 0;
   }
 
   #pump(): void {
     if (this.#closed) return;
     this.#putBackOld();
-    this.#writeReady();
+    const isTurn = this.#parts.clock.monotonicMs() >= this.#nextPacedAtMs;
+    this.#writeReady(isTurn);
     while (!this.#stopped) {
       const inFlight = this.#parts.lanes.peek();
       if (inFlight === undefined) return;
@@ -144,17 +142,20 @@ export class Sender {
       const kept = slotsReservedFor(inFlight.category, windows);
       const slots = Math.min(pdus, windows - kept);
       // An answer or a bind wakes us.
-      if (windowFree(this.#parts.ports) - (this.#ready.length - this.#readyAt) - this.#reserved - kept < slots)
+      if (windowFree(this.#parts.ports) - this.#ready.size - this.#reserved - kept < slots)
         return this.#parts.onDelayed?.('window');
       if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is down: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
+      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextPacedAtMs - now, 'pacing');
       const segments = pdus * segmentsPerPdu(inFlight.message, inFlight.pdus);
-      const chosen = this.#reserved + this.#ready.length - this.#readyAt;
+      // An OTP is written before the others that were chosen.
+      const reserved = inFlight.category === 'otp' ? this.#reservedOtp : this.#reserved;
+      const chosen = reserved + this.#ready.sizeAhead(inFlight.category);
       const { pacing } = this.#parts;
       const waiting = this.#parts.lanes.waitingOf(inFlight.category, inFlight.message.accountId);
       const room = tokensReservedFor(inFlight.category, pacing.ratePerS(now), waiting);
       if (!pacing.take(segments, now, chosen, room)) {
-        return this.#wakeIn(pacing.waitMs(segments, now, chosen, room), 'pacing');
+        return this.#waitForPacing(inFlight.category, pacing.waitMs(segments, now, chosen, room), now);
       }
       this.#parts.lanes.next();
       this.#begin(inFlight, slots, now);
@@ -202,7 +203,7 @@ export class Sender {
   #begin(inFlight: InFlightMessage, slots: number, chosenAtMs: number): void {
     const { events, clock, claims, sequence } = this.#parts;
     inFlight.beginIntent(claims.epoch(), chosenAtMs, sequence.next, slots);
-    this.#reserved += slots;
+    this.#reserve(inFlight, slots);
     const { epoch, progress } = inFlight;
     const { attempt } = inFlight;
     const draft = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
@@ -217,12 +218,17 @@ export class Sender {
       inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, sequence.next);
       return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }
-    this.#reserved -= inFlight.slots; // stopping: the record goes back to its stream unwritten
+    this.#reserve(inFlight, -inFlight.slots); // stopping: the record goes back to its stream unwritten
   };
+
+  #reserve({ category }: InFlightMessage, slots: number): void {
+    this.#reserved += slots;
+    if (category === 'otp') this.#reservedOtp += slots;
+  }
 
   #claimed(inFlight: InFlightMessage, verdict: ClaimStatus): void {
     const { clock, pacing, onClaimLost, onNotWritten, otpTimes } = this.#parts;
-    this.#reserved -= inFlight.slots;
+    this.#reserve(inFlight, -inFlight.slots);
     const tookMs = clock.monotonicMs() - inFlight.intentAtMs;
     pacing.intentTook(tookMs);
     if (inFlight.category === 'otp') otpTimes?.note(tookMs);
@@ -246,51 +252,29 @@ export class Sender {
   #putBackOld(): void {
     const { clock, onIntentOld } = this.#parts;
     const beforeMs = clock.monotonicMs() - limits.carrier.intentAgeMsMax;
-    const oldest = this.#ready[this.#readyAt];
-    if (oldest === undefined || oldest.inFlight.intentAtMs > beforeMs) return;
-    const old = this.#takeBack((inFlight) => inFlight.intentAtMs <= beforeMs && !inFlight.isOut);
+    if (!this.#ready.hasIntentsBefore(beforeMs)) return;
+    const old = this.#ready.takeBack((inFlight) => inFlight.intentAtMs <= beforeMs && !inFlight.isOut);
     for (const inFlight of old) onIntentOld(inFlight);
   }
 
-  /** Removes the ready messages without a written segment for which `isSo` holds. */
-  #takeBack(isSo: (inFlight: InFlightMessage) => boolean): ReadonlySet<InFlightMessage> {
-    const ready = this.#ready.slice(this.#readyAt);
-    const back = new Set(
-      ready.map(({ inFlight }) => inFlight).filter((each) => each.state === 'sending' && isSo(each)),
-    );
-    this.#ready = ready.filter(({ inFlight }) => !back.has(inFlight));
-    this.#readyAt = 0;
-    return back;
-  }
-
-  #writeReady(): void {
+  /** `isTurn`: messages other than OTP are due, too. */
+  #writeReady(isTurn: boolean): void {
     const { clock, pacing, onNotWritten } = this.#parts;
-    while (this.#readyAt < this.#ready.length) {
-      const { inFlight, segment } = this.#ready[this.#readyAt] as ReadySegment;
+    for (let next = this.#ready.peek(); next !== undefined; next = this.#ready.peek()) {
+      const { inFlight, segment } = next;
       const now = clock.monotonicMs();
-      if (inFlight.state === 'sending' && !inFlight.isOursAt(now)) {
-        inFlight.lapse();
+      if (!inFlight.isOursAt(now)) {
+        inFlight.lapse(); // the rest of it is dropped
         onNotWritten(inFlight);
+        continue;
       }
-      // Not ours any more, or an earlier segment was refused: then it is not written.
-      if (inFlight.state === 'sending') {
-        const bind = widestPort(this.#parts.ports);
-        if (bind < 0) break;
-        const waitMs = pacing.writeWaitMs(segmentsPerPdu(inFlight.message, inFlight.pdus), now);
-        if (waitMs > 0) {
-          this.#wakeIn(waitMs, 'pacing');
-          break;
-        }
-        if (!this.#write(bind, inFlight, segment, now)) break;
-      }
-      this.#readyAt += 1;
-    }
-    if (this.#readyAt === this.#ready.length) {
-      this.#ready = [];
-      this.#readyAt = 0;
-    } else if (this.#readyAt > 1_024) {
-      this.#ready = this.#ready.slice(this.#readyAt);
-      this.#readyAt = 0;
+      const bind = widestPort(this.#parts.ports);
+      if (bind < 0) return;
+      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextPacedAtMs - now, 'pacing');
+      const waitMs = pacing.writeWaitMs(segmentsPerPdu(inFlight.message, inFlight.pdus), now);
+      if (waitMs > 0) return this.#waitForPacing(inFlight.category, waitMs, now);
+      if (!this.#write(bind, inFlight, segment, now)) return;
+      this.#ready.shift(next);
     }
   }
 
@@ -320,6 +304,16 @@ export class Sender {
       clock.nowMs(),
       inFlight.header,
     );
+  }
+
+  /** Messages that are not urgent wait until several are due, so that they share a write of the socket. */
+  #waitForPacing(category: Category, waitMs: number, nowMs: number): void {
+    if (category === 'otp') return this.#wakeIn(waitMs, 'pacing');
+    const turnAtMs = nowMs + Math.max(waitMs, limits.carrier.pacedTogetherMs);
+    // Of those that are to be written and those that are to be chosen, the first.
+    const isSet = this.#nextPacedAtMs > nowMs;
+    this.#nextPacedAtMs = isSet ? Math.min(this.#nextPacedAtMs, turnAtMs) : turnAtMs;
+    this.#wakeIn(this.#nextPacedAtMs - nowMs, 'pacing');
   }
 
   #wakeIn(delayMs: number, why: DelayedBy): void {
