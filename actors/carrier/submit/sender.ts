@@ -67,8 +67,8 @@ export class Sender {
   #reservedOtp = 0;
   #timer: Cancel | null = null;
   #timerAtMs = 0;
-  /** When the next messages other than OTP are chosen and written, after the pacing made one wait; monotonic. */
-  #nextPacedAtMs = 0;
+  /** When messages other than OTP may be chosen, and written, after the pacing made one wait; monotonic. */
+  readonly #nextTurnAtMs = { choose: 0, write: 0 };
   #pumpScheduled = false;
   #stopped = false;
   #closed = false;
@@ -130,8 +130,8 @@ export class Sender {
   #pump(): void {
     if (this.#closed) return;
     this.#putBackOld();
-    const isTurn = this.#parts.clock.monotonicMs() >= this.#nextPacedAtMs;
-    this.#writeReady(isTurn);
+    this.#writeReady();
+    const isTurn = this.#parts.clock.monotonicMs() >= this.#nextTurnAtMs.choose;
     while (!this.#stopped) {
       const inFlight = this.#parts.lanes.peek();
       if (inFlight === undefined) return;
@@ -146,7 +146,7 @@ export class Sender {
         return this.#parts.onDelayed?.('window');
       if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is down: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
-      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextPacedAtMs - now, 'pacing');
+      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextTurnAtMs.choose - now, 'pacing');
       const segments = pdus * segmentsPerPdu(inFlight.message, inFlight.pdus);
       // An OTP is written before the others that were chosen.
       const reserved = inFlight.category === 'otp' ? this.#reservedOtp : this.#reserved;
@@ -155,7 +155,7 @@ export class Sender {
       const waiting = this.#parts.lanes.waitingOf(inFlight.category, inFlight.message.accountId);
       const room = tokensReservedFor(inFlight.category, pacing.ratePerS(now), waiting);
       if (!pacing.take(segments, now, chosen, room)) {
-        return this.#waitForPacing(inFlight.category, pacing.waitMs(segments, now, chosen, room), now);
+        return this.#waitFor('choose', inFlight.category, pacing.waitMs(segments, now, chosen, room), now);
       }
       this.#parts.lanes.next();
       this.#begin(inFlight, slots, now);
@@ -257,9 +257,9 @@ export class Sender {
     for (const inFlight of old) onIntentOld(inFlight);
   }
 
-  /** `isTurn`: messages other than OTP are due, too. */
-  #writeReady(isTurn: boolean): void {
+  #writeReady(): void {
     const { clock, pacing, onNotWritten } = this.#parts;
+    const isTurn = clock.monotonicMs() >= this.#nextTurnAtMs.write;
     for (let next = this.#ready.peek(); next !== undefined; next = this.#ready.peek()) {
       const { inFlight, segment } = next;
       const now = clock.monotonicMs();
@@ -270,9 +270,9 @@ export class Sender {
       }
       const bind = widestPort(this.#parts.ports);
       if (bind < 0) return;
-      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextPacedAtMs - now, 'pacing');
+      if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextTurnAtMs.write - now, 'pacing');
       const waitMs = pacing.writeWaitMs(segmentsPerPdu(inFlight.message, inFlight.pdus), now);
-      if (waitMs > 0) return this.#waitForPacing(inFlight.category, waitMs, now);
+      if (waitMs > 0) return this.#waitFor('write', inFlight.category, waitMs, now);
       if (!this.#write(bind, inFlight, segment, now)) return;
       this.#ready.shift(next);
     }
@@ -307,13 +307,11 @@ export class Sender {
   }
 
   /** Messages that are not urgent wait until several are due, so that they share a write of the socket. */
-  #waitForPacing(category: Category, waitMs: number, nowMs: number): void {
-    if (category === 'otp') return this.#wakeIn(waitMs, 'pacing');
-    const turnAtMs = nowMs + Math.max(waitMs, limits.carrier.pacedTogetherMs);
-    // Of those that are to be written and those that are to be chosen, the first.
-    const isSet = this.#nextPacedAtMs > nowMs;
-    this.#nextPacedAtMs = isSet ? Math.min(this.#nextPacedAtMs, turnAtMs) : turnAtMs;
-    this.#wakeIn(this.#nextPacedAtMs - nowMs, 'pacing');
+  #waitFor(turn: 'choose' | 'write', category: Category, pacingMs: number, nowMs: number): void {
+    if (category === 'otp') return this.#wakeIn(pacingMs, 'pacing');
+    const { pacedTogetherMs } = limits.carrier;
+    this.#nextTurnAtMs[turn] = nowMs + pacedTogetherMs;
+    this.#wakeIn(Math.max(pacingMs, pacedTogetherMs), 'pacing');
   }
 
   #wakeIn(delayMs: number, why: DelayedBy): void {
