@@ -1,7 +1,7 @@
 // The schema of one bind in heliograph.yaml: address, credentials, TLS.
 import { z } from 'zod';
 import { mapOf, oneOf, pattern, rawMapOf, whole, words, yesOrNo } from './fields.ts';
-import { camelKeys } from './letter-case.ts';
+import { camelKeys } from '../platform/letter-case.ts';
 
 const file = words(1, 4_096, 'the path of a PEM file').nullable().default(null);
 

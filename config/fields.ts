@@ -1,7 +1,7 @@
 // The value types of heliograph.yaml, each with the text that states what was expected. Unknown keys are refused, so
 // that a misspelt key is not silently replaced by its default.
 import { z } from 'zod';
-import { camelKeys } from './letter-case.ts';
+import { camelKeys } from '../platform/letter-case.ts';
 
 /** Every known key, for the hint about an unknown one. */
 export const keysAll = new Set<string>();

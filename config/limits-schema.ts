@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { type BoundName, type Share, boundNames, defaultShares, shareProblem } from '../platform/limits-shares.ts';
 import { eachOf, mapOf, rawMapOf, whole } from './fields.ts';
-import { snakeCase } from './letter-case.ts';
+import { snakeCase } from '../platform/letter-case.ts';
 import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
 import { type StreamMb, linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';

@@ -1,7 +1,7 @@
 // The schema of `links` in heliograph.yaml: the domains of short links, and what their redirects do.
 import { z } from 'zod';
 import { rawMapOf, yesOrNo } from './fields.ts';
-import { camelKeys } from './letter-case.ts';
+import { camelKeys } from '../platform/letter-case.ts';
 import { isAccountId } from '../model/ids.ts';
 
 const originExpected = 'an address without a path, such as https://sms.example.com';

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
 import { createHash } from 'node:crypto';
-import { snakeCase } from './letter-case.ts';
+import { snakeCase } from '../platform/letter-case.ts';
 
 type ReloadVerdict =
   | { readonly ok: true; readonly changed: readonly string[] }
