@@ -1,7 +1,7 @@
 // The schema of one bind in heliograph.yaml: address, credentials, TLS.
 import { z } from 'zod';
 import { mapOf, oneOf, pattern, rawMapOf, whole, words, yesOrNo } from './fields.ts';
-import { camelKeys } from '../platform/letter-case.ts';
+import { camelFields } from '../platform/letter-case.ts';
 
 const file = words(1, 4_096, 'the path of a PEM file').nullable().default(null);
 
@@ -46,7 +46,7 @@ export const bindSchema = mapOf({
         typeof issue.input === 'object' && issue.input !== null ? undefined : 'true, false or keys such as ca_file',
     })
     .default(false)
-    .transform((tls) => tls !== false && camelKeys(tls === true ? tlsSchema.parse({}) : tls)),
+    .transform((tls) => tls !== false && camelFields(tls === true ? tlsSchema.parse({}) : tls)),
 });
 
 type BindFile = z.infer<typeof bindSchema>;

@@ -3,7 +3,6 @@
 // heliograph.yaml explains the keys to operators.
 import type { z } from 'zod';
 import type { BindConfig } from './bind-schema.ts';
-import type { retentionSchema } from './retention-schema.ts';
 import type { CarrierConfig, configurationSchema } from './schema.ts';
 
 export type { BindConfig } from './bind-schema.ts';
@@ -12,9 +11,6 @@ export { sandboxCarrierName } from './sandbox.ts';
 export type { CarrierConfig, CarrierErrorAction, SimulatorConfig } from './schema.ts';
 
 export type Configuration = z.infer<ReturnType<typeof configurationSchema>>;
-export type LimitsConfig = Configuration['limits'];
-export type LinksConfig = Configuration['links'];
-export type RetentionConfig = z.infer<typeof retentionSchema>;
 export type TlsConfig = Exclude<BindConfig['tls'], false>;
 
 /** Carriers that are not simulated: messages to them may reach a handset. */

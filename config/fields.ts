@@ -1,7 +1,7 @@
 // The value types of heliograph.yaml, each with the text that states what was expected. Unknown keys are refused, so
 // that a misspelt key is not silently replaced by its default.
 import { z } from 'zod';
-import { camelKeys } from '../platform/letter-case.ts';
+import { camelFields } from '../platform/letter-case.ts';
 
 /** Every known key, for the hint about an unknown one. */
 export const keysAll = new Set<string>();
@@ -32,5 +32,5 @@ export const rawMapOf = <T extends z.ZodRawShape>(shape: T) => {
 export const eachOf = <Name extends string, T extends z.ZodType>(names: readonly Name[], valueOf: (name: Name) => T) =>
   rawMapOf(Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, T>);
 /** `calling_code` in the file is `callingCode` in the result. */
-export const mapOf = <T extends z.ZodRawShape>(shape: T) => rawMapOf(shape).transform(camelKeys);
+export const mapOf = <T extends z.ZodRawShape>(shape: T) => rawMapOf(shape).transform(camelFields);
 export const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');

@@ -1,7 +1,7 @@
 // The schema of `links` in heliograph.yaml: the domains of short links, and what their redirects do.
 import { z } from 'zod';
 import { rawMapOf, yesOrNo } from './fields.ts';
-import { camelKeys } from '../platform/letter-case.ts';
+import { camelFields } from '../platform/letter-case.ts';
 import { isAccountId } from '../model/ids.ts';
 
 const originExpected = 'an address without a path, such as https://sms.example.com';
@@ -39,7 +39,7 @@ export const linksSchema = rawMapOf({
     if (!isOwn || !pathname.startsWith('/r/')) return;
     context.addIssue({ code: 'custom', path: ['fallback_url'], message: loopExpected });
   })
-  .transform(camelKeys)
+  .transform(camelFields)
   .prefault({});
 
 function isOrigin(text: string): boolean {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
 import type { CountryConfig } from './country-schema.ts';
 import { eachOf, listOf, mapOf, rawMapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
-import { camelKeys } from '../platform/letter-case.ts';
+import { camelFields } from '../platform/letter-case.ts';
 import { addressKinds, tlvSources, tlvTypes, type TlvType, type WireConfig, type WireTlvConfig } from './wire.ts';
 
 const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
@@ -56,7 +56,7 @@ export const wireKeys = {
   query_sm: yesOrNo.default(false),
 };
 
-const wireSchema = z.object(wireKeys).transform(camelKeys);
+const wireSchema = z.object(wireKeys).transform(camelFields);
 type WireFile = z.infer<typeof wireSchema>;
 
 /** `country`: its numbers have a national form. */

@@ -5,7 +5,7 @@ import type { AccountId, TemplateId, WebhookEndpointId } from '../../model/ids.t
 import type { Category } from '../../model/message.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';
 import { type EntityKind, type TenantEntities, entityKinds, tenantEntities } from '../../directory/tenant-entities.ts';
-import { stored } from '../store/row.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import { rateOf, type Tables } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { endpointOf } from '../store/webhook-endpoints.ts';
@@ -73,7 +73,7 @@ async function readAccounts(
   return (await query.execute()).map((row) => {
     const content = { words: row.content_words, linksDenied: row.links_denied, linksAllowed: row.links_allowed };
     return {
-      ...stored(row),
+      ...camelFields(row),
       v: 1,
       accountId: row.id,
       senderCategories: row.sender_categories ?? {},
@@ -93,7 +93,7 @@ async function readKeys(reader: Kysely<Tables>, publicIds: readonly string[] | n
     .where('revoked_at', 'is', null);
   if (publicIds !== null) query = query.where('public_id', 'in', [...publicIds]);
   return (await query.execute()).map((row) => ({
-    ...stored(row),
+    ...camelFields(row),
     v: 1,
     keyId: row.id,
     secretHash: row.secret_hash.toString('base64url'),
@@ -113,7 +113,7 @@ async function readTemplates(
     .where('status', '=', 'approved');
   if (ids !== null) query = query.where('id', 'in', ids.map((of) => of.slice(of.indexOf('.') + 1)) as TemplateId[]);
   return (await query.execute()).map((row) => ({
-    ...stored(row),
+    ...camelFields(row),
     v: 1,
     templateId: row.id,
     // Their types were checked when the template was made.

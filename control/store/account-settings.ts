@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
-import { columnsOf, stored } from './row.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import { rateColumns, rateOf, type AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, given, record, transaction } from './store.ts';
 
@@ -28,7 +28,7 @@ export async function changeAccountSettings(
   actor: Actor = store.actor,
 ): Promise<AccountSettings | null> {
   const { rate, ...others } = change;
-  const changed = given({ ...columnsOf(others), ...(rate === undefined ? {} : rateColumns(rate)) });
+  const changed = given({ ...snakeFields(others), ...(rate === undefined ? {} : rateColumns(rate)) });
   if (Object.keys(changed).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
     const before = await tx.selectFrom('accounts').select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
@@ -84,6 +84,6 @@ function listChange(from: readonly string[], to: readonly string[]) {
 }
 
 function settingsOf(row: Pick<Selectable<AccountsTable>, (typeof columns)[number]>) {
-  const { ratePerSecond: _, rateBurst: __, ...settings } = stored(row);
+  const { ratePerSecond: _, rateBurst: __, ...settings } = camelFields(row);
   return { ...settings, rate: rateOf(row) };
 }

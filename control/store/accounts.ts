@@ -1,12 +1,12 @@
 // Accounts: created, suspended and activated by the operator only.
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
-import { type Stored, stored } from './row.ts';
+import { type CamelFields, camelFields } from '../../platform/letter-case.ts';
 import type { AccountStatus, AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 
-type StoredAccount = Stored<Pick<AccountsTable, 'id' | 'name' | 'status' | 'created_at'>>;
+type StoredAccount = CamelFields<Pick<AccountsTable, 'id' | 'name' | 'status' | 'created_at'>>;
 
 /** One line: it is shown in lists and logs. */
 const isAccountName = (name: string) => name.length >= 1 && name.length <= 200 && plainTextProblem(name) === null;
@@ -46,12 +46,12 @@ export const activateAccount = (store: Store, id: AccountId, actor: Actor = stor
 
 export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
   const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : stored(row);
+  return row === undefined ? null : camelFields(row);
 }
 
 /** Every account, newest first, a page at a time. */
 export async function listAccounts(store: Store, page: PageRequest): Promise<Page<StoredAccount>> {
-  return readPage(store.db.selectFrom('accounts').selectAll(), page, stored);
+  return readPage(store.db.selectFrom('accounts').selectAll(), page, camelFields);
 }
 
 export async function hasAccounts(store: Store): Promise<boolean> {

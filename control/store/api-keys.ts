@@ -6,7 +6,7 @@ import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { Rate } from '../../directory/contract.ts';
-import { columnsOf, stored } from './row.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import { rateColumns, rateOf, type ApiKeysTable, type Tables } from './schema.ts';
 import { type Actor, type Store, changesOf, given, lockAccount, record, transaction } from './store.ts';
 
@@ -47,8 +47,8 @@ export async function createKey(
     const row = await tx
       .insertInto('api_keys')
       .values({
-        ...columnsOf({ id: newApiKeyId(nowMs), accountId, publicId, secretHash, livemode, scopes, description }),
-        ...columnsOf({ createdAtMs: nowMs, expiresAtMs, revokedAtMs: null, ipAllowlist }),
+        ...snakeFields({ id: newApiKeyId(nowMs), accountId, publicId, secretHash, livemode, scopes, description }),
+        ...snakeFields({ createdAtMs: nowMs, expiresAtMs, revokedAtMs: null, ipAllowlist }),
         ...rateColumns(desired.rate),
       })
       .returningAll()
@@ -124,7 +124,7 @@ export async function changeKey<R = never>(
   { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
   const { rate, ...others } = change;
-  const columns = given({ ...columnsOf(others), ...(rate === undefined ? {} : rateColumns(rate)) });
+  const columns = given({ ...snakeFields(others), ...(rate === undefined ? {} : rateColumns(rate)) });
   return transaction(store, async (tx) => {
     const before = await lockedKey(tx, id, accountId);
     if (before === undefined) return null;
@@ -180,7 +180,7 @@ export async function listKeys(store: Store, accountId: AccountId, page: PageReq
 }
 
 function storedKey(row: Selectable<ApiKeysTable>) {
-  const { secretHash: _, ratePerSecond: __, rateBurst: ___, ...key } = stored(row);
+  const { secretHash: _, ratePerSecond: __, rateBurst: ___, ...key } = camelFields(row);
   return { ...key, rate: rateOf(row) };
 }
 

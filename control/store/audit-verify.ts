@@ -3,7 +3,7 @@
 // some row to its end: compare it with a head kept elsewhere.
 import { sql } from 'kysely';
 import { auditHash, genesisHash } from './audit-chain.ts';
-import { stored } from './row.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import type { AuditLogTable } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -81,5 +81,5 @@ async function anchorBefore(store: Store, id: number): Promise<Buffer | null> {
 }
 
 function hashOf(row: Row): Buffer {
-  return auditHash(row.prev_hash, { ...stored(row), seq: row.id, atMs: row.at.getTime() });
+  return auditHash(row.prev_hash, { ...camelFields(row), seq: row.id });
 }

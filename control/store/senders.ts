@@ -7,11 +7,11 @@ import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
-import { type Stored, columnsOf, stored } from './row.ts';
+import { type CamelFields, snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
 import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
-export type StoredSender = Stored<SendersTable>;
+export type StoredSender = CamelFields<SendersTable>;
 
 type SenderRefusal = {
   readonly ok: false;
@@ -34,12 +34,12 @@ export async function createSender(
     const row = await tx
       .insertInto('senders')
       .values(
-        columnsOf({ id: newSenderId(nowMs), accountId, name, kind, status, createdAtMs: nowMs, categories: null }),
+        snakeFields({ id: newSenderId(nowMs), accountId, name, kind, status, createdAtMs: nowMs, categories: null }),
       )
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(store, tx, { ...changeOf(row, actor, 'sender.created'), detail: { name, status } });
-    return { ok: true, sender: stored(row) };
+    return { ok: true, sender: camelFields(row) };
   });
 }
 
@@ -67,7 +67,7 @@ export async function setSenderStatus(
       .executeTakeFirstOrThrow();
     const detail = { name: row.name, ...changesOf(before, { status, categories }) };
     await record(store, tx, { ...changeOf(row, actor, `sender.${status}`), detail });
-    return stored(row);
+    return camelFields(row);
   });
 }
 
@@ -100,7 +100,7 @@ export async function listSenders(
   let query = store.db.selectFrom('senders').selectAll();
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
-  return readPage(query, page, stored);
+  return readPage(query, page, camelFields);
 }
 
 export type LikeSender = Pick<StoredSender, 'accountId' | 'name' | 'status'>;
@@ -119,7 +119,7 @@ export async function senderLikenesses(
   const found = new Map<string, LikeSender[]>();
   for (const row of rows) {
     const likeness = senderLikeness(row.name);
-    if (asked.has(likeness)) found.set(likeness, [...(found.get(likeness) ?? []), stored(row)]);
+    if (asked.has(likeness)) found.set(likeness, [...(found.get(likeness) ?? []), camelFields(row)]);
   }
   return found;
 }

@@ -9,7 +9,7 @@ import { blockOfPlace, numberKeyOf, suppressionBitsFor, suppressionPlaceOf } fro
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
-import { stored } from './row.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
 import { type Actor, type Store, type OutboxEntry, record, transaction } from './store.ts';
 
@@ -178,7 +178,7 @@ export const outboxEntryOf = (accountId: AccountId, bits: number, block: number)
 });
 
 function storedSuppression(row: SuppressionsTable) {
-  const { number, sender, category, ...rest } = stored(row);
+  const { number, sender, category, ...rest } = camelFields(row);
   return {
     ...rest,
     /** E.164; null: it was erased, and stays suppressed by its keyed hash. */

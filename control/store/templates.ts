@@ -5,14 +5,16 @@ import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
-import { type Stored, columnsOf, stored } from './row.ts';
+import { type CamelFields, snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
 import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
 /** A variable's name, type and size, as policy reads them. The store does not interpret them. */
 type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
 
-export type StoredTemplate = Stored<Selectable<TemplatesTable>> & { readonly variables: readonly StoredVariable[] };
+export type StoredTemplate = CamelFields<Selectable<TemplatesTable>> & {
+  readonly variables: readonly StoredVariable[];
+};
 
 type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
 
@@ -35,7 +37,7 @@ export async function createTemplate(
     const row = await tx
       .insertInto('templates')
       .values({
-        ...columnsOf({ id: newTemplateId(nowMs), accountId, name, category, body, status, createdAtMs: nowMs }),
+        ...snakeFields({ id: newTemplateId(nowMs), accountId, name, category, body, status, createdAtMs: nowMs }),
         variables: JSON.stringify(variables),
       })
       .returningAll()
@@ -117,4 +119,4 @@ export async function listTemplates(
 const changeOf = (row: Selectable<TemplatesTable>, actor: Actor, action: AuditAction) =>
   changeOfRow(row, actor, action, { entity: 'template', entityId: `${row.account_id}.${row.id}` });
 
-const storedTemplate = (row: Selectable<TemplatesTable>) => stored(row) as StoredTemplate;
+const storedTemplate = (row: Selectable<TemplatesTable>) => camelFields(row) as StoredTemplate;

@@ -15,7 +15,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
-import { columnsOf, stored } from './row.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { WebhookEndpointsTable } from './schema.ts';
 import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
@@ -49,7 +49,7 @@ export async function createWebhook(
     const row = await tx
       .insertInto('webhook_endpoints')
       .values({
-        ...columnsOf({ id, accountId, livemode, createdAtMs: nowMs }),
+        ...snakeFields({ id, accountId, livemode, createdAtMs: nowMs }),
         ...settingColumns(settings),
         sealed_secrets: sealWebhookSecrets([{ secret, untilMs: null }], id, cipher),
       })
@@ -224,7 +224,7 @@ export async function listWebhooks(
 
 /** An endpoint as the directory has it. */
 export function endpointOf(row: Selectable<WebhookEndpointsTable>): StoredWebhook {
-  const { batchMax: _, batchWaitMs: __, ...rest } = stored(row);
+  const { batchMax: _, batchWaitMs: __, ...rest } = camelFields(row);
   return { ...rest, ...settingsOf(row), status: row.disabled_reason === null ? 'enabled' : 'disabled' };
 }
 
@@ -234,7 +234,7 @@ function settingsOf(row: Selectable<WebhookEndpointsTable>): WebhookSettings {
 }
 
 const settingColumns = ({ url, events, ordering, batch, description }: WebhookSettings) =>
-  columnsOf({ url, events, ordering, description, batchMax: batch?.max ?? null, batchWaitMs: batch?.waitMs ?? null });
+  snakeFields({ url, events, ordering, description, batchMax: batch?.max ?? null, batchWaitMs: batch?.waitMs ?? null });
 
 function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store) {
   return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
