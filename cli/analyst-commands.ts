@@ -2,9 +2,8 @@
 import { reports } from '../analytics/reports/catalogue.ts';
 import type { CommandRow } from './command-row.ts';
 
-export const analystCommands: readonly CommandRow[] = [
-  {
-    name: 'report',
+export const analystCommands: Readonly<Record<string, CommandRow>> = {
+  report: {
     help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
     takes: {
       '<name>': 'the report',
@@ -25,22 +24,23 @@ export const analystCommands: readonly CommandRow[] = [
     requires: { '--account <id>': 'the account (acc_…)' },
     load: async () => (await import('./report.ts')).reportCommand,
   },
-  sqlUserCommand(
+  'sql-user create': sqlUserCommand(
     'create',
     'create the read-only SQL user of an account on the ClickHouse server; shows its password once',
   ),
-  sqlUserCommand('rotate', 'give the SQL user of an account a new password, and the tables of this version'),
-  sqlUserCommand('drop', 'remove the SQL user of an account with everything made for it'),
-  {
-    name: 'sql-user list',
+  'sql-user rotate': sqlUserCommand(
+    'rotate',
+    'give the SQL user of an account a new password, and the tables of this version',
+  ),
+  'sql-user drop': sqlUserCommand('drop', 'remove the SQL user of an account with everything made for it'),
+  'sql-user list': {
     help: 'the SQL users of the ClickHouse server',
     load: async () => (await import('./sql-user.ts')).listSqlUsers,
   },
-];
+};
 
 function sqlUserCommand(verb: 'create' | 'rotate' | 'drop', help: string): CommandRow {
   return {
-    name: `sql-user ${verb}`,
     help,
     requires: { '--account <id>': 'the account (acc_…)' },
     load: async () => (await import('./sql-user.ts')).changeSqlUser(verb),

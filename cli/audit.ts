@@ -1,6 +1,7 @@
 // `audit`, `audit verify|partitions|detach`: the audit log in the database of the running system, newest first, and its
 // hash chain.
 import { SetupError, messageOf } from '../platform/errors.ts';
+import { snakeFields } from '../platform/letter-case.ts';
 import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, auditRecordJson, listAuditRecords } from '../control/store/audit-log.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
@@ -110,15 +111,7 @@ function headsOf(text: string | undefined): AuditHead[] {
   });
 }
 
-const partitionJson = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) => ({
-  object: 'audit_partition',
-  month,
-  table,
-  rows,
-  first_row: firstRow,
-  last_row: lastRow,
-  bytes,
-});
+const partitionJson = (partition: AuditPartition) => ({ object: 'audit_partition', ...snakeFields(partition) });
 
 const partitionLine = ({ month, table, rows, firstRow, lastRow, bytes }: AuditPartition) =>
   `${month}  ${table}  ${rows} rows${firstRow === null ? '' : ` (${firstRow} to ${lastRow})`}  ${Math.ceil(bytes / 1_024)} KiB`;

@@ -1,9 +1,8 @@
-// One command of `heliograph` as data: commands.ts has them all, program.ts declares them.
+// One command of `heliograph` as data: commands.ts has them all by name, with the group, if any (`accounts limit`);
+// program.ts declares them.
 import type { Result } from './print.ts';
 
 export type CommandRow = {
-  /** With its group, if any: `accounts limit`. */
-  readonly name: string;
   readonly help: string;
   /** Arguments (`<id>`) and options in the order of the help; every command has --json too. */
   readonly takes?: Readonly<Record<string, string>>;

@@ -17,9 +17,8 @@ export const groups: Readonly<Record<string, string>> = {
 };
 const account = { '<id>': 'the account (acc_…)' };
 
-export const commands: readonly CommandRow[] = [
-  {
-    name: 'doctor',
+export const commands: Readonly<Record<string, CommandRow>> = {
+  doctor: {
     help: 'check runtime, settings, configuration, ports, servers and carriers, and say what to do',
     takes: {
       '--carrier <name>': 'only this carrier: binds to it as configured, and unbinds; nothing is sent',
@@ -28,26 +27,22 @@ export const commands: readonly CommandRow[] = [
     exits: true,
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
-  {
-    name: 'erase',
+  erase: {
     help: 'remove everything about a subscriber’s number; the person stays suppressed where they are (docs/retention.md)',
     requires: { '--number <number>': 'the number, such as +8801712345678' },
     takes: { '--account <id>': 'only what this account has (default: every account)' },
     load: async () => (await import('./erase.ts')).eraseCommand,
   },
-  {
-    name: 'accounts create',
+  'accounts create': {
     help: 'create an account',
     requires: { '--name <name>': 'its name, for display' },
     load: async () => (await import('./tenants.ts')).createAccountCommand,
   },
-  {
-    name: 'accounts list',
+  'accounts list': {
     help: 'every account',
     load: async () => (await import('./tenants.ts')).listAccountsCommand,
   },
-  {
-    name: 'accounts limit',
+  'accounts limit': {
     help: 'set the request rate of an account and its weight in the lanes; without options: show them',
     takes: {
       ...account,
@@ -59,20 +54,17 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./account-settings.ts')).limitAccount,
   },
-  {
-    name: 'accounts networks',
+  'accounts networks': {
     help: 'set the networks from which the keys of an account may be used; without options: show them',
     takes: { ...account, '--allow <list>': 'networks such as 203.0.113.0/24,2001:db8::/32, or any' },
     load: async () => (await import('./account-settings.ts')).accountNetworks,
   },
-  {
-    name: 'accounts resend',
+  'accounts resend': {
     help: 'set which messages are resent when it is unknown whether the carrier took them; without options: show it',
     takes: { ...account, '--categories <list>': 'such as otp,transactional, or none' },
     load: async () => (await import('./account-settings.ts')).resendUnknown,
   },
-  {
-    name: 'accounts inbound',
+  'accounts inbound': {
     help: 'set how messages from subscribers are handled; without options: show it',
     takes: {
       ...account,
@@ -81,34 +73,33 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./account-settings.ts')).setInbound,
   },
-  {
-    name: 'accounts suspend',
+  'accounts suspend': {
     help: 'stop sending for an account, including messages that wait',
     takes: account,
     load: async () => (await import('./tenants.ts')).setAccountStatus('suspended'),
   },
-  {
-    name: 'accounts activate',
+  'accounts activate': {
     help: 'resume sending for an account',
     takes: account,
     load: async () => (await import('./tenants.ts')).setAccountStatus('active'),
   },
   ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
   ...reviewCommands('templates', 'tpl_…', {}),
-  {
-    name: 'carriers list',
+  'carriers list': {
     help: 'the state of every carrier and its binds, and the operator commands in effect',
     takes: { '[name]': 'of one carrier only' },
     load: async () => (await import('./carriers.ts')).listCarriers,
   },
-  carrierCommand(
+  'carriers pause': carrierCommand(
     'pause',
     'stop submitting to a carrier, or over one of its binds; sessions stay open and receipts are received',
   ),
-  carrierCommand('drain', 'pause, wait for pending responses, and unbind; in effect until it is resumed'),
-  carrierCommand('resume', 'end a pause or drain, and retry stopped binds'),
-  {
-    name: 'audit',
+  'carriers drain': carrierCommand(
+    'drain',
+    'pause, wait for pending responses, and unbind; in effect until it is resumed',
+  ),
+  'carriers resume': carrierCommand('resume', 'end a pause or drain, and retry stopped binds'),
+  audit: {
     help: 'who changed or commanded what, newest first',
     takes: {
       '--target <target>': 'only changes of this: a carrier with its binds, a bind such as alpha/2, an id',
@@ -117,25 +108,21 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./audit.ts')).auditCommand,
   },
-  {
-    name: 'audit verify',
+  'audit verify': {
     help: 'recompute the hash chain over all records and name the first one that was changed',
     takes: { '--expect <heads>': 'heads of the chain saved earlier, row:hash,row:hash with full hashes' },
     load: async () => (await import('./audit.ts')).verifyCommand,
   },
-  {
-    name: 'audit partitions',
+  'audit partitions': {
     help: 'the months of the audit log, with their rows and sizes',
     load: async () => (await import('./audit.ts')).partitionsCommand,
   },
-  {
-    name: 'audit detach',
+  'audit detach': {
     help: 'detach the oldest month from the log; its table stays in the database, to be dumped and dropped',
     takes: { '<month>': 'such as 2026-08' },
     load: async () => (await import('./audit.ts')).detachCommand,
   },
-  {
-    name: 'flight',
+  flight: {
     help: "a carrier's flight recorder: the last PDUs of its binds, masked, and the decisions with their reasons",
     takes: {
       '<carrier>': 'the carrier',
@@ -145,8 +132,7 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./flight.ts')).flightCommand,
   },
-  {
-    name: 'dead list',
+  'dead list': {
     help: 'list the records, oldest first, with the reason',
     takes: {
       '--stream <stream>': 'only records from this stream, such as MT_TXN',
@@ -154,14 +140,12 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./dead.ts')).listDeadCommand,
   },
-  {
-    name: 'dead show',
+  'dead show': {
     help: 'one record: its reason, its headers and its readable fields; never a text',
     takes: { '<seq>': 'its number, as `dead list` shows it' },
     load: async () => (await import('./dead.ts')).showDeadCommand,
   },
-  {
-    name: 'dead replay',
+  'dead replay': {
     help: 'publish records again to their original subject, after the cause is fixed',
     takes: {
       '[seq...]': 'their numbers',
@@ -171,25 +155,21 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./dead.ts')).replayDeadCommand,
   },
-  {
-    name: 'dead drop',
+  'dead drop': {
     help: 'delete a record for good',
     takes: { '<seq>': 'its number', '--yes': 'confirm the deletion' },
     load: async () => (await import('./dead.ts')).dropDeadCommand,
   },
-  {
-    name: 'directory owner',
+  'directory owner': {
     help: 'show the PostgreSQL database it is projected from',
     load: async () => (await import('./directory.ts')).ownerCommand,
   },
-  {
-    name: 'directory release',
+  'directory release': {
     help: 'release it for another PostgreSQL database, when its own is lost for good',
     takes: { '--yes': 'confirm that you know the consequences' },
     load: async () => (await import('./directory.ts')).releaseCommand,
   },
-  {
-    name: 'keys create',
+  'keys create': {
     help: 'create an API key; it is shown only once',
     requires: { '--account <id>': 'the account it belongs to (acc_…)' },
     takes: {
@@ -199,31 +179,26 @@ export const commands: readonly CommandRow[] = [
     },
     load: async () => (await import('./tenants.ts')).createKeyCommand,
   },
-  {
-    name: 'keys demo',
+  'keys demo': {
     help: 'print the live key of the demo account that the first start made',
     takes: { '--test': 'its test key' },
     load: async () => (await import('./tenants.ts')).demoKeyCommand,
   },
-  {
-    name: 'keys list',
+  'keys list': {
     help: "an account's API keys; the keys themselves are not kept",
     requires: { '--account <id>': 'the account (acc_…)' },
     load: async () => (await import('./tenants.ts')).listKeysCommand,
   },
-  {
-    name: 'keys revoke',
+  'keys revoke': {
     help: 'end an API key; every ingress refuses it within a second',
     takes: { '<id>': 'the key (key_…)' },
     load: async () => (await import('./tenants.ts')).revokeKeyCommand,
   },
-  {
-    name: 'keys rotate-body',
+  'keys rotate-body': {
     help: 'add a new first key for the bodies stored on the bus; in effect at the next start',
     load: async () => (await import('./rotate-body.ts')).rotateBodyCommand,
   },
-  {
-    name: 'nats-permissions',
+  'nats-permissions': {
     help: 'print the permissions of each role as configuration for your own nats-server',
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
@@ -231,12 +206,15 @@ export const commands: readonly CommandRow[] = [
   ...analystCommands,
   ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
   ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
-];
+};
 
-function reviewCommands(noun: 'senders' | 'templates', id: string, approves: Record<string, string>): CommandRow[] {
-  return [
-    {
-      name: `${noun} list`,
+function reviewCommands(
+  noun: 'senders' | 'templates',
+  id: string,
+  approves: Record<string, string>,
+): Record<string, CommandRow> {
+  return {
+    [`${noun} list`]: {
       help: `list ${noun}, newest first`,
       takes: {
         '--status <status>': 'pending, approved or rejected (default: pending)',
@@ -244,24 +222,21 @@ function reviewCommands(noun: 'senders' | 'templates', id: string, approves: Rec
       },
       load: async () => (await import('./review.ts')).listForReview(noun),
     },
-    {
-      name: `${noun} approve`,
+    [`${noun} approve`]: {
       help: `approve one of the ${noun}; in effect everywhere within a second`,
       takes: { '<id>': id, ...approves },
       load: async () => (await import('./review.ts')).review(noun, 'approved'),
     },
-    {
-      name: `${noun} reject`,
+    [`${noun} reject`]: {
       help: `reject one of the ${noun}; messages that use it are refused within a second`,
       takes: { '<id>': id, '--note <text>': 'why, shown to the account (templates)' },
       load: async () => (await import('./review.ts')).review(noun, 'rejected'),
     },
-  ];
+  };
 }
 
 function carrierCommand(verb: 'pause' | 'drain' | 'resume', help: string): CommandRow {
   return {
-    name: `carriers ${verb}`,
     help,
     takes: {
       '<name>': 'the carrier',
@@ -272,10 +247,9 @@ function carrierCommand(verb: 'pause' | 'drain' | 'resume', help: string): Comma
   };
 }
 
-function registryCommands(name: 'dnd' | 'ported', what: string, file: string): CommandRow[] {
-  return [
-    {
-      name: `${name} import`,
+function registryCommands(name: 'dnd' | 'ported', what: string, file: string): Record<string, CommandRow> {
+  return {
+    [`${name} import`]: {
       help: `put a new version of the ${what} in effect on all nodes; an interrupted import continues`,
       takes: {
         '<file>': file,
@@ -285,16 +259,14 @@ function registryCommands(name: 'dnd' | 'ported', what: string, file: string): C
       },
       load: async () => (await import('./registry.ts')).importCommand(name),
     },
-    {
-      name: `${name} check`,
+    [`${name} check`]: {
       help: 'show whether a number is listed in the version in effect, and how',
       takes: { '<number>': 'E.164 with the plus sign' },
       load: async () => (await import('./registry.ts')).checkCommand(name),
     },
-    {
-      name: `${name} status`,
+    [`${name} status`]: {
       help: 'show the version in effect',
       load: async () => (await import('./registry.ts')).statusCommand(name),
     },
-  ];
+  };
 }

@@ -18,7 +18,7 @@ program
     const { start } = await import('../cluster/main.ts');
     process.exit(await start(options));
   });
-for (const row of commands) declare(row);
+for (const [name, row] of Object.entries(commands)) declare(name, row);
 program
   .command('smsc')
   .description('run the bundled SMSC simulator alone (smsc --help for its options)')
@@ -44,8 +44,8 @@ program
     await (await import('./listen.ts')).listen(options);
   });
 
-function declare(row: CommandRow): void {
-  const [name = '', group] = row.name.split(' ').reverse();
+function declare(fullName: string, row: CommandRow): void {
+  const [name = '', group] = fullName.split(' ').reverse();
   const command = (group === undefined ? program : groupOf(group)).command(name).description(row.help);
   for (const [flags, help] of Object.entries(row.requires ?? {})) command.requiredOption(flags, help);
   for (const [flags, help] of Object.entries(row.takes ?? {})) {

@@ -2,6 +2,7 @@
 // standard error, the result to standard output. The file is read on this machine; the version reaches all nodes.
 import { AssertionFailed } from '../platform/assert.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
+import { snakeFields } from '../platform/letter-case.ts';
 import { limits } from '../platform/limits.ts';
 import { printable } from '../model/plain-text.ts';
 import { categories } from '../model/message.ts';
@@ -45,28 +46,20 @@ export const importCommand =
       await noteForAudit(bus, auditNoteOf(name, file, options, imported));
       return imported;
     });
-    const { rows } = report;
+    const { rows, version, changed, numbers, numbersBefore, conflicts } = report;
     for (const each of rows.shown) process.stderr.write(`bad row, ${printable(each)}\n`);
     return {
       json: {
-        object: 'registry_import',
-        registry: name,
-        version: report.version,
-        changed: report.changed,
-        numbers: report.numbers,
-        numbers_before: report.numbersBefore,
-        lines: rows.lines,
-        bad_rows: rows.badRows,
-        not_served: rows.notServed,
-        conflicts: report.conflicts,
-        resumed_from_line: report.resumedFrom,
+        ...{ object: 'registry_import', registry: name },
+        ...snakeFields({ version, changed, numbers, numbersBefore, lines: rows.lines, badRows: rows.badRows }),
+        ...snakeFields({ notServed: rows.notServed, conflicts, resumedFromLine: report.resumedFrom }),
       },
       lines: [
-        `${report.changed ? 'In effect' : 'Unchanged'}  ${name} ${report.version}: ${format(report.numbers)} numbers, before ${format(report.numbersBefore)}`,
+        `${changed ? 'In effect' : 'Unchanged'}  ${name} ${version}: ${format(numbers)} numbers, before ${format(numbersBefore)}`,
         `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
-        ...(report.conflicts === 0
+        ...(conflicts === 0
           ? []
-          : [`Conflicts ${format(report.conflicts)} numbers are listed with two carriers; one of the two is used`]),
+          : [`Conflicts ${format(conflicts)} numbers are listed with two carriers; one of the two is used`]),
       ],
     };
   };
@@ -139,5 +132,4 @@ function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
   });
 }
 
-const numbers = new Intl.NumberFormat('en-US');
-const format = (value: number) => numbers.format(value);
+const { format } = new Intl.NumberFormat('en-US');

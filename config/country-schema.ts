@@ -1,21 +1,38 @@
 // The schema of `country` in heliograph.yaml and of country packs: a pack has all keys, heliograph.yaml overrides some.
 // The result is one country with all references checked.
 import { z } from 'zod';
-import { type Keyword, keywords as keywordNames } from '../model/keyword.ts';
-import { type Category, categories } from '../model/message.ts';
+import { categories } from '../model/message.ts';
 import { limits } from '../platform/limits.ts';
-import type { KeywordRules, QuietRule } from '../policy/country/contract.ts';
-import type { CountryConfig } from './configuration.ts';
+import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 
 /** Reads a pack by name or file; null when there is none. Throws BadConfiguration when it is invalid. */
 export type PackReader = (pack: string) => PackFile | null;
 
+/** The country's rules with all defaults, and the pack they came from. */
+export type CountryConfig = {
+  pack: string | null;
+  name: string;
+  /** With the plus sign: `+880`. */
+  callingCode: string;
+  /** Allowed numbers of digits after the calling code. */
+  nationalLengths: number[];
+  /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
+  prefixes: Record<string, string>;
+  /** Carrier names of the pack → ours; null: none of ours. */
+  carrierNames: Record<string, string | null>;
+  lengthsByPrefix: Record<string, number[]>;
+  trunkPrefix: string;
+  quietHours: QuietRule[];
+  doNotDisturb: DoNotDisturbRules;
+  keywords: KeywordRules;
+};
+
 /** The value of `country`: complete, or a pack with some keys changed. */
 export function countrySchema(readPack: PackReader) {
   return z.unknown().transform((value, context): CountryConfig => {
     const wantsPack = typeof value === 'object' && value !== null && 'pack' in value;
-    const parsed = (wantsPack ? packedSchema : inlineSchema).safeParse(value);
+    const parsed = (wantsPack ? packedSchema : packSchema).safeParse(value);
     if (!parsed.success) {
       for (const issue of parsed.error.issues) context.issues.push({ ...issue, input: value } as never);
       return nowhere();
@@ -93,7 +110,9 @@ const numbering = {
 };
 const toCarriers = z.record(prefix, carrierName, { error: 'a map of national prefix to carrier name' });
 
-const inlineSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
+/** A pack, or a whole country in heliograph.yaml. A pack has its own carrier names: `carriers` maps them to the operator's. */
+export const packSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
+export type PackFile = z.infer<typeof packSchema>;
 const packedSchema = mapOf({
   pack: words(1, 255, 'bd, fr, … or a file that ends with .yaml'),
   carriers: z
@@ -105,49 +124,34 @@ const packedSchema = mapOf({
   prefixes: toCarriers.optional(),
   ...shared,
 });
-/** A pack has its own carrier names: `carriers` of heliograph.yaml maps them to the operator's. */
-export const packSchema = mapOf({ ...numbering, prefixes: toCarriers, ...shared });
-export type PackFile = z.infer<typeof packSchema>;
 type OwnFile = Partial<PackFile> & { pack?: string; carriers?: Record<string, string | null> };
 
 function countryOf(pack: Partial<PackFile>, own: OwnFile): CountryConfig {
-  const { prefixes, carriers, ...changed } = own;
+  const { prefixes, carriers = {}, ...changed } = own;
   const file = { ...pack, ...changed };
-  const zone = file.time_zone ?? 'UTC';
-  const rules = file.do_not_disturb;
-  const applies = (each: Category) => file.categories?.[each]?.do_not_disturb === true;
+  const zone = file.timeZone ?? 'UTC';
+  const rules = file.doNotDisturb;
   return {
     pack: own.pack ?? null,
     name: file.name ?? '',
-    callingCode: file.calling_code ?? '',
-    nationalLengths: file.national_lengths ?? [],
-    prefixes: { ...mapped(pack.prefixes ?? {}, carriers ?? {}), ...prefixes },
-    carrierNames: carriers ?? {},
-    lengthsByPrefix: file.lengths_by_prefix ?? {},
-    trunkPrefix: file.trunk_prefix ?? '',
-    quietHours: (file.quiet_hours ?? []).map((each) => quietRuleOf(each, zone)),
+    callingCode: file.callingCode ?? '',
+    nationalLengths: file.nationalLengths ?? [],
+    prefixes: { ...mapped(pack.prefixes ?? {}, carriers), ...prefixes },
+    carrierNames: carriers,
+    lengthsByPrefix: file.lengthsByPrefix ?? {},
+    trunkPrefix: file.trunkPrefix ?? '',
+    quietHours: (file.quietHours ?? []).map((each) => quietRuleOf(each, zone)),
     doNotDisturb: {
-      appliesTo: categories.filter(applies),
+      appliesTo: categories.filter((each) => file.categories?.[each]?.doNotDisturb === true),
       preferences: rules?.preferences ?? { promotional: ['promotional'] },
       defaultPreference: rules?.default ?? 'promotional',
     },
-    keywords: keywordsOf(file.keywords),
+    keywords: file.keywords ?? { stop: {}, start: {}, help: {} },
   };
 }
 
-function keywordsOf(file: PackFile['keywords']): KeywordRules {
-  if (file === undefined) return { stop: {}, start: {}, help: {} };
-  const replies: Partial<Record<Keyword, Record<string, string>>> = {};
-  for (const keyword of keywordNames) {
-    const texts = file.replies[keyword];
-    if (texts !== undefined) replies[keyword] = texts;
-  }
-  const { stop, start, help, scope } = file;
-  return { stop, start, help, scope, replies };
-}
-
 /** A placeholder after an error: zod still builds the rest of the configuration before it is refused. */
-const nowhere = () => countryOf({}, { name: '', calling_code: '+0', national_lengths: [4] });
+const nowhere = () => countryOf({}, { name: '', callingCode: '+0', nationalLengths: [4] });
 
 /** null drops a carrier of the pack; one that is not mentioned keeps its name. */
 function mapped(prefixes: Record<string, string>, carriers: Record<string, string | null>): Record<string, string> {
@@ -159,15 +163,12 @@ function mapped(prefixes: Record<string, string>, carriers: Record<string, strin
   );
 }
 
-function quietRuleOf(file: z.infer<typeof quietRule>, zone: string): QuietRule {
+function quietRuleOf({ timeZone = '', days, closed, ...rule }: z.infer<typeof quietRule>, zone: string): QuietRule {
   return {
-    categories: file.categories,
-    timeZone: file.time_zone ?? zone,
-    from: file.from,
-    until: file.until,
-    days: file.days.map((day) => weekdays.indexOf(day)),
-    dates: file.dates,
-    closed: file.closed.map((text) => {
+    ...rule,
+    timeZone: timeZone || zone,
+    days: days.map((day) => weekdays.indexOf(day)),
+    closed: closed.map((text) => {
       const [start = '', end = ''] = text.split('-');
       return { startMinute: minutesOf(start), endMinute: minutesOf(end) };
     }),

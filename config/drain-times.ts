@@ -2,9 +2,8 @@
 // no message `unknown`, within the operator's bound. Pure.
 import { assert } from '../platform/assert.ts';
 import { limits } from '../platform/limits.ts';
-import type { CarrierConfig, LimitsConfig } from './configuration.ts';
 
-type Timed = Pick<CarrierConfig, 'responseTimerMs'>;
+type Timed = { readonly responseTimerMs: number };
 
 const { drainMs, drainSteps, carriersDrainMsMax } = limits.supervision;
 
@@ -17,7 +16,7 @@ export function carrierDrainMs({ responseTimerMs }: Timed): number {
 /** Milliseconds for the process that has these carriers. */
 export function actorsDrainMs(configuration: {
   readonly carriers: readonly Timed[];
-  readonly limits: Pick<LimitsConfig, 'drainMsMax'>;
+  readonly limits: { readonly drainMsMax: number };
 }): number {
   const longestMs = Math.max(0, ...configuration.carriers.map(carrierDrainMs));
   return Math.min(configuration.limits.drainMsMax, Math.max(drainMs, longestMs + drainSteps.closeMs));

@@ -1,6 +1,7 @@
 // The value types of heliograph.yaml, each with the text that states what was expected. Unknown keys are refused, so
 // that a misspelt key is not silently replaced by its default.
 import { z } from 'zod';
+import { camelFields } from '../platform/letter-case.ts';
 
 /** Every known key, for the hint about an unknown one. */
 export const keysAll = new Set<string>();
@@ -20,10 +21,16 @@ export const listOf = <T extends z.ZodType>(item: T, max: number, min = 0) => {
   return z.array(item, { error }).min(min, { error }).max(max, { error });
 };
 export const yesOrNo = z.boolean({ error: 'true or false' });
-export const mapOf = <T extends z.ZodRawShape>(shape: T) => {
+/** A map whose keys stay as they are, so that a check of several keys can name them. */
+export const rawMapOf = <T extends z.ZodRawShape>(shape: T) => {
   const keys = Object.keys(shape);
   for (const key of keys) keysAll.add(key);
   const expected = `keys such as ${keys.slice(0, 3).join(', ')}`;
   return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? expected : undefined) });
 };
+/** A map with one value of a kind for each of these names. */
+export const eachOf = <Name extends string, T extends z.ZodType>(names: readonly Name[], valueOf: (name: Name) => T) =>
+  rawMapOf(Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, T>);
+/** `calling_code` in the file is `callingCode` in the result. */
+export const mapOf = <T extends z.ZodRawShape>(shape: T) => rawMapOf(shape).transform(camelFields);
 export const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');

@@ -2,24 +2,17 @@
 // accounts share (`limits.shares.<bound>: { total, per_account, per_account_otp, reserve }`). Absent keys have their
 // default of platform/limits-streams.ts and platform/limits-shares.ts.
 import { z } from 'zod';
-import {
-  type BoundName,
-  type Share,
-  type Shares,
-  boundNames,
-  defaultShares,
-  shareProblem,
-} from '../platform/limits-shares.ts';
-import type { LimitsConfig } from './configuration.ts';
-import { mapOf, whole } from './fields.ts';
+import { type BoundName, type Share, boundNames, defaultShares, shareProblem } from '../platform/limits-shares.ts';
+import { eachOf, mapOf, rawMapOf, whole } from './fields.ts';
+import { snakeCase } from '../platform/letter-case.ts';
 import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
-import { linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';
+import { type StreamMb, linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';
 
 const units = whole(1, 1_000_000_000).optional();
 
 const shareOf = (name: BoundName) =>
-  mapOf({
+  rawMapOf({
     total: units,
     per_account: units,
     per_account_otp: units,
@@ -29,20 +22,10 @@ const shareOf = (name: BoundName) =>
       const wrong = shareProblem(withDefaults(name, file));
       if (wrong !== null) context.addIssue({ code: 'custom', message: wrong });
     })
-    .optional();
+    .transform((file) => withDefaults(name, file))
+    .prefault({});
 
 type ShareFile = Partial<Record<'total' | 'per_account' | 'per_account_otp' | 'reserve', number | undefined>>;
-
-const shares = mapOf(
-  Object.fromEntries(boundNames.map((name) => [name, shareOf(name)])) as Record<BoundName, ReturnType<typeof shareOf>>,
-).default({});
-
-function sharesOf(file: z.infer<typeof shares>): Shares {
-  return Object.fromEntries(boundNames.map((name) => [name, withDefaults(name, file[name] ?? {})])) as Record<
-    BoundName,
-    Share
-  >;
-}
 
 function withDefaults(name: BoundName, file: ShareFile): Share {
   const usual: Share = defaultShares[name];
@@ -56,64 +39,40 @@ function withDefaults(name: BoundName, file: ShareFile): Share {
 }
 
 const mb = whole(16, 10_000_000);
+const streamNames = Object.keys(streamMbDefault) as (keyof StreamMb)[];
+const streams = rawMapOf(
+  Object.fromEntries(streamNames.map((name) => [`${snakeCase(name)}_mb`, mb.default(streamMbDefault[name])])),
+)
+  .transform((file) => Object.fromEntries(streamNames.map((name) => [name, file[`${snakeCase(name)}_mb`]])) as StreamMb)
+  .prefault({});
 
 const queue = whole(1_000, 10_000_000);
 
 export const limitsSchema = mapOf({
+  /** Messages that may wait in one MT stream before the ingress answers 503. */
   queue_messages_max: whole(1_000, 100_000_000).default(5_000_000),
-  account_queue_max: mapOf({
+  /** Messages of one account that may wait for one carrier in one lane before it answers 429. */
+  account_queue_max: rawMapOf({
     otp: queue.default(accountQueueMaxDefault.otp),
     transactional: queue.default(accountQueueMaxDefault.txn),
     promotional: queue.default(accountQueueMaxDefault.promo),
-  }).prefault({}),
+  })
+    .transform(({ otp, transactional: txn, promotional: promo }) => ({ otp, txn, promo }))
+    .prefault({}),
+  /** Copies of every stream and bucket. */
   stream_replicas: whole(1, 5).default(1),
+  /** Disk the embedded nats-server may use for all streams. */
   stream_store_mb_max: whole(256, 10_000_000).default(28_672),
+  /** The longest that a stop waits for responses of carriers, including all steps of the drain. */
   drain_s_max: whole(5, 600).default(limits.supervision.carriersDrainMsMax / 1_000),
-  streams: mapOf({
-    events_mb: mb.default(streamMbDefault.events),
-    holds_mb: mb.default(streamMbDefault.holds),
-    later_mb: mb.default(streamMbDefault.later),
-    inbound_mb: mb.default(streamMbDefault.inbound),
-    webhooks_mb: mb.default(streamMbDefault.webhooks),
-    webhook_log_mb: mb.default(streamMbDefault.webhookLog),
-    webhook_attempts_mb: mb.default(streamMbDefault.webhookAttempts),
-    dead_mb: mb.default(streamMbDefault.dead),
-    idempotency_mb: mb.default(streamMbDefault.idempotency),
-    links_mb: mb.default(streamMbDefault.links),
-    clicks_mb: mb.default(streamMbDefault.clicks),
-    facts_mb: mb.default(streamMbDefault.facts),
-  }).prefault({}),
-  shares,
+  streams,
+  shares: eachOf(boundNames, shareOf).prefault({}),
+  /** How long a short link leads on, in days. */
   link_days: whole(1, 365).default(linkDaysDefault),
+  /** How long what was sent to webhook endpoints is kept to be looked at, in days. */
   webhook_attempt_days: whole(1, 90).default(limits.webhookAttempts.daysDefault),
+  /** Default lifetime of API keys; null: unlimited. */
   api_key_days_default: z.union([z.null(), whole(1, 3_650)]).default(null),
-}).prefault({});
-
-export function limitsOf(file: z.infer<typeof limitsSchema>): LimitsConfig {
-  const { account_queue_max: queueMax, streams } = file;
-  return {
-    queueMessagesMax: file.queue_messages_max,
-    accountQueueMax: { otp: queueMax.otp, txn: queueMax.transactional, promo: queueMax.promotional },
-    streamReplicas: file.stream_replicas,
-    streamStoreMbMax: file.stream_store_mb_max,
-    drainMsMax: file.drain_s_max * 1_000,
-    streamMb: {
-      events: streams.events_mb,
-      holds: streams.holds_mb,
-      later: streams.later_mb,
-      inbound: streams.inbound_mb,
-      webhooks: streams.webhooks_mb,
-      webhookLog: streams.webhook_log_mb,
-      webhookAttempts: streams.webhook_attempts_mb,
-      dead: streams.dead_mb,
-      idempotency: streams.idempotency_mb,
-      links: streams.links_mb,
-      clicks: streams.clicks_mb,
-      facts: streams.facts_mb,
-    },
-    shares: sharesOf(file.shares),
-    linkDays: file.link_days,
-    webhookAttemptDays: file.webhook_attempt_days,
-    apiKeyDaysDefault: file.api_key_days_default,
-  };
-}
+})
+  .transform(({ streams: streamMb, drainSMax, ...file }) => ({ ...file, streamMb, drainMsMax: drainSMax * 1_000 }))
+  .prefault({});

@@ -1,7 +1,7 @@
 // The schema of `links` in heliograph.yaml: the domains of short links, and what their redirects do.
 import { z } from 'zod';
-import type { LinksConfig } from './configuration.ts';
-import { mapOf, yesOrNo } from './fields.ts';
+import { rawMapOf, yesOrNo } from './fields.ts';
+import { camelFields } from '../platform/letter-case.ts';
 import { isAccountId } from '../model/ids.ts';
 
 const originExpected = 'an address without a path, such as https://sms.example.com';
@@ -20,10 +20,14 @@ const loopExpected = 'a page that is no short link itself: unknown codes would l
 
 const accountExpected = 'the id of an account: acc_…';
 
-export const linksSchema = mapOf({
+export const linksSchema = rawMapOf({
+  /** `https://sms.example.com`, without a slash at the end; null: this machine's own HTTP port. */
   base_url: origin.nullable().default(null),
+  /** Accounts with a domain of their own. */
   accounts: z.record(z.string().refine(isAccountId, { error: accountExpected }), origin).default({}),
+  /** Where an unknown or expired code leads; null: to an answer that says so. */
   fallback_url: page.nullable().default(null),
+  /** Whether ClickHouse gets the addresses of those who click. */
   store_addresses: yesOrNo.default(false),
 })
   .superRefine(({ base_url, accounts, fallback_url }, context) => {
@@ -35,16 +39,8 @@ export const linksSchema = mapOf({
     if (!isOwn || !pathname.startsWith('/r/')) return;
     context.addIssue({ code: 'custom', path: ['fallback_url'], message: loopExpected });
   })
+  .transform(camelFields)
   .prefault({});
-
-export function linksOf(file: z.infer<typeof linksSchema>): LinksConfig {
-  return {
-    baseUrl: file.base_url,
-    accounts: file.accounts,
-    fallbackUrl: file.fallback_url,
-    storeAddresses: file.store_addresses,
-  };
-}
 
 function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false;

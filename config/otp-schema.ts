@@ -15,7 +15,7 @@ import {
 } from '../policy/otp/contract.ts';
 import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
 import { hedgingBounds } from '../policy/otp-hedging/contract.ts';
-import { listOf, mapOf, oneOf, pattern, whole } from './fields.ts';
+import { eachOf, listOf, mapOf, oneOf, pattern, whole } from './fields.ts';
 
 const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -52,14 +52,8 @@ const limitOf = (counted: OtpCounted, dimension: OtpDimension) => {
     .default(otpRulesDefault.limits[counted][dimension]);
 };
 
-type LimitSchema = ReturnType<typeof limitOf>;
 const limitsOf = (counted: OtpCounted) =>
-  mapOf(
-    Object.fromEntries(otpDimensions.map((dimension) => [dimension, limitOf(counted, dimension)])) as Record<
-      OtpDimension,
-      LimitSchema
-    >,
-  ).prefault({});
+  eachOf(otpDimensions, (dimension) => limitOf(counted, dimension)).prefault({});
 
 const textExpected = `a text of at most ${textCharsMax} characters with {code}`;
 const plain = z
@@ -75,15 +69,12 @@ const guardPrefix = pattern(/^\+[1-9][0-9]{0,14}$/, 'the first digits of numbers
 const { listMax } = limits.otpGuard;
 const guardMode = (rule: SwitchedRule) => oneOf(guardModes).default(guardModesDefault[rule]);
 const guard = mapOf({
-  rules: mapOf(
-    Object.fromEntries(guardRules.map((rule) => [rule, guardMode(rule)])) as Record<
-      SwitchedRule,
-      ReturnType<typeof guardMode>
-    >,
-  ).prefault({}),
+  rules: eachOf(guardRules, guardMode).prefault({}),
   destinations: listOf(guardPrefix, listMax).default([]),
   safe_list: listOf(guardPrefix, listMax).default([]),
-}).prefault({});
+})
+  .transform(({ rules: modes, ...lists }) => ({ modes, ...lists }))
+  .prefault({});
 
 const share = ({ min, max }: { readonly min: number; readonly max: number }, usual: number) => {
   const error = `a share from ${min} to ${max}`;
@@ -103,12 +94,7 @@ export const otpSchema = mapOf({
     .record(language, mapOf({ plain, branded }), { error: 'a map of languages to plain and branded texts' })
     .refine((texts) => Object.keys(texts).length <= languagesMax, { error: `at most ${languagesMax} languages` })
     .default({}),
-  limits: mapOf(
-    Object.fromEntries(otpCounted.map((counted) => [counted, limitsOf(counted)])) as Record<
-      OtpCounted,
-      ReturnType<typeof limitsOf>
-    >,
-  ).prefault({}),
+  limits: eachOf(otpCounted, limitsOf).prefault({}),
   guard,
   hedging,
 })
@@ -117,14 +103,6 @@ export const otpSchema = mapOf({
     if (!Object.hasOwn(texts, file.language)) {
       context.addIssue({ code: 'custom', path: ['language'], message: `one of ${Object.keys(texts).join(', ')}` });
     }
-    const { rules: modes, destinations, safe_list: safeList } = file.guard;
-    const { enabled, share, control, response_floor_ms: responseFloorMs } = file.hedging;
-    return {
-      texts,
-      language: file.language,
-      limits: file.limits,
-      guard: { modes, destinations, safeList },
-      hedging: { enabled, share, control, responseFloorMs },
-    };
+    return { ...file, texts };
   })
   .prefault({});

@@ -5,7 +5,7 @@ import { type Configuration, sandboxCarrierName, type CarrierConfig } from './co
 import { BadConfiguration } from './bad-configuration.ts';
 import { type Place, problemAt, problemsOf, readYaml } from './yaml-file.ts';
 import { configurationSchema } from './schema.ts';
-import { storeMbNeeded, streamMbDefault } from '../platform/limits-streams.ts';
+import { storeMbNeeded } from '../platform/limits-streams.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { messageOf } from '../platform/errors.ts';
@@ -99,7 +99,7 @@ function crossProblems(
   configuration.routing.fallback.forEach((carrier, at) => {
     if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));
   });
-  const { streamStoreMbMax, streamMb = streamMbDefault, shares } = configuration.limits;
+  const { streamStoreMbMax, streamMb, shares } = configuration.limits;
   const reservedMb = storeMbNeeded(streamMb, shares);
   if (reservedMb > streamStoreMbMax) {
     const asked = content.limits?.stream_store_mb_max === undefined ? ['limits'] : ['limits', 'stream_store_mb_max'];

@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CarrierConfig, Configuration } from './configuration.ts';
 import { createHash } from 'node:crypto';
+import { snakeCase } from '../platform/letter-case.ts';
 
 type ReloadVerdict =
   | { readonly ok: true; readonly changed: readonly string[] }
@@ -88,9 +89,7 @@ const otherNames: Readonly<Record<string, string>> = {
   promo: 'promotional',
 };
 
-/** `streamReplicas` → `stream_replicas`. */
-const inYaml = (key: string) =>
-  otherNames[key] ?? key.replace(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const inYaml = (key: string) => otherNames[key] ?? snakeCase(key);
 
 function keysOf<T extends object>(one: T, other: T): (keyof T & string)[] {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])] as (keyof T & string)[];

@@ -6,58 +6,28 @@ import { nameOfStatus, statusOf } from '../model/command-status.ts';
 import { categories } from '../model/message.ts';
 import { senderKinds } from '../model/sender.ts';
 import { limits } from '../platform/limits.ts';
-import { linksOf, linksSchema } from './links-schema.ts';
-import { limitsOf, limitsSchema } from './limits-schema.ts';
-import {
-  type CarrierConfig,
-  type CarrierErrorAction,
-  type Configuration,
-  type SimulatorConfig,
-  sandboxCarrierName,
-} from './configuration.ts';
+import { linksSchema } from './links-schema.ts';
+import { limitsSchema } from './limits-schema.ts';
 import { bindOf, bindSchema, simulatedBind } from './bind-schema.ts';
-import { type PackReader, countrySchema } from './country-schema.ts';
+import { type CountryConfig, type PackReader, countrySchema } from './country-schema.ts';
 import { responseTimerSMax } from './drain-times.ts';
 import { otpSchema } from './otp-schema.ts';
-import { retentionOf, retentionSchema } from './retention-schema.ts';
+import { retentionSchema } from './retention-schema.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import { sandboxCarrierName } from './sandbox.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 import { parseNetwork } from '../platform/ip-address.ts';
 import { domainOf, wordsOf } from '../model/words-and-links.ts';
 
 /** Parsed YAML → Configuration, with `sandbox` among the carriers. */
-export function configurationSchema(env: Record<string, string | undefined>, readPack: PackReader) {
-  return fileSchema(readPack).transform((file): Configuration => {
+export function configurationSchema(env: Readonly<Record<string, string | undefined>>, readPack: PackReader) {
+  return mapOf({ country: countrySchema(readPack), ...fileKeys }).transform(({ sandbox, ...file }) => {
     const carriers = file.carriers.map((carrier) => carrierOf(carrier, env, file.country));
     if (!carriers.some((carrier) => carrier.name === sandboxCarrierName))
-      carriers.push(sandboxCarrier(file.sandbox, file.country));
-    return {
-      country: file.country,
-      carriers,
-      routes: file.routes,
-      routing: {
-        fallback: file.routing.fallback,
-        otpFailoverAfterMs: file.routing.otp_failover_after_s * 1_000,
-        othersFailoverAfterMs: file.routing.others_failover_after_s * 1_000,
-      },
-      retention: retentionOf(file.retention),
-      limits: { ...limitsOf(file.limits), webhookDays: file.retention.webhook_days },
-      actors: { threads: threadsOf(file.actors.threads), flightDumps: file.actors.flight_dumps },
-      ingress: {
-        threads: threadsOf(file.ingress.threads),
-        trustedProxies: file.ingress.trusted_proxies,
-        proxyHeader: file.ingress.proxy_header,
-      },
-      otp: file.otp,
-      webhooks: { allowNetworks: file.webhooks.allow_networks, allowHttp: file.webhooks.allow_http },
-      content: {
-        words: file.content.words,
-        linksDenied: file.content.links_denied,
-        linksAllowed: file.content.links_allowed,
-      },
-      links: linksOf(file.links),
-      analytics: { sqlEndpoint: file.analytics.sql_endpoint },
-    };
+      carriers.push(sandboxCarrier(sandbox, file.country));
+    /** How long WEBHOOK_LOG keeps what an endpoint does not take. */
+    const { webhookDays } = file.retention;
+    return { ...file, carriers, limits: { ...file.limits, webhookDays } };
   });
 }
 
@@ -66,10 +36,16 @@ const distribution = pattern(
   'fixed:10, uniform:5,50 or lognormal:250,0.4',
 );
 const threadsExpected = { error: 'auto or a whole number from 1 to 64' };
-const threads = z.union(
-  [z.literal('auto', threadsExpected), z.int(threadsExpected).min(1, threadsExpected).max(64, threadsExpected)],
-  threadsExpected,
-);
+/** On two cores one thread, because all other processes share them. */
+const threads = z
+  .union(
+    [z.literal('auto', threadsExpected), z.int(threadsExpected).min(1, threadsExpected).max(64, threadsExpected)],
+    threadsExpected,
+  )
+  .default('auto')
+  .transform((wanted) =>
+    wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted,
+  );
 const share = (max: number) => {
   const error = `a number from 0 to ${max}`;
   return z.number({ error }).min(0, { error }).max(max, { error });
@@ -81,18 +57,33 @@ const seconds = z
 const ton = whole(0, 6).nullable().default(null);
 const npi = whole(0, 18).nullable().default(null);
 
+/** How the bundled simulator behaves as a carrier; names as in the options of `heliograph smsc`. */
 const simulator = mapOf({
+  /** Further submits in one second are throttled. */
   tps: whole(1, 100_000).optional(),
+  /** Time until the receipt: `fixed:10`, `uniform:5,50` or `lognormal:250,0.4`. */
   latency_ms: distribution.default('lognormal:250,0.4'),
+  /** Time until submit_sm_resp, in the same notation. */
   response_ms: distribution.default('fixed:1'),
   receipts: oneOf(['text', 'tlv', 'both']).default('both'),
   ids: oneOf(['decimal', 'hex', 'resp-hex-receipt-decimal']).default('decimal'),
+  /** Whether the last four digits of a number decide its outcome. */
   magic: yesOrNo.default(false),
 });
 
+/**
+ * later: retry · next: the next carrier of the message's plan, or reject without one · reject: reject the message ·
+ * stop: stop the carrier and raise an alarm.
+ */
+const errorActions = ['later', 'next', 'reject', 'stop'] as const;
+export type CarrierErrorAction = (typeof errorActions)[number];
+
 const carrier = mapOf({
+  /** Lower-case letters, digits and dashes: it becomes a NATS subject token and a metric label. */
   name: carrierName,
+  /** Segments (submit_sm) per second the contract allows. */
   tps: whole(1, 100_000),
+  /** Whether `tps` counts over the whole carrier account or for each bind. */
   tps_scope: oneOf(['carrier', 'bind']).default('carrier'),
   simulate: z
     .union([z.boolean(), simulator], {
@@ -101,10 +92,14 @@ const carrier = mapOf({
     })
     .default(false),
   classes: listOf(oneOf(categories), 3, 1).default([...categories]),
+  /** Kinds of sender it transmits unchanged; messages with another kind are routed elsewhere. */
   senders: listOf(oneOf(senderKinds), 3, 1).default([...senderKinds]),
+  /** Cost per segment in any unit; routes with `choose: cheapest` compare it. */
   cost: share(1_000_000).default(0),
+  /** Its weight on routes with `choose: weighted`. */
   weight: share(1_000).default(1),
   receipt_id: oneOf(['auto', 'raw', 'decimal', 'hex']).default('auto'),
+  /** TON and NPI that replace those derived from the number's form. */
   addr_ton: ton,
   addr_npi: npi,
   source_addr_ton: ton,
@@ -112,12 +107,13 @@ const carrier = mapOf({
   enquire_link_s: whole(1, 3_600).default(30),
   response_timer_s: whole(1, responseTimerSMax).default(10),
   ...wireKeys,
+  /** Overrides of the outcome table, by the name of the command_status: `ESME_RSYSERR`, `0x00000501`. */
   errors: z
     .record(
       z.string().refine((key) => statusOf(key) !== null, {
         error: 'a command_status: a name of SMPP such as ESME_RTHROTTLED, or a number such as 1281 or 0x501',
       }),
-      oneOf(['later', 'next', 'reject', 'stop']),
+      oneOf(errorActions),
       { error: 'a map of command_status to later, next, reject or stop' },
     )
     .transform((errors, context) => {
@@ -159,36 +155,55 @@ const domain = z
 const fileKeys = {
   carriers: listOf(carrier, 64),
   sandbox: simulator.prefault({}),
+  /** First match wins; a number without a matching route follows `country.prefixes`. */
   routes: listOf(
     mapOf({
+      /** Prefix of the E.164 number, with the plus sign. */
       prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
+      /** Empty: every class. */
       classes: listOf(oneOf(categories), 3).default([]),
+      /** In the order they are tried, when `choose` is listed. */
       carriers: listOf(carrierName, 16, 1),
       choose: oneOf(['listed', 'cheapest', 'weighted']).default('listed'),
     }),
     1_000,
   ).default([]),
   routing: mapOf({
+    /** Alternatives after the number's own carrier, in order; empty: no other carrier. */
     fallback: listOf(carrierName, 16).default([]),
+    /** A carrier without a bound bind for this long is weak: OTP avoids it. */
     otp_failover_after_s: seconds.default(1),
+    /** After this long it is down: all messages avoid it. */
     others_failover_after_s: seconds.default(30),
-  }).prefault({}),
+  })
+    .transform(({ fallback, otpFailoverAfterS, othersFailoverAfterS }) => ({
+      fallback,
+      otpFailoverAfterMs: otpFailoverAfterS * 1_000,
+      othersFailoverAfterMs: othersFailoverAfterS * 1_000,
+    }))
+    .prefault({}),
   retention: retentionSchema,
   limits: limitsSchema,
   actors: mapOf({
-    threads: threads.default('auto'),
+    threads,
+    /** How many lost sessions a node keeps a dump file of; 0: none. */
     flight_dumps: whole(0, 1_000).default(40),
   }).prefault({}),
   ingress: mapOf({
-    threads: threads.default('auto'),
+    threads,
+    /** Networks of proxies whose header with the client's address is trusted. */
     trusted_proxies: listOf(network, networksMax).default([]),
     proxy_header: oneOf(['x-forwarded-for', 'forwarded']).default('x-forwarded-for'),
   }).prefault({}),
+  /** Texts and limits of one-time passwords. */
   otp: otpSchema,
   webhooks: mapOf({
+    /** Networks of the operator's own that webhooks may be sent to; all others that are not public are refused. */
     allow_networks: listOf(network, networksMax).default([]),
+    /** Endpoints of live messages may have http: URLs. */
     allow_http: yesOrNo.default(false),
   }).prefault({}),
+  /** What no account may send. */
   content: mapOf({
     words: listOf(phrase, wordsMax * 10).default([]),
     links_denied: listOf(domain, domainsMax * 10).default([]),
@@ -196,70 +211,43 @@ const fileKeys = {
   }).prefault({}),
   links: linksSchema,
   analytics: mapOf({
+    /** SQL of the operator over HTTP, with the embedded ClickHouse only; null: off. */
     sql_endpoint: mapOf({ port: whole(1, 65_535) })
       .nullable()
       .default(null),
   }).prefault({}),
 };
-const fileSchema = (readPack: PackReader) => mapOf({ country: countrySchema(readPack), ...fileKeys });
 
-type ConfigurationFile = z.infer<ReturnType<typeof fileSchema>>;
-type CarrierFile = ConfigurationFile['carriers'][number];
-type SimulatorFile = ConfigurationFile['sandbox'];
+type CarrierFile = z.infer<typeof carrier>;
+type SimulatorFile = z.infer<typeof simulator>;
+export type SimulatorConfig = ReturnType<typeof simulatorOf>;
+export type CarrierConfig = ReturnType<typeof carrierOf>;
 
-function carrierOf(
-  file: CarrierFile,
-  env: Record<string, string | undefined>,
-  country: ConfigurationFile['country'],
-): CarrierConfig {
-  const simulate = file.simulate === false ? null : simulatorOf(file.simulate === true ? {} : file.simulate, file.tps);
+function carrierOf(file: CarrierFile, env: Readonly<Record<string, string | undefined>>, country: CountryConfig) {
+  const { name, tps, tpsScope, classes, senders, cost, weight, receiptId, errors } = file;
+  const options = file.simulate === true ? simulator.parse({}) : file.simulate;
+  /** Set when the bundled simulator replaces this carrier; then `binds` point to it. */
+  const simulate = options === false ? null : simulatorOf(options, tps);
   return {
-    name: file.name,
-    tps: file.tps,
-    tpsScope: file.tps_scope,
-    simulate,
-    classes: file.classes,
-    senders: file.senders,
-    cost: file.cost,
-    weight: file.weight,
-    receiptId: file.receipt_id,
+    ...{ name, tps, tpsScope, simulate, classes, senders, cost, weight, receiptId, errors },
     addr: {
-      sourceTon: file.source_addr_ton,
-      sourceNpi: file.source_addr_npi,
-      destTon: file.addr_ton,
-      destNpi: file.addr_npi,
+      sourceTon: file.sourceAddrTon,
+      sourceNpi: file.sourceAddrNpi,
+      destTon: file.addrTon,
+      destNpi: file.addrNpi,
     },
-    enquireLinkMs: file.enquire_link_s * 1_000,
-    responseTimerMs: file.response_timer_s * 1_000,
+    enquireLinkMs: file.enquireLinkS * 1_000,
+    responseTimerMs: file.responseTimerS * 1_000,
     wire: wireOf(file, country),
-    errors: file.errors,
     binds: simulate === null ? file.binds.map((each) => bindOf(each, env)) : [simulatedBind(file.binds[0])],
   };
 }
 
-function simulatorOf(file: Partial<SimulatorFile>, carrierTps: number): SimulatorConfig {
-  const full = simulator.parse(file);
-  return {
-    // A real carrier counts whole seconds of its own clock; the simulated one is exactly as strict as the contract.
-    tps: full.tps ?? carrierTps,
-    latencyMs: full.latency_ms,
-    responseMs: full.response_ms,
-    receipts: full.receipts,
-    ids: full.ids,
-    magic: full.magic,
-  };
-}
+/** A real carrier counts whole seconds of its own clock; the simulated one is exactly as strict as the contract. */
+const simulatorOf = (file: SimulatorFile, carrierTps: number) => ({ ...file, tps: file.tps ?? carrierTps });
 
-function sandboxCarrier(file: SimulatorFile, country: ConfigurationFile['country']): CarrierConfig {
+function sandboxCarrier(file: SimulatorFile, country: CountryConfig) {
   const tps = file.tps ?? 500;
   const plain = carrier.parse({ name: sandboxCarrierName, tps, simulate: true });
-  return {
-    ...carrierOf(plain, {}, country),
-    simulate: { ...simulatorOf(file, tps), magic: true, latencyMs: file.latency_ms },
-  };
-}
-
-/** On two cores one thread, because all other processes share them. */
-function threadsOf(wanted: 'auto' | number): number {
-  return wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted;
+  return { ...carrierOf(plain, {}, country), simulate: { ...simulatorOf(file, tps), magic: true } };
 }

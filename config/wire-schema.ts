@@ -2,17 +2,14 @@
 // vendor-specific TLV must fit its type, which is checked here.
 import { z } from 'zod';
 import { nationalLanguages, type NationalLanguage } from '../model/text/national-languages.ts';
-import type { CountryConfig } from './configuration.ts';
-import { listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import type { CountryConfig } from './country-schema.ts';
+import { eachOf, listOf, mapOf, rawMapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import { camelFields } from '../platform/letter-case.ts';
 import { addressKinds, tlvSources, tlvTypes, type TlvType, type WireConfig, type WireTlvConfig } from './wire.ts';
 
 const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
 const octet = whole(0, 255);
 const kind = mapOf({ ton: whole(0, 6).nullable().default(null), npi: whole(0, 18).nullable().default(null) });
-const kinds = Object.fromEntries(addressKinds.map((each) => [each, kind.prefault({})])) as Record<
-  (typeof addressKinds)[number],
-  ReturnType<typeof kind.prefault>
->;
 
 const forms: Readonly<Record<TlvType, { fits: (text: string) => boolean; expected: string }>> = {
   string: printable(),
@@ -23,7 +20,7 @@ const forms: Readonly<Record<TlvType, { fits: (text: string) => boolean; expecte
   hex: { fits: (text) => /^([0-9a-fA-F]{2}){0,255}$/.test(text), expected: 'pairs of hexadecimal digits' },
 };
 
-const tlv = mapOf({
+const tlv = rawMapOf({
   tag: whole(0, 0xffff),
   type: oneOf(tlvTypes).default('string'),
   value: z.union([z.string(), z.int().min(0)], { error: 'text or a whole number' }).optional(),
@@ -48,7 +45,7 @@ export const wireKeys = {
     concatenation: oneOf(['udh', 'sar', 'message_payload']).default('udh'),
   }).prefault({}),
   national_tables: listOf(oneOf(languages), languages.length).default([]),
-  source_rules: mapOf(kinds).prefault({}),
+  source_rules: eachOf(addressKinds, () => kind.prefault({})).prefault({}),
   destination_format: oneOf(['e164_digits', 'national', 'plus']).default('e164_digits'),
   national_prefix: pattern(/^\d{0,4}$/, 'up to four digits in quotes, such as "0"').default(''),
   validity_period: oneOf(['none', 'relative', 'absolute']).default('relative'),
@@ -59,34 +56,24 @@ export const wireKeys = {
   query_sm: yesOrNo.default(false),
 };
 
-const wireSchema = z.object(wireKeys);
+const wireSchema = z.object(wireKeys).transform(camelFields);
 type WireFile = z.infer<typeof wireSchema>;
 
 /** `country`: its numbers have a national form. */
 export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
+  const { validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm } = from;
+  const { gsm7: gsm7Form, ...text } = from.text;
   return {
-    text: {
-      gsm7Form: from.text.gsm7,
-      gsm7DataCoding: from.text.gsm7_data_coding,
-      ucs2DataCoding: from.text.ucs2_data_coding,
-      latin1DataCoding: from.text.latin1_data_coding,
-      latin1: from.text.latin1,
-      concatenation: from.text.concatenation,
-      nationalTables: from.national_tables,
-    },
-    source: from.source_rules,
+    text: { gsm7Form, ...text, nationalTables: from.nationalTables },
+    source: from.sourceRules,
     destination: {
-      format: from.destination_format,
+      format: from.destinationFormat,
       callingCode: country.callingCode.slice(1),
-      nationalPrefix: from.national_prefix,
+      nationalPrefix: from.nationalPrefix,
       nationalDigitsMax: Math.max(...[country.nationalLengths, ...Object.values(country.lengthsByPrefix)].flat()),
     },
-    validityPeriod: from.validity_period,
-    priorityFlag: from.priority_flag,
-    serviceType: from.service_type,
-    registeredDelivery: from.registered_delivery,
     tlvs: from.tlvs.map(tlvOf),
-    querySm: from.query_sm,
+    ...{ validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm },
   };
 }
 

@@ -77,8 +77,6 @@ export const deliveryLimits = {
   /** The process that delivers renews its entry; another takes over when it has not for so long. */
   renewEveryMs: 2 * second,
   takenOverAfterMs: 8 * second,
-  /** How often the position of the fan-out is stored: so much is read again after a crash. */
-  positionEveryMs: second,
   /** How long, and for how many messages in each half of that, the fan-out remembers what it has told. */
   toldMs: 10 * minute,
   toldMax: 100_000,

@@ -3,11 +3,9 @@
 // client can construct keys that share a page or a hash. The fingerprint is keyed with the body key: a body may hold a
 // one-time password, which a plain hash would reveal within a million tries.
 import { createHmac, hkdfSync } from 'node:crypto';
-import { readEntry, replace } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { openBucket } from '../../cluster/bus/ensure.ts';
+import { installationSecret } from '../../cluster/bus/installation-secret.ts';
 import { limits } from '../../platform/limits.ts';
-import { secretBytes } from '../../platform/random.ts';
 import { assert } from '../../platform/assert.ts';
 import { printOctets } from './entry.ts';
 
@@ -25,7 +23,6 @@ export type KeyPlaces = (accountId: string, livemode: boolean, operation: string
 
 const hashOctets = 16;
 const ownOctets = 6;
-const entryName = 'idempotency-secret';
 const secretOctets = 32;
 
 /** Stores only a hash: clients put anything into their keys, phone numbers too. */
@@ -45,17 +42,11 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
 }
 
 /**
- * Reads or creates the secret of this installation. It lives as long as the bucket of the pages: with another secret no
+ * The secret of this installation. It lives as long as the bucket of the pages: with another secret no
  * stored key would be found.
  */
-export async function placingSecret(bus: Bus, replicas = 1): Promise<Uint8Array> {
-  const bucket = await openBucket(bus, 'installation', replicas);
-  for (;;) {
-    const { entry, revision } = await readEntry(bucket, entryName);
-    if (entry !== null) return entry.value;
-    await replace(bucket, entryName, secretBytes(secretOctets), revision);
-  }
-}
+export const placingSecret = (bus: Bus): Promise<Uint8Array> =>
+  installationSecret(bus, 'idempotency-secret', secretOctets);
 
 /**
  * 40 bits of HMAC-SHA-256 over a body, with the key in use and with those it replaced. Without the HMAC key a

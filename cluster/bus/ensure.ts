@@ -26,8 +26,8 @@ export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBound
 
 /** Opens a key-value bucket; creates it when missing. */
 export async function openBucket(bus: Bus, bucket: KeyValueBucket, replicas = 1): Promise<KV> {
-  const { name, ttlMs, maxBytes } = keyValueBuckets[bucket];
-  return new Kvm(bus.jetstream).create(name, {
+  const { ttlMs, maxBytes } = keyValueBuckets[bucket];
+  return new Kvm(bus.jetstream).create(bucket, {
     history: 1,
     replicas,
     max_bytes: maxBytes,

@@ -4,7 +4,7 @@
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
-import type { GuardRule } from '../../policy/otp-guard/contract.ts';
+import type { NumberBlock } from '../../policy/otp-guard/contract.ts';
 import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import { merge, readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
@@ -12,15 +12,7 @@ import { readPresent } from './read-present.ts';
 import { bucketOperation, streamOfBucket, subjectInBucket } from './streams.ts';
 
 /** Times in milliseconds since the epoch. */
-export type StoredBlock = {
-  readonly accountId: string;
-  /** With the plus sign. */
-  readonly prefix: string;
-  readonly rule: GuardRule;
-  readonly statistic: number;
-  readonly threshold: number;
-  readonly times: number;
-  readonly shadow: boolean;
+export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly fromMs: number;
   readonly untilMs: number;
   /** Why it ended before its time; null when it did not. */

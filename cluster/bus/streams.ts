@@ -51,20 +51,11 @@ export const streamNames = {
 
 export type StreamDeclaration = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>;
 
-const workQueue = {
-  retention: RetentionPolicy.Workqueue,
-  storage: StorageType.File,
-  discard: DiscardPolicy.New,
-  duplicate_window: duplicateWindow,
-} as const;
-
 /** Kept until its age, or until a purge. */
-const keeping = {
-  retention: RetentionPolicy.Limits,
-  storage: StorageType.File,
-  discard: DiscardPolicy.New,
-  duplicate_window: duplicateWindow,
-} as const;
+const kept = { retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.New } as const;
+/** Of a record that is stored twice, the second one is dropped. */
+const keeping = { ...kept, duplicate_window: duplicateWindow } as const;
+const workQueue = { ...keeping, retention: RetentionPolicy.Workqueue } as const;
 
 /** A message has ~500 bytes: 1 GiB holds two million. The bound per subject keeps one shard from filling the stream. */
 const messageStream = (
@@ -103,9 +94,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // Clients' cancels of messages in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
       name: streamNames.cancels,
       subjects: ['cancel.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
+      ...kept,
       max_age: nanos((limits.bus.laterDaysMax + 1) * 86_400_000),
       max_bytes: gib,
     },
@@ -143,10 +132,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse has them and webhooks were told.
       name: streamNames.facts,
       subjects: [factFilter],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      duplicate_window: duplicateWindow,
+      ...keeping,
       max_bytes: streamMb.facts * mib,
     },
     {
@@ -172,8 +158,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
       // What was sent to endpoints and what they answered, ~3 KB a record: for people to look at, so the oldest go.
       name: streamNames.webhookAttempts,
       subjects: ['wha.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
+      ...kept,
       discard: DiscardPolicy.Old,
       max_age: nanos(webhookAttemptDays * 86_400_000),
       max_bytes: streamMb.webhookAttempts * mib,
@@ -190,9 +175,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     {
       name: streamNames.dead,
       subjects: ['dead.>'],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
+      ...kept,
       max_bytes: streamMb.dead * mib,
     },
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
@@ -282,42 +265,41 @@ export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerCo
 }
 
 export const keyValueBuckets = {
-  directory: { name: 'directory', ttlMs: 0, maxBytes: gib / 4 },
+  directory: { ttlMs: 0, maxBytes: gib / 4 },
   /** 30 million numbers at ~11 B, apart from the directory: an import must always leave room for a revocation. */
-  suppression: { name: 'suppression', ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
-  idempotency: { name: 'idempotency', ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
+  suppression: { ttlMs: 0, maxBytes: gib / 2 - gib / 8 },
+  idempotency: { ttlMs: limits.idempotency.ttlMs, maxBytes: streamMbDefault.idempotency * mib },
   /** One record per machine, for its server timestamp: the content is that machine's clock. */
-  clock: { name: 'clock', ttlMs: 60_000, maxBytes: gib / 1024 },
+  clock: { ttlMs: 60_000, maxBytes: gib / 1024 },
   /**
    * What each account has scheduled, by hour: ~100 octets, at most 14 KiB for an account that uses each hour of 36
    * days.
    */
-  scheduled: { name: 'scheduled', ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
-  recorder: { name: 'recorder', ttlMs: 0, maxBytes: gib / 1024 },
+  scheduled: { ttlMs: (limits.bus.laterDaysMax + 1) * 86_400_000, maxBytes: gib / 4 },
+  recorder: { ttlMs: 0, maxBytes: gib / 1024 },
   /** Multipart texts of subscribers that are incomplete: 100,000 × ~1 KiB. */
-  inbound: { name: 'inbound', ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
+  inbound: { ttlMs: limits.inbound.partsKeptMs, maxBytes: gib / 8 },
   /** Each carrier's position in EVENTS for a restart: ~100 B each. */
-  replay: { name: 'replay', ttlMs: 0, maxBytes: gib / 1024 },
+  replay: { ttlMs: 0, maxBytes: gib / 1024 },
   /** One-time passwords: a record for each number with one in the last hour; its size follows from its share. */
   otp: {
-    name: 'otp',
     ttlMs: limits.otp.recordTtlMs,
     maxBytes: otpBytesOf(defaultShares.otp_started.total),
   },
   /** When guesses about a number failed, beyond the hour of its record. */
-  otp_failures: { name: 'otp_failures', ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
+  otp_failures: { ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
   /** Blocked prefixes and the lists of accounts. */
-  otp_guard: { name: 'otp_guard', ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
+  otp_guard: { ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
   /** Up to where the records of one-time passwords and of the guard were told, and who tells them. */
-  otp_events: { name: 'otp_events', ttlMs: 0, maxBytes: gib / 1024 },
+  otp_events: { ttlMs: 0, maxBytes: gib / 1024 },
   /** Webhooks: the place of the fan-out, its owner, and ~300 B for each endpoint that fails. */
-  webhooks: { name: 'webhooks', ttlMs: 0, maxBytes: gib / 16 },
+  webhooks: { ttlMs: 0, maxBytes: gib / 16 },
   /** A heartbeat per actor thread and a lease per bind, ~300 B each. */
-  leases: { name: 'leases', ttlMs: 0, maxBytes: gib / 64 },
-  erasures: { name: 'erasures', ttlMs: 0, maxBytes: limits.erasure.bucketBytes },
-  installation: { name: 'installation', ttlMs: 0, maxBytes: gib / 1024 },
+  leases: { ttlMs: 0, maxBytes: gib / 64 },
+  erasures: { ttlMs: 0, maxBytes: limits.erasure.bucketBytes },
+  installation: { ttlMs: 0, maxBytes: gib / 1024 },
   /** Three versions of 60 million numbers, in chunks. */
-  registry: { name: 'registry', ttlMs: 0, maxBytes: gib / 2 },
+  registry: { ttlMs: 0, maxBytes: gib / 2 },
 } as const;
 export type KeyValueBucket = keyof typeof keyValueBuckets;
 
@@ -330,6 +312,5 @@ export function bucketBytesMax(bucket: KeyValueBucket, { streamMb, shares }: Str
 /** The header of a record that deletes a key. */
 export const bucketOperation = 'KV-Operation';
 /** The stream of a bucket and the subject of a key, for operations that the key-value client lacks. */
-export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${keyValueBuckets[bucket].name}`;
-export const subjectInBucket = (bucket: KeyValueBucket, key: string): string =>
-  `$KV.${keyValueBuckets[bucket].name}.${key}`;
+export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${bucket}`;
+export const subjectInBucket = (bucket: KeyValueBucket, key: string): string => `$KV.${bucket}.${key}`;

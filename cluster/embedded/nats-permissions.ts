@@ -2,7 +2,7 @@
 // publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
 // an external server. A stream or bucket missing here does not compile. Decision 149.
 import { querySubjects, recorderSubject, reportPartSubject } from '../../analytics/contract.ts';
-import { type KeyValueBucket, keyValueBuckets, type streamNames, streamOfBucket } from '../bus/streams.ts';
+import { type KeyValueBucket, type streamNames, streamOfBucket, subjectInBucket } from '../bus/streams.ts';
 import { disableSubject, webhookSubjects } from '../../actors/webhook/contract.ts';
 import {
   auditNoteSubject,
@@ -204,10 +204,7 @@ export const accessAll: readonly (readonly [string, StreamAccess])[] = [
   ...Object.entries(streamAccess),
   ...(Object.keys(bucketAccess) as KeyValueBucket[]).map(
     (bucket) =>
-      [
-        streamOfBucket(bucket),
-        { ...bucketAccess[bucket], subjects: [`$KV.${keyValueBuckets[bucket].name}.>`] },
-      ] as const,
+      [streamOfBucket(bucket), { ...bucketAccess[bucket], subjects: [subjectInBucket(bucket, '>')] }] as const,
   ),
 ];
 

@@ -4,6 +4,7 @@ import { type CarrierConfig, bindsOf } from '../../config/configuration.ts';
 import { type CarrierState, type DesiredState, carrierStates } from '../../model/carrier-state.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
+import { snakeFields } from '../../platform/letter-case.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from '../bus/connect.ts';
 import type { BindReport, CarrierCommands, CarrierReport, OperatorCommand, Pace } from './contract.ts';
@@ -164,30 +165,21 @@ function bindsSeen(config: CarrierConfig | undefined, reports: readonly CarrierR
 export function carrierJson(carrier: CarrierView): Record<string, unknown> {
   const { name, desiredState, command, state, why, servedBy, inFlight, pace, recovering, binds } = carrier;
   return {
-    name,
-    object: 'carrier',
-    desired_state: desiredState,
+    ...{ name, object: 'carrier', ...snakeFields({ desiredState, state, why, servedBy, inFlight }) },
     command: effectiveJson(command),
-    state,
-    why,
-    served_by: servedBy,
-    in_flight: inFlight,
-    pace: pace === null ? null : { per_s: tenths(pace.perS), of_per_s: tenths(pace.ofPerS), slowed_by: pace.slowedBy },
-    recovering:
-      recovering === null
-        ? null
-        : { for_s: Math.floor(recovering.forMs / 1_000), good_in_s: Math.ceil(recovering.goodInMs / 1_000) },
-    binds: binds.map((bind) => ({
-      bind: bind.bind,
-      type: bind.type,
-      desired_state: bind.desiredState,
-      command: effectiveJson(bind.command),
-      state: bind.state,
-      reason: bind.reason,
-      next_try_in_s: bind.nextTryInMs === null ? null : Math.ceil(bind.nextTryInMs / 1_000),
-      window_used: bind.windowUsed,
-      window: bind.window,
-    })),
+    pace: pace && { per_s: tenths(pace.perS), of_per_s: tenths(pace.ofPerS), slowed_by: pace.slowedBy },
+    recovering: recovering && {
+      for_s: Math.floor(recovering.forMs / 1_000),
+      good_in_s: Math.ceil(recovering.goodInMs / 1_000),
+    },
+    binds: binds.map((each) => {
+      const { bind, type, desiredState, state, reason, windowUsed, window, nextTryInMs } = each;
+      return {
+        ...snakeFields({ bind, type, desiredState, state, reason, windowUsed, window }),
+        command: effectiveJson(each.command),
+        next_try_in_s: nextTryInMs === null ? null : Math.ceil(nextTryInMs / 1_000),
+      };
+    }),
   };
 }
 
@@ -196,7 +188,7 @@ const tenths = (value: number) => Math.round(value * 10) / 10;
 function effectiveJson(command: OperatorCommand | null): Record<string, unknown> | null {
   if (command === null) return null;
   const { id, atMs, actor, from, reason } = command;
-  return { id, at: new Date(atMs).toISOString(), actor, from, reason };
+  return snakeFields({ id, atMs, actor, from, reason });
 }
 
 /** The answer to a command. */

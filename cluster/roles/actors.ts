@@ -38,10 +38,10 @@ import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
 
-/** Null: the flight recorder writes no files for lost sessions. */
 /** The rules by which a message goes to another carrier. */
 const failoverOf = ({ routing, otp }: Configuration) => ({ ...routing, hedging: otp.hedging });
 
+/** Null: the flight recorder writes no files for lost sessions. */
 const dumpsOf = (dataDir: string, kept: number) => (kept === 0 ? null : { folder: join(dataDir, 'flight'), kept });
 
 /** The next releaser publishes the events of ended messages again, because their records were not acked. */

@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { isApiError, streamNotFound } from '../../cluster/bus/api-errors.ts';
 import { create, readEntry } from '../../cluster/bus/bucket.ts';
-import { keyValueBuckets } from '../../cluster/bus/streams.ts';
+import type { KeyValueBucket } from '../../cluster/bus/streams.ts';
 import { installationId, type Store } from '../store/store.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
 
@@ -56,7 +56,7 @@ async function take(clock: Clock, calls: BusCalls, bucket: KV, ours: string): Pr
 /** The owner, or null. Creates nothing. */
 export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
   try {
-    const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
+    const bucket = await new Kvm(bus.jetstream).open('directory' satisfies KeyValueBucket);
     return await ownerIn(bucket);
   } catch (error) {
     if (!isApiError(error, streamNotFound)) throw error;
@@ -69,7 +69,7 @@ export async function directoryOwner(bus: Bus): Promise<DirectoryOwner | null> {
 export async function releaseDirectory(bus: Bus): Promise<DirectoryOwner | null> {
   const owner = await directoryOwner(bus);
   if (owner === null) return null;
-  const bucket = await new Kvm(bus.jetstream).open(keyValueBuckets.directory.name);
+  const bucket = await new Kvm(bus.jetstream).open('directory' satisfies KeyValueBucket);
   await bucket.delete(ownerEntryName);
   return owner;
 }

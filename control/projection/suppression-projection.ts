@@ -6,6 +6,7 @@ import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import type { Store } from '../store/store.ts';
 import type { BlockName, BlockNumber } from '../../directory/contract.ts';
 import { applyChanges, type EntryChange } from './bucket-writer.ts';
@@ -86,7 +87,7 @@ type BlockVersion = BlockName & { readonly version: string };
 /** All blocks, at most 256 for an account: no query reads a whole list. */
 async function readBlockVersions(store: Store): Promise<BlockVersion[]> {
   const rows = await store.db.selectFrom('suppression_blocks').selectAll().execute();
-  return rows.map(({ account_id: accountId, bits, block, version }) => ({ accountId, bits, block, version }));
+  return rows.map(camelFields);
 }
 
 /** Null when there is no such block (any more). Read the version before the numbers, never after. */

@@ -5,6 +5,7 @@ import type { AccountId, TemplateId, WebhookEndpointId } from '../../model/ids.t
 import type { Category } from '../../model/message.ts';
 import type { TemplateVariableEntry } from '../../directory/contract.ts';
 import { type EntityKind, type TenantEntities, entityKinds, tenantEntities } from '../../directory/tenant-entities.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import { rateOf, type Tables } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { endpointOf } from '../store/webhook-endpoints.ts';
@@ -72,22 +73,13 @@ async function readAccounts(
   return (await query.execute()).map((row) => {
     const content = { words: row.content_words, linksDenied: row.links_denied, linksAllowed: row.links_allowed };
     return {
+      ...camelFields(row),
       v: 1,
       accountId: row.id,
-      name: row.name,
-      status: row.status,
-      senders: row.senders,
       senderCategories: row.sender_categories ?? {},
       networks: row.ip_allowlist,
       rate: rateOf(row),
-      idempotencyKeysPerHour: row.idempotency_keys_per_hour,
-      requireTemplate: row.require_template,
       content: Object.values(content).every((list) => list.length === 0) ? null : content,
-      resendUnknown: row.resend_unknown,
-      keepInboundText: row.keep_inbound_text,
-      otpShortCodes: row.otp_short_codes,
-      helpText: row.help_text,
-      weight: row.weight,
     };
   });
 }
@@ -101,14 +93,10 @@ async function readKeys(reader: Kysely<Tables>, publicIds: readonly string[] | n
     .where('revoked_at', 'is', null);
   if (publicIds !== null) query = query.where('public_id', 'in', [...publicIds]);
   return (await query.execute()).map((row) => ({
+    ...camelFields(row),
     v: 1,
     keyId: row.id,
-    accountId: row.account_id,
-    publicId: row.public_id,
     secretHash: row.secret_hash.toString('base64url'),
-    livemode: row.livemode,
-    scopes: row.scopes,
-    expiresAtMs: row.expires_at?.getTime() ?? null,
     networks: row.ip_allowlist,
     rate: rateOf(row),
   }));
@@ -124,14 +112,12 @@ async function readTemplates(
     .select(['id', 'account_id', 'category', 'body', 'variables'])
     .where('status', '=', 'approved');
   if (ids !== null) query = query.where('id', 'in', ids.map((of) => of.slice(of.indexOf('.') + 1)) as TemplateId[]);
-  return (await query.execute()).map(({ id, account_id, category, body, variables }) => ({
+  return (await query.execute()).map((row) => ({
+    ...camelFields(row),
     v: 1,
-    templateId: id,
-    accountId: account_id,
-    category,
-    body,
+    templateId: row.id,
     // Their types were checked when the template was made.
-    variables: variables as readonly TemplateVariableEntry[],
+    variables: row.variables as readonly TemplateVariableEntry[],
   }));
 }
 

@@ -2,36 +2,21 @@
 // are stored, audited and written to the outbox.
 import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
-import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Rate } from '../../directory/contract.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import { rateColumns, rateOf, type AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, given, record, transaction } from './store.ts';
 
-export type AccountSettings = {
-  readonly ipAllowlist: readonly string[];
-  readonly requireTemplate: readonly Category[];
-  readonly contentWords: readonly string[];
-  readonly linksDenied: readonly string[];
-  readonly linksAllowed: readonly string[];
-  /** Null: no limit. */
-  readonly rate: Rate | null;
-  /** Null: the default of the installation. */
-  readonly idempotencyKeysPerHour: number | null;
-  /** Categories whose messages are resent when it is unknown whether the carrier took them. */
-  readonly resendUnknown: readonly Category[];
-  /** Whether the event store keeps the sealed texts of subscribers. */
-  readonly keepInboundText: boolean;
-  /** Whether its one-time passwords may have four or five digits: the operator decides. */
-  readonly otpShortCodes: boolean;
-  /** The account's own reply to HELP; null: the country's. */
-  readonly helpText: string | null;
-  /** Its weight in a carrier's lane beside other waiting accounts, 1 to 100. */
-  readonly weight: number;
-};
+export type AccountSettings = ReturnType<typeof settingsOf>;
+
+const columns = [
+  ...(['ip_allowlist', 'require_template', 'content_words', 'links_denied', 'links_allowed'] as const),
+  ...(['rate_per_second', 'rate_burst', 'idempotency_keys_per_hour', 'weight', 'otp_short_codes'] as const),
+  ...(['resend_unknown', 'keep_inbound_text', 'help_text'] as const),
+];
 
 export async function readAccountSettings(store: Store, id: AccountId): Promise<AccountSettings | null> {
-  const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+  const row = await store.db.selectFrom('accounts').select(columns).where('id', '=', id).executeTakeFirst();
   return row === undefined ? null : settingsOf(row);
 }
 
@@ -42,29 +27,17 @@ export async function changeAccountSettings(
   change: Partial<AccountSettings>,
   actor: Actor = store.actor,
 ): Promise<AccountSettings | null> {
-  const columns = given({
-    ip_allowlist: change.ipAllowlist?.slice(),
-    require_template: change.requireTemplate?.slice(),
-    content_words: change.contentWords?.slice(),
-    links_denied: change.linksDenied?.slice(),
-    links_allowed: change.linksAllowed?.slice(),
-    ...(change.rate === undefined ? {} : rateColumns(change.rate)),
-    idempotency_keys_per_hour: change.idempotencyKeysPerHour,
-    resend_unknown: change.resendUnknown?.slice(),
-    keep_inbound_text: change.keepInboundText,
-    otp_short_codes: change.otpShortCodes,
-    help_text: change.helpText,
-    weight: change.weight,
-  });
-  if (Object.keys(columns).length === 0) return readAccountSettings(store, id);
+  const { rate, ...others } = change;
+  const changed = given({ ...snakeFields(others), ...(rate === undefined ? {} : rateColumns(rate)) });
+  if (Object.keys(changed).length === 0) return readAccountSettings(store, id);
   return transaction(store, async (tx) => {
-    const before = await tx.selectFrom('accounts').selectAll().where('id', '=', id).forUpdate().executeTakeFirst();
+    const before = await tx.selectFrom('accounts').select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
     if (before === undefined) return null;
     const row = await tx
       .updateTable('accounts')
-      .set(columns)
+      .set(changed)
       .where('id', '=', id)
-      .returningAll()
+      .returning(columns)
       .executeTakeFirstOrThrow();
     await record(store, tx, {
       accountId: id,
@@ -110,19 +83,7 @@ function listChange(from: readonly string[], to: readonly string[]) {
   };
 }
 
-function settingsOf(row: Selectable<AccountsTable>): AccountSettings {
-  return {
-    ipAllowlist: row.ip_allowlist,
-    requireTemplate: row.require_template,
-    contentWords: row.content_words,
-    linksDenied: row.links_denied,
-    linksAllowed: row.links_allowed,
-    rate: rateOf(row),
-    idempotencyKeysPerHour: row.idempotency_keys_per_hour,
-    resendUnknown: row.resend_unknown,
-    keepInboundText: row.keep_inbound_text,
-    otpShortCodes: row.otp_short_codes,
-    helpText: row.help_text,
-    weight: row.weight,
-  };
+function settingsOf(row: Pick<Selectable<AccountsTable>, (typeof columns)[number]>) {
+  const { ratePerSecond: _, rateBurst: __, ...settings } = camelFields(row);
+  return { ...settings, rate: rateOf(row) };
 }

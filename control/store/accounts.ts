@@ -1,16 +1,12 @@
 // Accounts: created, suspended and activated by the operator only.
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
-import type { AccountStatus } from './schema.ts';
+import { type CamelFields, camelFields } from '../../platform/letter-case.ts';
+import type { AccountStatus, AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 
-type StoredAccount = {
-  readonly id: AccountId;
-  readonly name: string;
-  readonly status: AccountStatus;
-  readonly createdAtMs: number;
-};
+type StoredAccount = CamelFields<Pick<AccountsTable, 'id' | 'name' | 'status' | 'created_at'>>;
 
 /** One line: it is shown in lists and logs. */
 const isAccountName = (name: string) => name.length >= 1 && name.length <= 200 && plainTextProblem(name) === null;
@@ -50,12 +46,12 @@ export const activateAccount = (store: Store, id: AccountId, actor: Actor = stor
 
 export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
   const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : storedAccount(row);
+  return row === undefined ? null : camelFields(row);
 }
 
 /** Every account, newest first, a page at a time. */
 export async function listAccounts(store: Store, page: PageRequest): Promise<Page<StoredAccount>> {
-  return readPage(store.db.selectFrom('accounts').selectAll(), page, storedAccount);
+  return readPage(store.db.selectFrom('accounts').selectAll(), page, camelFields);
 }
 
 export async function hasAccounts(store: Store): Promise<boolean> {
@@ -79,8 +75,4 @@ async function setStatus(store: Store, id: AccountId, status: AccountStatus, act
     });
     return true;
   });
-}
-
-function storedAccount(row: { id: AccountId; name: string; status: AccountStatus; created_at: Date }): StoredAccount {
-  return { id: row.id, name: row.name, status: row.status, createdAtMs: row.created_at.getTime() };
 }

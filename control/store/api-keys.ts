@@ -6,25 +6,11 @@ import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { Rate } from '../../directory/contract.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import { rateColumns, rateOf, type ApiKeysTable, type Tables } from './schema.ts';
 import { type Actor, type Store, changesOf, given, lockAccount, record, transaction } from './store.ts';
 
-export type StoredApiKey = {
-  readonly id: ApiKeyId;
-  readonly accountId: AccountId;
-  readonly publicId: string;
-  readonly livemode: boolean;
-  readonly scopes: readonly Scope[];
-  readonly description: string;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | null;
-  readonly revokedAtMs: number | null;
-  /** Networks from which it may be used; empty: all. */
-  readonly ipAllowlist: readonly string[];
-  readonly rate: Rate | null;
-  /** The day in UTC on which it was last used, `2026-11-22`; null: never. */
-  readonly lastUsedOn: string | null;
-};
+export type StoredApiKey = ReturnType<typeof storedKey>;
 
 export type NewKey = {
   readonly accountId: AccountId;
@@ -44,7 +30,8 @@ export async function createKey(
   store: Store,
   desired: NewKey,
 ): Promise<{ readonly ok: true; readonly key: StoredApiKey; readonly token: string } | KeyRefusal> {
-  const { accountId, livemode, actor = store.actor } = desired;
+  const { accountId, livemode, scopes, description = '', expiresAtMs = null, ipAllowlist = [] } = desired;
+  const { actor = store.actor } = desired;
   return transaction(store, async (tx) => {
     if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
     const active = await tx
@@ -56,21 +43,12 @@ export async function createKey(
     if (active.count >= limits.store.keysPerAccountMax) return { ok: false, code: 'too_many_keys' };
 
     const nowMs = store.clock.nowMs();
-    const made = newApiKey(livemode);
+    const { publicId, secretHash, token } = newApiKey(livemode);
     const row = await tx
       .insertInto('api_keys')
       .values({
-        id: newApiKeyId(nowMs),
-        account_id: accountId,
-        public_id: made.publicId,
-        secret_hash: made.secretHash,
-        livemode,
-        scopes: [...desired.scopes],
-        description: desired.description ?? '',
-        created_at: new Date(nowMs),
-        expires_at: desired.expiresAtMs == null ? null : new Date(desired.expiresAtMs),
-        revoked_at: null,
-        ip_allowlist: [...(desired.ipAllowlist ?? [])],
+        ...snakeFields({ id: newApiKeyId(nowMs), accountId, publicId, secretHash, livemode, scopes, description }),
+        ...snakeFields({ createdAtMs: nowMs, expiresAtMs, revokedAtMs: null, ipAllowlist }),
         ...rateColumns(desired.rate),
       })
       .returningAll()
@@ -80,10 +58,10 @@ export async function createKey(
       actor,
       action: 'api_key.created',
       target: row.id,
-      detail: { livemode, scopes: desired.scopes, ...boundsOf(row) },
+      detail: { livemode, scopes, ...boundsOf(row) },
       outbox: { entity: 'key', entityId: row.public_id },
     });
-    return { ok: true, key: storedKey(row), token: made.token };
+    return { ok: true, key: storedKey(row), token };
   });
 }
 
@@ -145,13 +123,8 @@ export async function changeKey<R = never>(
   change: KeyChange,
   { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
-  const { expiresAtMs } = change;
-  const columns = given({
-    description: change.description,
-    expires_at: typeof expiresAtMs === 'number' ? new Date(expiresAtMs) : expiresAtMs,
-    ip_allowlist: change.ipAllowlist?.slice(),
-    ...(change.rate === undefined ? {} : rateColumns(change.rate)),
-  });
+  const { rate, ...others } = change;
+  const columns = given({ ...snakeFields(others), ...(rate === undefined ? {} : rateColumns(rate)) });
   return transaction(store, async (tx) => {
     const before = await lockedKey(tx, id, accountId);
     if (before === undefined) return null;
@@ -206,21 +179,9 @@ export async function listKeys(store: Store, accountId: AccountId, page: PageReq
   return readPage(store.db.selectFrom('api_keys').selectAll().where('account_id', '=', accountId), page, storedKey);
 }
 
-function storedKey(row: Selectable<ApiKeysTable>): StoredApiKey {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    publicId: row.public_id,
-    livemode: row.livemode,
-    scopes: row.scopes,
-    description: row.description,
-    createdAtMs: row.created_at.getTime(),
-    expiresAtMs: row.expires_at?.getTime() ?? null,
-    revokedAtMs: row.revoked_at?.getTime() ?? null,
-    ipAllowlist: row.ip_allowlist,
-    rate: rateOf(row),
-    lastUsedOn: row.last_used_on,
-  };
+function storedKey(row: Selectable<ApiKeysTable>) {
+  const { secretHash: _, ratePerSecond: __, rateBurst: ___, ...key } = camelFields(row);
+  return { ...key, rate: rateOf(row) };
 }
 
 /** Stores the day of last use; an older day changes nothing. Neither the directory nor the audit log records it. */

@@ -7,6 +7,7 @@ import { type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { AuditAction } from './audit-actions.ts';
+import { snakeFields } from '../../platform/letter-case.ts';
 import type { Tables } from './schema.ts';
 import { createHash } from 'node:crypto';
 
@@ -43,20 +44,8 @@ export async function appendAudit(
     const atMs = entry.atMs ?? nowMs;
     const prev_hash = hash;
     hash = auditHash(prev_hash, { ...entry, seq, recordedAtMs, atMs });
-    return {
-      id: seq,
-      recorded_at: new Date(recordedAtMs),
-      at: new Date(atMs),
-      account_id: entry.accountId,
-      actor: entry.actor,
-      origin: entry.origin,
-      action: entry.action,
-      target: entry.target,
-      detail: JSON.stringify(entry.detail),
-      record_id: entry.recordId,
-      prev_hash,
-      hash,
-    };
+    const columns = snakeFields({ ...entry, recordedAtMs, atMs });
+    return { ...columns, id: seq, detail: JSON.stringify(entry.detail), prev_hash, hash };
   });
   await tx.insertInto('audit_log').values(rows).execute();
   await tx

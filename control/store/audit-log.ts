@@ -72,15 +72,7 @@ export async function listAuditRecords(
   return { items, next: rows.length > limit ? (items.at(-1)?.row ?? null) : null };
 }
 
-function recordOf(row: Selectable<AuditLogTable>): AuditRecord {
-  return {
-    row: Number(row.id),
-    atMs: row.at.getTime(),
-    accountId: row.account_id,
-    actor: row.actor,
-    origin: row.origin,
-    action: row.action,
-    target: row.target,
-    detail: row.detail as unknown as Readonly<Record<string, unknown>>,
-  };
+function recordOf({ id, at, account_id: accountId, actor, origin, action, target, detail }: Selectable<AuditLogTable>) {
+  const facts = { accountId, actor, origin, action, target, detail: detail as unknown as Audited['detail'] };
+  return { row: Number(id), atMs: at.getTime(), ...facts };
 }

@@ -3,6 +3,7 @@
 // some row to its end: compare it with a head kept elsewhere.
 import { sql } from 'kysely';
 import { auditHash, genesisHash } from './audit-chain.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import type { AuditLogTable } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -80,16 +81,5 @@ async function anchorBefore(store: Store, id: number): Promise<Buffer | null> {
 }
 
 function hashOf(row: Row): Buffer {
-  return auditHash(row.prev_hash, {
-    seq: row.id,
-    recordedAtMs: row.recorded_at.getTime(),
-    atMs: row.at.getTime(),
-    accountId: row.account_id,
-    actor: row.actor,
-    origin: row.origin,
-    action: row.action,
-    target: row.target,
-    recordId: row.record_id,
-    detail: row.detail,
-  });
+  return auditHash(row.prev_hash, { ...camelFields(row), seq: row.id });
 }

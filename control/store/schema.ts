@@ -27,20 +27,24 @@ export type AccountsTable = {
   name: string;
   status: AccountStatus;
   created_at: Date;
-  ip_allowlist: Generated<string[]>;
+  ip_allowlist: Generated<readonly string[]>;
   rate_per_second: number | null;
   rate_burst: number | null;
   /** Null: limits.idempotency.keysPerHourDefault. */
   idempotency_keys_per_hour: number | null;
-  require_template: Generated<Category[]>;
-  content_words: Generated<string[]>;
-  links_denied: Generated<string[]>;
-  links_allowed: Generated<string[]>;
-  resend_unknown: Generated<Category[]>;
+  require_template: Generated<readonly Category[]>;
+  content_words: Generated<readonly string[]>;
+  links_denied: Generated<readonly string[]>;
+  links_allowed: Generated<readonly string[]>;
+  /** Categories whose messages are resent when it is unknown whether the carrier took them. */
+  resend_unknown: Generated<readonly Category[]>;
+  /** Whether the event store keeps the sealed texts of subscribers. */
   keep_inbound_text: Generated<boolean>;
+  /** Whether its one-time passwords may have four or five digits: the operator decides. */
   otp_short_codes: Generated<boolean>;
+  /** The account's own reply to HELP; null: the country's. */
   help_text: string | null;
-  /** Its weight in a lane beside other accounts, 1 to 100. */
+  /** Its weight in a carrier's lane beside other waiting accounts, 1 to 100. */
   weight: Generated<number>;
   /** The number of this account's rows in `suppressions`, and the bits of its block numbers. */
   suppressed: Generated<number>;
@@ -54,15 +58,16 @@ export type ApiKeysTable = {
   /** SHA-256 of the secret. */
   secret_hash: Buffer;
   livemode: boolean;
-  scopes: Scope[];
+  scopes: readonly Scope[];
   description: string;
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
-  ip_allowlist: Generated<string[]>;
+  /** Networks from which it may be used; empty: all. */
+  ip_allowlist: Generated<readonly string[]>;
   rate_per_second: number | null;
   rate_burst: number | null;
-  /** In UTC, as `2026-11-22`. */
+  /** The day on which it was last used, in UTC, as `2026-11-22`. */
   last_used_on: Generated<string | null>;
 };
 
@@ -74,7 +79,7 @@ export type SendersTable = {
   status: SenderStatus;
   created_at: Date;
   /** Null: for every category. */
-  categories: Category[] | null;
+  categories: readonly Category[] | null;
 };
 
 export type TemplatesTable = {
@@ -96,7 +101,7 @@ export type WebhookEndpointsTable = {
   account_id: AccountId;
   livemode: boolean;
   url: string;
-  events: string[];
+  events: readonly string[];
   ordering: WebhookOrdering;
   /** Both null: one event in each request. */
   batch_max: number | null;

@@ -1,25 +1,17 @@
 // Senders of accounts. A client's request is `pending` until the operator approves it; only approved senders reach
 // the directory and the gates.
 import { type AccountId, type SenderId, newSenderId } from '../../model/ids.ts';
-import { type SenderKind, senderKindOf } from '../../model/sender.ts';
+import { senderKindOf } from '../../model/sender.ts';
 import { senderLikeness } from '../../model/sender-likeness.ts';
 import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
+import { type CamelFields, snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { SenderStatus, SendersTable } from './schema.ts';
-import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
+import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
-export type StoredSender = {
-  readonly id: SenderId;
-  readonly accountId: AccountId;
-  readonly name: string;
-  readonly kind: SenderKind;
-  readonly status: SenderStatus;
-  /** Null: for every category. */
-  readonly categories: readonly Category[] | null;
-  readonly createdAtMs: number;
-};
+export type StoredSender = CamelFields<SendersTable>;
 
 type SenderRefusal = {
   readonly ok: false;
@@ -41,19 +33,13 @@ export async function createSender(
     const nowMs = store.clock.nowMs();
     const row = await tx
       .insertInto('senders')
-      .values({
-        id: newSenderId(nowMs),
-        account_id: accountId,
-        name,
-        kind,
-        status,
-        created_at: new Date(nowMs),
-        categories: null,
-      })
+      .values(
+        snakeFields({ id: newSenderId(nowMs), accountId, name, kind, status, createdAtMs: nowMs, categories: null }),
+      )
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(store, tx, { ...changeOf(row, actor, 'sender.created'), detail: { name, status } });
-    return { ok: true, sender: storedSender(row) };
+    return { ok: true, sender: camelFields(row) };
   });
 }
 
@@ -66,26 +52,22 @@ export async function setSenderStatus(
   categories: readonly Category[] | null = null,
 ): Promise<StoredSender | null> {
   return transaction(store, async (tx) => {
-    const approvedFor = categories === null ? null : [...categories];
     const before = await tx
       .selectFrom('senders')
-      .select(['name', 'status', 'categories'])
+      .select(['status', 'categories'])
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirst();
     if (before === undefined) return null;
     const row = await tx
       .updateTable('senders')
-      .set({ status, categories: approvedFor })
+      .set({ status, categories })
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    const detail = {
-      name: row.name,
-      ...changesOf({ status: before.status, categories: before.categories }, { status, categories: approvedFor }),
-    };
+    const detail = { name: row.name, ...changesOf(before, { status, categories }) };
     await record(store, tx, { ...changeOf(row, actor, `sender.${status}`), detail });
-    return storedSender(row);
+    return camelFields(row);
   });
 }
 
@@ -118,10 +100,10 @@ export async function listSenders(
   let query = store.db.selectFrom('senders').selectAll();
   if (of !== 'all') query = query.where('account_id', '=', of);
   if (status !== undefined) query = query.where('status', '=', status);
-  return readPage(query, page, storedSender);
+  return readPage(query, page, camelFields);
 }
 
-export type LikeSender = { readonly accountId: AccountId; readonly name: string; readonly status: SenderStatus };
+export type LikeSender = Pick<StoredSender, 'accountId' | 'name' | 'status'>;
 
 /** Senders by likeness, approved and pending ones of all accounts. For the operator. */
 export async function senderLikenesses(
@@ -135,32 +117,13 @@ export async function senderLikenesses(
     .where('status', '<>', 'rejected')
     .execute();
   const found = new Map<string, LikeSender[]>();
-  for (const { account_id: accountId, name, status } of rows) {
-    const likeness = senderLikeness(name);
-    if (!asked.has(likeness)) continue;
-    found.set(likeness, [...(found.get(likeness) ?? []), { accountId, name, status }]);
+  for (const row of rows) {
+    const likeness = senderLikeness(row.name);
+    if (asked.has(likeness)) found.set(likeness, [...(found.get(likeness) ?? []), camelFields(row)]);
   }
   return found;
 }
 
 // The directory keeps the approved names in the account's entry.
 const changeOf = (row: SendersTable, actor: Actor, action: AuditAction) =>
-  ({
-    accountId: row.account_id,
-    actor,
-    action,
-    target: row.id,
-    outbox: { entity: 'account', entityId: row.account_id },
-  }) as const;
-
-function storedSender(row: SendersTable): StoredSender {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    kind: row.kind,
-    status: row.status,
-    categories: row.categories,
-    createdAtMs: row.created_at.getTime(),
-  };
-}
+  changeOfRow(row, actor, action, { entity: 'account', entityId: row.account_id });

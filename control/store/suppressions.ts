@@ -9,19 +9,11 @@ import { blockOfPlace, numberKeyOf, suppressionBitsFor, suppressionPlaceOf } fro
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
+import { camelFields } from '../../platform/letter-case.ts';
 import type { SuppressionReason, SuppressionsTable, Tables } from './schema.ts';
 import { type Actor, type Store, type OutboxEntry, record, transaction } from './store.ts';
 
-export type StoredSuppression = {
-  readonly id: SuppressionId;
-  readonly accountId: AccountId;
-  /** E.164; null: it was erased, and stays suppressed by its keyed hash. */
-  readonly number: string | null;
-  readonly sender: string | null;
-  readonly category: Category | null;
-  readonly reason: SuppressionReason;
-  readonly createdAtMs: number;
-};
+export type StoredSuppression = ReturnType<typeof storedSuppression>;
 
 type NewSuppressions = {
   readonly accountId: AccountId;
@@ -185,14 +177,13 @@ export const outboxEntryOf = (accountId: AccountId, bits: number, block: number)
   entityId: `${accountId}.${bits}.${block}`,
 });
 
-function storedSuppression(row: SuppressionsTable): StoredSuppression {
+function storedSuppression(row: SuppressionsTable) {
+  const { number, sender, category, ...rest } = camelFields(row);
   return {
-    id: row.id,
-    accountId: row.account_id,
-    number: row.number >= erasedKeysFrom ? null : `+${row.number}`,
-    sender: row.sender === '' ? null : row.sender,
-    category: row.category === '' ? null : row.category,
-    reason: row.reason,
-    createdAtMs: row.created_at.getTime(),
+    ...rest,
+    /** E.164; null: it was erased, and stays suppressed by its keyed hash. */
+    number: number >= erasedKeysFrom ? null : `+${number}`,
+    sender: sender || null,
+    category: category || null,
   };
 }

@@ -2,26 +2,18 @@
 // directory. A template never changes: a new text is a new template.
 import type { Selectable } from 'kysely';
 import { type AccountId, type TemplateId, newTemplateId } from '../../model/ids.ts';
-import type { Category } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
+import { type CamelFields, snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { TemplateStatus, TemplatesTable } from './schema.ts';
-import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
+import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
 /** A variable's name, type and size, as policy reads them. The store does not interpret them. */
 type StoredVariable = { readonly name: string; readonly type: string; readonly size?: number | null };
 
-export type StoredTemplate = {
-  readonly id: TemplateId;
-  readonly accountId: AccountId;
-  readonly name: string;
-  readonly category: Category;
-  readonly body: string;
+export type StoredTemplate = CamelFields<Selectable<TemplatesTable>> & {
   readonly variables: readonly StoredVariable[];
-  readonly status: TemplateStatus;
-  readonly note: string;
-  readonly createdAtMs: number;
 };
 
 type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
@@ -45,14 +37,8 @@ export async function createTemplate(
     const row = await tx
       .insertInto('templates')
       .values({
-        id: newTemplateId(nowMs),
-        account_id: accountId,
-        name,
-        category,
-        body,
+        ...snakeFields({ id: newTemplateId(nowMs), accountId, name, category, body, status, createdAtMs: nowMs }),
         variables: JSON.stringify(variables),
-        status,
-        created_at: new Date(nowMs),
       })
       .returningAll()
       .executeTakeFirstOrThrow();
@@ -130,25 +116,7 @@ export async function listTemplates(
   return readPage(query, page, storedTemplate);
 }
 
-const changeOf = (row: Pick<Selectable<TemplatesTable>, 'id' | 'account_id'>, actor: Actor, action: AuditAction) =>
-  ({
-    accountId: row.account_id,
-    actor,
-    action,
-    target: row.id,
-    outbox: { entity: 'template', entityId: `${row.account_id}.${row.id}` },
-  }) as const;
+const changeOf = (row: Selectable<TemplatesTable>, actor: Actor, action: AuditAction) =>
+  changeOfRow(row, actor, action, { entity: 'template', entityId: `${row.account_id}.${row.id}` });
 
-function storedTemplate(row: Selectable<TemplatesTable>): StoredTemplate {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    name: row.name,
-    category: row.category,
-    body: row.body,
-    variables: row.variables as readonly StoredVariable[],
-    status: row.status,
-    note: row.note,
-    createdAtMs: row.created_at.getTime(),
-  };
-}
+const storedTemplate = (row: Selectable<TemplatesTable>) => camelFields(row) as StoredTemplate;

@@ -15,8 +15,9 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
+import { snakeFields, camelFields } from '../../platform/letter-case.ts';
 import type { WebhookEndpointsTable } from './schema.ts';
-import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
+import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
 
 export type StoredWebhook = WebhookEndpoint & { readonly disabledAtMs: number | null };
 
@@ -48,17 +49,14 @@ export async function createWebhook(
     const row = await tx
       .insertInto('webhook_endpoints')
       .values({
-        id,
-        account_id: accountId,
-        livemode,
-        ...columnsOf(settings),
+        ...snakeFields({ id, accountId, livemode, createdAtMs: nowMs }),
+        ...settingColumns(settings),
         sealed_secrets: sealWebhookSecrets([{ secret, untilMs: null }], id, cipher),
-        created_at: new Date(nowMs),
       })
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(store, tx, { ...changeOf(row, actor, 'webhook.created'), detail: { livemode, ...settings } });
-    return { ok: true, webhook: storedWebhook(row), secret };
+    return { ok: true, webhook: endpointOf(row), secret };
   });
 }
 
@@ -84,7 +82,7 @@ export async function changeWebhook(
     const isEnabled = status === undefined ? wasEnabled : status === 'enabled';
     const row = await tx
       .updateTable('webhook_endpoints')
-      .set(columnsOf({ ...endpointOf(before), ...settings }))
+      .set(settingColumns({ ...endpointOf(before), ...settings }))
       .$if(wasEnabled !== isEnabled, (query) => query.set(disabledColumns(isEnabled ? null : 'client', store)))
       .where('id', '=', id)
       .returningAll()
@@ -95,7 +93,7 @@ export async function changeWebhook(
       const action = isEnabled ? 'webhook.enabled' : 'webhook.disabled';
       await record(store, tx, { ...changeOf(row, actor, action), detail: { reason: row.disabled_reason } });
     }
-    return storedWebhook(row);
+    return endpointOf(row);
   });
 }
 
@@ -151,7 +149,7 @@ export async function rotateWebhookSecret(
       .executeTakeFirstOrThrow();
     const detail = { overlap_seconds: overlapMs / 1_000 };
     await record(store, tx, { ...changeOf(row, actor, 'webhook.secret_rotated'), detail });
-    return { ok: true, webhook: storedWebhook(row), secret, previousEndAtMs: nowMs + overlapMs };
+    return { ok: true, webhook: endpointOf(row), secret, previousEndAtMs: nowMs + overlapMs };
   });
 }
 
@@ -208,7 +206,7 @@ export async function findWebhook(
     .where('account_id', '=', accountId)
     .where('livemode', '=', livemode)
     .executeTakeFirst();
-  return row === undefined ? null : storedWebhook(row);
+  return row === undefined ? null : endpointOf(row);
 }
 
 export async function listWebhooks(
@@ -221,25 +219,13 @@ export async function listWebhooks(
     .selectAll()
     .where('account_id', '=', accountId)
     .where('livemode', '=', livemode);
-  return readPage(query, page, storedWebhook);
+  return readPage(query, page, endpointOf);
 }
 
 /** An endpoint as the directory has it. */
-export function endpointOf(row: Selectable<WebhookEndpointsTable>): WebhookEndpoint {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    livemode: row.livemode,
-    ...settingsOf(row),
-    sealedSecrets: row.sealed_secrets,
-    status: row.disabled_reason === null ? 'enabled' : 'disabled',
-    disabledReason: row.disabled_reason,
-    createdAtMs: row.created_at.getTime(),
-  };
-}
-
-function storedWebhook(row: Selectable<WebhookEndpointsTable>): StoredWebhook {
-  return { ...endpointOf(row), disabledAtMs: row.disabled_at?.getTime() ?? null };
+export function endpointOf(row: Selectable<WebhookEndpointsTable>): StoredWebhook {
+  const { batchMax: _, batchWaitMs: __, ...rest } = camelFields(row);
+  return { ...rest, ...settingsOf(row), status: row.disabled_reason === null ? 'enabled' : 'disabled' };
 }
 
 function settingsOf(row: Selectable<WebhookEndpointsTable>): WebhookSettings {
@@ -247,27 +233,12 @@ function settingsOf(row: Selectable<WebhookEndpointsTable>): WebhookSettings {
   return { url, events, ordering, batch: max === null || waitMs === null ? null : { max, waitMs }, description };
 }
 
-function columnsOf({ url, events, ordering, batch, description }: WebhookSettings) {
-  return {
-    ...{ url, events: [...events], ordering, description },
-    batch_max: batch?.max ?? null,
-    batch_wait_ms: batch?.waitMs ?? null,
-  };
-}
+const settingColumns = ({ url, events, ordering, batch, description }: WebhookSettings) =>
+  snakeFields({ url, events, ordering, description, batchMax: batch?.max ?? null, batchWaitMs: batch?.waitMs ?? null });
 
 function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store) {
   return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
 }
 
-const changeOf = (
-  row: Pick<Selectable<WebhookEndpointsTable>, 'id' | 'account_id'>,
-  actor: Actor,
-  action: AuditAction,
-) =>
-  ({
-    accountId: row.account_id,
-    actor,
-    action,
-    target: row.id,
-    outbox: { entity: 'webhook', entityId: `${row.account_id}.${row.id}` },
-  }) as const;
+const changeOf = (row: Selectable<WebhookEndpointsTable>, actor: Actor, action: AuditAction) =>
+  changeOfRow(row, actor, action, { entity: 'webhook', entityId: `${row.account_id}.${row.id}` });

@@ -75,6 +75,7 @@ export type GuardNumber = Pick<GuardRequest, 'accountId' | 'to'>;
 /** A block of numbers to which an account's codes are not sent for a time. */
 export type NumberBlock = {
   readonly accountId: string;
+  /** With the plus sign. */
   readonly prefix: string;
   readonly rule: GuardRule;
   readonly statistic: number;

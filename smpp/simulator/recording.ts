@@ -16,24 +16,7 @@ export type RecordedMessage = {
   /** Wall time of the first part, milliseconds since the epoch. */
   at: number;
   /** The fields of the first part. */
-  wire: RecordedWire;
-};
-
-type RecordedWire = {
-  serviceType: string;
-  sourceTon: number;
-  sourceNpi: number;
-  destinationTon: number;
-  destinationNpi: number;
-  esmClass: number;
-  priority: number;
-  validity: string;
-  registeredDelivery: number;
-  dataCoding: number;
-  /** Length of short_message or message_payload, the header included. */
-  octets: number;
-  /** Hexadecimal, by tag in hexadecimal. */
-  tlvs: Record<string, string>;
+  wire: ReturnType<typeof wireOf>;
 };
 
 type Kept = { id: string; pdu: ShortMessagePdu; at: number };
@@ -134,7 +117,7 @@ export class Recording {
 }
 
 /** The fields that a carrier's configuration changes. */
-function wireOf(pdu: ShortMessagePdu): RecordedWire {
+function wireOf(pdu: ShortMessagePdu) {
   return {
     serviceType: pdu.serviceType ?? '',
     sourceTon: pdu.sourceTon,
@@ -146,7 +129,9 @@ function wireOf(pdu: ShortMessagePdu): RecordedWire {
     validity: pdu.validity ?? '',
     registeredDelivery: pdu.registeredDelivery,
     dataCoding: pdu.dataCoding,
+    /** Length of short_message or message_payload, the header included. */
     octets: pdu.octets.length,
+    /** Hexadecimal, by tag in hexadecimal. */
     tlvs: Object.fromEntries((pdu.tlvs ?? []).map(({ tag, value }) => [tag.toString(16), value.toString('hex')])),
   };
 }

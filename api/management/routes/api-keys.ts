@@ -15,6 +15,7 @@ import {
 import type { ApiKeyId } from '../../../model/ids.ts';
 import { until } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem, problemOfFields } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
@@ -177,19 +178,12 @@ async function untilUsable(directory: Directory, token: string): Promise<void> {
 }
 
 function keyShape(key: StoredApiKey): object {
-  const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  const { id, livemode, scopes, description, createdAtMs, expiresAtMs, revokedAtMs, lastUsedOn, ipAllowlist } = key;
   return {
-    id: key.id,
+    id,
     object: 'api_key',
-    hint: `hk_${key.livemode ? 'live' : 'test'}_${key.publicId}_…`,
-    livemode: key.livemode,
-    scopes: key.scopes,
-    description: key.description,
-    created_at: time(key.createdAtMs),
-    expires_at: time(key.expiresAtMs),
-    revoked_at: time(key.revokedAtMs),
-    last_used_on: key.lastUsedOn,
-    ip_allowlist: key.ipAllowlist,
+    hint: `hk_${livemode ? 'live' : 'test'}_${key.publicId}_…`,
+    ...snakeFields({ livemode, scopes, description, createdAtMs, expiresAtMs, revokedAtMs, lastUsedOn, ipAllowlist }),
     rate_limit: rateShape(key.rate),
   };
 }

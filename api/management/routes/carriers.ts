@@ -9,10 +9,9 @@ import {
   viewCarriers,
 } from '../../../cluster/operator-commands/carriers.ts';
 import type { CommandVerb } from '../../../cluster/operator-commands/contract.ts';
-import { messageOf } from '../../../platform/errors.ts';
-import { log } from '../../../platform/log.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
+import { onTheBus } from '../on-the-bus.ts';
 import { listOf } from '../schemas/common.ts';
 import { bindParams, carrier, carrierParams, commandBody, commandedCarrier } from '../schemas/operations.ts';
 
@@ -65,7 +64,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     scope: 'carriers:read',
     answer: { status: 200, description: 'All carriers, on one page.', schema: listOf('CarrierList', carrier) },
     handle: ({ parts: { bus, carriers } }) =>
-      onTheBus(async () => ({
+      onTheBus(onBus, async () => ({
         body: { data: (await viewCarriers(bus, carriers())).map(carrierJson), next_cursor: null },
       })),
   }),
@@ -78,7 +77,7 @@ export const carrierEndpoints: readonly Endpoint[] = [
     params: carrierParams,
     answer: { status: 200, description: 'The carrier.', schema: carrier },
     handle: ({ parts: { bus, carriers }, params: { name } }) =>
-      onTheBus(async () => {
+      onTheBus(onBus, async () => {
         const all = await viewCarriers(bus, carriers());
         const found = all.find((each) => each.name === name);
         const there = all.map((each) => each.name);
@@ -102,7 +101,7 @@ function command(
   verb: CommandVerb,
   bind: number | null,
 ): Promise<HandlerResult> {
-  return onTheBus(async () => {
+  return onTheBus(onBus, async () => {
     const command = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: principal.id, from };
     const given = await commandCarrier(bus, carriers(), command);
     return given.ok ? { body: commandJson(given) } : { problem: noSuch(given) };
@@ -118,13 +117,7 @@ function noSuch({ what, there }: NoSuch): Problem {
   );
 }
 
-async function onTheBus(work: () => Promise<HandlerResult>): Promise<HandlerResult> {
-  try {
-    return await work();
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, 'a request about carriers got no answer from the bus');
-    const detail =
-      'the bus did not answer; a command may or may not have been stored: read the carrier, or repeat the command';
-    return { problem: problem(503, 'control_plane_unavailable', detail, [], 2) };
-  }
-}
+const onBus = {
+  failed: 'a request about carriers got no answer from the bus',
+  unknown: 'a command may or may not have been stored: read the carrier, or repeat the command',
+};

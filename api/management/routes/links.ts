@@ -4,11 +4,11 @@ import type { z } from '@hono/zod-openapi';
 import { switchLink } from '../../../control/link-switch.ts';
 import type { HeldLink } from '../../../directory/links.ts';
 import { isLinkId } from '../../../model/ids.ts';
-import { messageOf } from '../../../platform/errors.ts';
-import { log } from '../../../platform/log.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { problem } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
+import { onTheBus } from '../on-the-bus.ts';
 import { idParams, listOf, pageQuery } from '../schemas/common.ts';
 import { link } from '../schemas/links.ts';
 
@@ -68,24 +68,17 @@ async function setDisabled(context: Asked, disabled: boolean): Promise<HandlerRe
   if (found === undefined || found.accountId !== account.accountId || found.livemode !== principal.livemode) {
     return { problem: problem(404, 'not_found', 'no link of this account has this id') };
   }
-  try {
+  const onBus = {
+    failed: 'a link could not be switched',
+    unknown: 'the link may or may not be switched: read it, or repeat the request',
+  };
+  return onTheBus(onBus, async () => {
     await switchLink({ bus: parts.bus, links: parts.links, link: found, disabled, by });
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, 'a link could not be switched');
-    const detail = 'the bus did not answer; the link may or may not be switched: read it, or repeat the request';
-    return { problem: problem(503, 'control_plane_unavailable', detail, [], 2) };
-  }
-  return { body: linkShape(found) };
+    return { body: linkShape(found) };
+  });
 }
 
-function linkShape({ linkId, url, livemode, disabled, createdAtMs, expiresAtMs }: HeldLink): object {
-  return {
-    id: linkId,
-    object: 'link',
-    url,
-    livemode,
-    status: disabled ? 'disabled' : 'enabled',
-    created_at: new Date(createdAtMs).toISOString(),
-    expires_at: new Date(expiresAtMs).toISOString(),
-  };
+function linkShape({ linkId: id, url, livemode, disabled, createdAtMs, expiresAtMs }: HeldLink): object {
+  const status = disabled ? 'disabled' : 'enabled';
+  return { id, object: 'link', ...snakeFields({ url, livemode, status, createdAtMs, expiresAtMs }) };
 }

@@ -12,11 +12,10 @@ import {
 } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
-import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
-import { log } from '../../../platform/log.ts';
 import { problem } from '../../problem.ts';
-import { type Endpoint, type HandlerResult, endpoint } from '../endpoint.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
+import { onTheBus } from '../on-the-bus.ts';
 import { listOf } from '../schemas/common.ts';
 import { changeOtpGuard, numberBlock, orderBlock, otpGuard, prefixParams } from '../schemas/otp-guard.ts';
 
@@ -31,7 +30,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     scope: 'account:read',
     answer: { status: 200, description: 'The lists.', schema: otpGuard },
     handle: ({ parts: { bus }, account: { accountId } }) =>
-      onTheBus(async () => ({ body: listsShape(await readLists(await openBucket(bus, 'otp_guard'), accountId)) })),
+      onTheBus(onBus, async () => ({
+        body: listsShape(await readLists(await openBucket(bus, 'otp_guard'), accountId)),
+      })),
   }),
   endpoint({
     method: 'patch',
@@ -44,7 +45,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     body: changeOtpGuard,
     answer: { status: 200, description: 'The new lists.', schema: otpGuard },
     handle: ({ parts: { bus }, by, account: { accountId }, body }) =>
-      onTheBus(async () => {
+      onTheBus(onBus, async () => {
         const { destinations, safe_list: safeList } = body;
         const changed = { ...(destinations !== undefined && { destinations }), ...(safeList && { safeList }) };
         const { before, after } = await changeLists(await openBucket(bus, 'otp_guard'), accountId, changed);
@@ -62,7 +63,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     scope: 'account:read',
     answer: { status: 200, description: 'The blocks.', schema: listOf('OtpBlockList', numberBlock) },
     handle: ({ parts: { bus, store }, account: { accountId } }) =>
-      onTheBus(async () => {
+      onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
         const blocks = await blocksOf(bus, accountId);
         return { body: { data: blocks.map((block) => blockShape(block, nowMs)), next_cursor: null } };
@@ -79,7 +80,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     body: orderBlock,
     answer: { status: 201, description: 'The block.', schema: numberBlock },
     handle: ({ parts: { bus, store }, by, account: { accountId }, body }) =>
-      onTheBus(async () => {
+      onTheBus(onBus, async () => {
         const { prefix, minutes, note = '' } = body;
         const fromMs = store.clock.nowMs();
         const block: StoredBlock = {
@@ -107,7 +108,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     answer: { status: 200, description: 'The block that ended.', schema: numberBlock },
     problems: ['not_found'],
     handle: ({ parts: { bus, store }, by, account: { accountId }, params: { prefix } }) =>
-      onTheBus(async () => {
+      onTheBus(onBus, async () => {
         const nowMs = store.clock.nowMs();
         const isPrefix = /^\+[1-9][0-9]{0,14}$/.test(prefix);
         const bucket = await openBucket(bus, 'otp_guard');
@@ -125,15 +126,10 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-async function onTheBus(work: () => Promise<HandlerResult>): Promise<HandlerResult> {
-  try {
-    return await work();
-  } catch (error) {
-    log.warn({ error: messageOf(error) }, 'a request about the guard of one-time passwords got no answer from the bus');
-    const detail = 'the bus did not answer; a change may or may not have been stored: read it, or repeat it';
-    return { problem: problem(503, 'control_plane_unavailable', detail, [], 2) };
-  }
-}
+const onBus = {
+  failed: 'a request about the guard of one-time passwords got no answer from the bus',
+  unknown: 'a change may or may not have been stored: read it, or repeat it',
+};
 
 const listsShape = ({ destinations, safeList }: GuardLists) => ({
   object: 'otp_guard',
@@ -159,8 +155,8 @@ function blockShape(block: StoredBlock, nowMs: number): object {
     object: 'otp_block',
     ...{ prefix, rule, statistic, threshold, times, shadow },
     in_effect: nowMs < untilMs,
-    blocked_at: new Date(fromMs).toISOString(),
-    until: new Date(untilMs).toISOString(),
+    blocked_at: new Date(fromMs),
+    until: new Date(untilMs),
     ...{ released, note },
   };
 }

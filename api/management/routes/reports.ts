@@ -4,7 +4,8 @@ import { z } from '@hono/zod-openapi';
 import type { ReportPart, RunReport, RunReportReply } from '../../../analytics/contract.ts';
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
 import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
-import type { ColumnUnit, Dimension, Report, ReportFormat, ReportQuery } from '../../../analytics/reports/report.ts';
+import type { ColumnUnit, Dimension, Report, ReportQuery } from '../../../analytics/reports/report.ts';
+import { contentTypes } from '../../../analytics/sql/formats.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
@@ -12,12 +13,6 @@ import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../report-query.ts';
-
-const contentTypes: Readonly<Record<ReportFormat, string>> = {
-  json: 'application/json',
-  csv: 'text/csv; charset=utf-8',
-  parquet: 'application/vnd.apache.parquet',
-};
 
 const schemas: Readonly<Record<ColumnUnit, z.ZodType>> = {
   text: z.string(),
@@ -43,7 +38,7 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
       status: 200,
       description: 'The report.',
       schema: answerOf(report),
-      files: Object.values(contentTypes).filter((type) => type !== contentTypes.json),
+      files: [contentTypes.csv, contentTypes.parquet],
     },
     problems: ['report_too_large', 'report_unavailable'],
     async handle({ parts: { bus }, principal, account: { accountId }, query: given }) {

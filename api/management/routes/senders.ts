@@ -2,6 +2,7 @@
 // carriers, so only the operator approves them.
 import { type StoredSender, createSender, deleteSender, listSenders } from '../../../control/store/senders.ts';
 import type { SenderId } from '../../../model/ids.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
@@ -52,5 +53,5 @@ export const senderEndpoints: readonly Endpoint[] = [
 ];
 
 function senderShapeOf({ id, name, kind, status, categories, createdAtMs }: StoredSender): object {
-  return { id, object: 'sender', name, kind, status, categories, created_at: new Date(createdAtMs).toISOString() };
+  return { id, object: 'sender', ...snakeFields({ name, kind, status, categories, createdAtMs }) };
 }

@@ -7,6 +7,7 @@ import {
   removeSuppression,
 } from '../../../control/store/suppressions.ts';
 import type { SuppressionId } from '../../../model/ids.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
@@ -102,13 +103,5 @@ function refusalOf(code: 'account_not_found' | 'too_many_suppressions'): Problem
 }
 
 function suppressionShape({ id, number, sender, category, reason, createdAtMs }: StoredSuppression): object {
-  return {
-    id,
-    object: 'suppression',
-    number,
-    sender,
-    category,
-    reason,
-    created_at: new Date(createdAtMs).toISOString(),
-  };
+  return { id, object: 'suppression', ...snakeFields({ number, sender, category, reason, createdAtMs }) };
 }

@@ -9,6 +9,7 @@ import {
   listTemplates,
 } from '../../../control/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { templateProblem } from '../../../policy/admission/template/template.ts';
 import { problem, wrongField } from '../../problem.ts';
@@ -78,6 +79,5 @@ const notFound = { problem: problem(404, 'not_found', 'no template of this accou
 
 function templateShape(of: StoredTemplate): object {
   const { id, name, category, body, variables, status, note, createdAtMs } = of;
-  const created_at = new Date(createdAtMs).toISOString();
-  return { id, object: 'template', name, category, body, variables, status, note, created_at };
+  return { id, object: 'template', ...snakeFields({ name, category, body, variables, status, note, createdAtMs }) };
 }

@@ -16,6 +16,7 @@ import { findWebhook } from '../../../control/store/webhook-endpoints.ts';
 import type { EventId } from '../../../model/ids.ts';
 import { momentOf } from '../../../model/moment.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
@@ -182,29 +183,13 @@ function attemptShape(of: DeliveryAttempt): object {
   const { id, webhookId, eventIds, type, atMs, url, attempt, error, detail, status, latencyMs } = of;
   const { request, response } = of;
   return {
-    id,
-    object: 'webhook_attempt',
-    webhook_id: webhookId,
-    event_ids: eventIds,
-    type,
-    at: new Date(atMs).toISOString(),
-    url,
-    attempt,
-    succeeded: error === null,
-    error,
-    detail,
-    status,
+    ...{ id, object: 'webhook_attempt', succeeded: error === null },
+    ...snakeFields({ webhookId, eventIds, type, atMs, url, attempt, error, detail, status, response, latencyMs }),
     request: { headers: request.headers, body: request.body, body_chars: request.bodyChars },
-    response,
-    latency_ms: latencyMs,
   };
 }
 
-const timeOrNull = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
-
 const healthShape = ({ failingSinceMs, nextTryAtMs, tries, parked }: EndpointHealth) => ({
-  failing_since: timeOrNull(failingSinceMs),
-  next_try_at: timeOrNull(nextTryAtMs),
-  tries,
-  waiting: parked,
+  failing_since: failingSinceMs === null ? null : new Date(failingSinceMs),
+  ...snakeFields({ nextTryAtMs, tries, waiting: parked }),
 });

@@ -15,6 +15,7 @@ import type { WebhookEndpointId } from '../../../model/ids.ts';
 import { everyEventType } from '../../../model/webhook-endpoint.ts';
 import { type TargetRules, targetProblem } from '../../../model/webhook-target.ts';
 import { parseNetworks } from '../../../platform/ip-address.ts';
+import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem, wrongField } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
@@ -191,19 +192,11 @@ function urlProblem({ webhooks }: HandlerParts, url: string, livemode: boolean):
 }
 
 export function webhookShape(of: StoredWebhook): object {
-  const { id, url, events, ordering, batch, description, livemode, status, disabledReason, disabledAtMs } = of;
+  const { id, url, events, ordering, batch, description, livemode, status } = of;
+  const { disabledReason, disabledAtMs, createdAtMs } = of;
   return {
-    id,
-    object: 'webhook',
-    url,
-    events,
-    ordering,
+    ...{ id, object: 'webhook', url, events, ordering, description, livemode, status },
     batch: batch && { max_events: batch.max, max_wait_ms: batch.waitMs },
-    description,
-    livemode,
-    status,
-    disabled_reason: disabledReason,
-    disabled_at: disabledAtMs === null ? null : new Date(disabledAtMs).toISOString(),
-    created_at: new Date(of.createdAtMs).toISOString(),
+    ...snakeFields({ disabledReason, disabledAtMs, createdAtMs }),
   };
 }

@@ -1,0 +1,2 @@
+/** The carrier of test keys. It exists in every configuration. */
+export const sandboxCarrierName = 'sandbox';
