@@ -8,7 +8,7 @@ import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { bindFields } from '../bind-fields.ts';
-import type { QueryAnswer } from '../../../smpp/query-window.ts';
+import type { QueryAnswer } from '../../../smpp/request-window.ts';
 import { messageWith } from '../../support/messages.ts';
 import { boundWitness, closed, closeWitnesses, type Witness, witness } from '../support.ts';
 import { type IndependentSmsc, type Seen, startIndependentSmsc } from './independent-smsc.ts';
