@@ -89,12 +89,14 @@ const share = ({ min, max }: { readonly min: number; readonly max: number }, usu
   const error = `a share from ${min} to ${max}`;
   return z.number({ error }).min(min, { error }).max(max, { error }).default(usual);
 };
-const { responseFloorMs: floor } = hedgingBounds;
+const { responseFloorMs: floor, receiptFloorMs: receiptFloor } = hedgingBounds;
 const hedging = mapOf({
   enabled: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.enabled),
   share: share(hedgingBounds.share, hedgingRulesDefault.share),
   control: share(hedgingBounds.control, hedgingRulesDefault.control),
   response_floor_ms: whole(floor.min, floor.max).default(hedgingRulesDefault.responseFloorMs),
+  receipts: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.receipts),
+  receipt_floor_ms: whole(receiptFloor.min, receiptFloor.max).default(hedgingRulesDefault.receiptFloorMs),
 }).prefault({});
 
 export const otpSchema = mapOf({
@@ -118,13 +120,14 @@ export const otpSchema = mapOf({
       context.addIssue({ code: 'custom', path: ['language'], message: `one of ${Object.keys(texts).join(', ')}` });
     }
     const { rules: modes, destinations, safe_list: safeList } = file.guard;
-    const { enabled, share, control, response_floor_ms: responseFloorMs } = file.hedging;
+    const { enabled, share, control, receipts } = file.hedging;
+    const { response_floor_ms: responseFloorMs, receipt_floor_ms: receiptFloorMs } = file.hedging;
     return {
       texts,
       language: file.language,
       limits: file.limits,
       guard: { modes, destinations, safeList },
-      hedging: { enabled, share, control, responseFloorMs },
+      hedging: { enabled, share, control, responseFloorMs, receipts, receiptFloorMs },
     };
   })
   .prefault({});

@@ -57,6 +57,7 @@ export const wireKeys = {
   registered_delivery: whole(0, 31).nullable().default(null),
   tlvs: listOf(tlv, 16).default([]),
   query_sm: yesOrNo.default(false),
+  cancel_sm: yesOrNo.default(false),
 };
 
 const wireSchema = z.object(wireKeys);
@@ -87,6 +88,7 @@ export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
     registeredDelivery: from.registered_delivery,
     tlvs: from.tlvs.map(tlvOf),
     querySm: from.query_sm,
+    cancelSm: from.cancel_sm,
   };
 }
 

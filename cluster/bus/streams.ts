@@ -219,7 +219,9 @@ export function messageConsumer(
 ): Partial<ConsumerConfig> {
   const held =
     typeof shard === 'number'
-      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.overflow.inFlightMax)
+      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.overflow.inFlightMax) +
+        // Sent, and without an ack until their receipt comes (actors/carrier/failover/receipt-hedges.ts).
+        (lane === 'otp' ? limits.otpHedging.receiptsHeldMax : 0)
       : Math.min(limits.overflow.heldMax, Math.max(32, windowPdus * 2));
   return {
     durable_name: messageConsumerName(lane, carrier, shard),

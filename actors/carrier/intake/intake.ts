@@ -52,7 +52,8 @@ export type IntakeParts = {
 
 /** How much the consumers of one lane may deliver. */
 export const laneHeldMax =
-  limits.bus.accountShards * limits.carrier.shardHeldMax + limits.overflow.shards * limits.overflow.heldMax;
+  limits.bus.accountShards * (limits.carrier.shardHeldMax + limits.otpHedging.receiptsHeldMax) +
+  limits.overflow.shards * limits.overflow.heldMax;
 const holdsMax = categories.length * laneHeldMax;
 
 export class Intake {
@@ -183,7 +184,7 @@ export class Intake {
     inFlight.tries = triesOf(replayIndex.attemptOf(inFlight.key));
     inFlight.neededFromSeq = replayIndex.neededFromSeq(inFlight.key);
     replayIndex.markResent(inFlight);
-    inFlight.isHedged = replayIndex.hedgedOf(inFlight.key) !== null;
+    if (replayIndex.hedgedOf(inFlight.key) !== null) inFlight.hedged = 'copied';
     messages.hold(inFlight);
     if (!goOnWith(inFlight, status)) messages.queue(inFlight);
   }

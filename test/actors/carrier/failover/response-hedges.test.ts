@@ -27,7 +27,10 @@ afterEach(async () => {
   await beta.close();
 });
 
-const rules: HedgingRules = { enabled: true, share: 0.25, control: 0.1, responseFloorMs: 250 };
+const rules: HedgingRules = {
+  ...{ enabled: true, share: 0.25, control: 0.1 },
+  ...{ responseFloorMs: 250, receipts: false, receiptFloorMs: 500 },
+};
 const hedged: Partial<Message> = { category: 'otp', plan: ['beta'], hedge: 'may' };
 
 async function openPeers(): Promise<void> {

@@ -172,11 +172,11 @@ export class Flow {
   /** A second copy of a message of one segment that waits for its answer. */
   hedge(n: number): void {
     const hedgeable = this.out.filter(({ inFlight }) => {
-      const { state, isHedged, message } = inFlight;
-      return state === 'sending' && !isHedged && message.segments === 1 && message.resends === 0;
+      const { state, hedged, message } = inFlight;
+      return state === 'sending' && hedged === 'no' && message.segments === 1 && message.resends === 0;
     });
     const token = hedgeable[n % Math.max(1, hedgeable.length)];
-    if (token !== undefined) this.reroute.copy(token.inFlight, 'beta', 'no_response');
+    if (token !== undefined) this.reroute.copy(token.inFlight, 'beta', 'response');
   }
 
   redeliver(inFlight: InFlightMessage): void {
