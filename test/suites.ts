@@ -14,6 +14,7 @@ export const systemSuite: readonly string[] = [
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
   'test/actors/carrier/faults.test.ts',
+  'test/actors/carrier/failover/copy-not-needed.test.ts',
   'test/actors/carrier/failover/failover.test.ts',
   'test/actors/carrier/failover/receipt-hedges.test.ts',
   'test/actors/carrier/failover/response-hedges.test.ts',
