@@ -89,10 +89,11 @@ export const otpLimits = {
      */
     receiptWaitMsMax: 15_000,
     /**
-     * Records of one account shard that wait for a receipt, beside those that are sent: 500 a second for a second.
-     * × 8 shards × ~2 KiB = 8 MiB for each carrier.
+     * Of the records of an account shard that may be without an ack, so many wait for a receipt: with windows of 100 PDUs
+     * (556 / 4) 139, with receipts after 0.3 s those of 460 one-time passwords a second. The others are for what is sent
+     * and what a flood moves to overflow.
      */
-    receiptsHeldMax: 512,
+    receiptsHeldShare: 1 / 4,
     /** Copies whose counterpart may be delivered first, and messages of which one was: × ~1 KiB in two generations. */
     copiesMax: 2_000,
     copiesKeptMs: 600_000,

@@ -9,6 +9,7 @@ import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { accountShardHeldMax } from '../../cluster/bus/streams.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
 import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } from '../../config/configuration.ts';
 import type { CarrierCommands } from '../../cluster/operator-commands/contract.ts';
@@ -201,6 +202,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const receiptHedges = new ReceiptHedges({
     ...{ clock, hedges, health, completion, cancels, operatorPrefixOf },
     isReceiving: () => binds.isReceiving,
+    shardHeldMax: accountShardHeldMax(binds.windowPdus),
   });
   const parking = { bus, publisher, carrier: name, clock };
   const receipts = new Receipts({

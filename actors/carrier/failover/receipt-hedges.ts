@@ -25,6 +25,8 @@ export type ReceiptHedgesParts = {
   readonly operatorPrefixOf: (to: string) => string;
   /** A bind is open over which receipts come. */
   readonly isReceiving: () => boolean;
+  /** How many records of one account shard may be without an ack. */
+  readonly shardHeldMax: number;
 };
 
 type Waiting = {
@@ -65,7 +67,8 @@ export class ReceiptHedges {
     if (afterMs === null || this.#due.size >= bounds.watchedMax) return;
     const { subject } = inFlight.record;
     const held = this.#held.get(subject) ?? 0;
-    if (held >= bounds.receiptsHeldMax || overflowShardOfSubject(subject) !== null) return;
+    const heldMax = Math.floor(this.#parts.shardHeldMax * bounds.receiptsHeldShare);
+    if (held >= heldMax || overflowShardOfSubject(subject) !== null) return;
     this.#held.set(subject, held + 1);
     const sinceMs = this.#parts.clock.monotonicMs();
     const waiting: Waiting = { inFlight, carrierMessageId, sinceMs, afterMs, release: inFlight.hold() };

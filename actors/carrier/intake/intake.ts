@@ -52,8 +52,7 @@ export type IntakeParts = {
 
 /** How much the consumers of one lane may deliver. */
 export const laneHeldMax =
-  limits.bus.accountShards * (limits.carrier.shardHeldMax + limits.otpHedging.receiptsHeldMax) +
-  limits.overflow.shards * limits.overflow.heldMax;
+  limits.bus.accountShards * limits.carrier.shardHeldMax + limits.overflow.shards * limits.overflow.heldMax;
 const holdsMax = categories.length * laneHeldMax;
 
 export class Intake {

@@ -23,6 +23,7 @@ const rules: HedgingRules = {
 };
 const failover = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
 const carrier = carrierWith({ port: 1 });
+const shardHeldMax = 400;
 
 class Setting {
   readonly clock = new ManualClock();
@@ -53,6 +54,7 @@ class Setting {
       ...{ clock, hedges: this.hedges, health, completion, cancels: { onAccepted() {} } },
       operatorPrefixOf: (to) => to.slice(0, 6),
       isReceiving: () => this.isReceiving,
+      shardHeldMax,
     });
   }
 
@@ -157,10 +159,9 @@ describe('a message waits for its receipt', () => {
   });
 
   test('not beyond the bound of its shard, which is free again when one ends; and none of an overflow shard', () => {
-    const { receiptsHeldMax } = limits.otpHedging;
     const setting = new Setting();
     setting.learn(20);
-    const all = Array.from({ length: receiptsHeldMax }, () => setting.accepted());
+    const all = Array.from({ length: shardHeldMax / 4 }, () => setting.accepted());
     expect(all.every(isHeld)).toBe(true);
     expect(isHeld(setting.accepted())).toBe(false);
     expect(isHeld(setting.accepted({}, 'mt.otp.alpha.99'))).toBe(true);
