@@ -3,6 +3,7 @@
 // `unavailable`. `none` requires that the node had every event of EVENTS up to its end at the time of the query. On
 // `unavailable` nothing is settled, resent or reported as not found: the caller retries, or answers 503.
 import type { Counts, Erasure } from '../cluster/bus/erasures.ts';
+import type { HedgeRule } from '../model/copies.ts';
 import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
@@ -96,6 +97,8 @@ export type SentHop = {
   readonly hop: number;
   /** The last that happened there (`rerouted`: another carrier got it); null: not known now. */
   readonly status: EventKind | null;
+  /** Of a second copy (model/copies.ts): the rule that sent it. */
+  readonly hedgedBy: HedgeRule | null;
   readonly acceptedToSubmittedMs: number | null;
   readonly submittedToDeliveredMs: number | null;
 };

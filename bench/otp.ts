@@ -1,8 +1,9 @@
 // The one-second target: one-time passwords through the whole product, 100 a second, while a million promotional
-// messages wait for the same three carriers. Then the same with a handset that is slower in the tail, and beside
-// faults: a carrier that is killed, one that throttles, a nats-server that restarts, a webhook receiver that is dead. All
-// times are taken outside of the product, from the intended time of each HTTP request: to its submit_sm at the
-// SMSC peer (platform) and to the answered receipt (delivered). Writes bench/results/otp.svg.
+// messages wait for the same three carriers. Then the same with a handset that is slower in the tail, with and without
+// second copies (docs/otp.md, Hedging), and beside faults: a carrier that is killed, one that throttles, a nats-server
+// that restarts, a webhook receiver that is dead. All times are taken outside of the product, from the intended time of
+// each HTTP request: to its submit_sm at the SMSC peer (platform) and to the answered receipt (delivered). Writes
+// bench/results/otp.svg.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endSystems } from '../test/support/system.ts';
@@ -15,6 +16,7 @@ import { type BenchResult, type Target, zero } from './harness/report.ts';
 import {
   type Setting,
   configuration,
+  setHedging,
   startPeer,
   tpsOfAll,
   usualHandset,
@@ -73,10 +75,12 @@ async function measure(
     const phaseSeconds = Math.min(seconds, phase.secondsMax);
     // What waits is sent meanwhile: this many more wait at the beginning of a phase that is not the last.
     await backlog.fill(
-      name === 'steady' || name === 'heavy_tail' ? count : Math.min(count, tpsOfAll * phaseSeconds * 1.5),
+      name === 'steady' || phase.handset !== undefined ? count : Math.min(count, tpsOfAll * phaseSeconds * 1.5),
     );
     process.stderr.write(`${name}: ${Math.round(await backlog.waiting())} promotional messages wait\n`);
+    if (phase.hedging === false) await setHedging(setting, false);
     const outcome = await runPhase(setting, backlog, nth + 1, { ...phase, seconds: phaseSeconds });
+    if (phase.hedging === false) await setHedging(setting, true);
     for (const [figure, value] of Object.entries(outcome.figures)) figures[`${name}_${figure}`] = value;
     if (name === 'steady') {
       drawPicture(setting, outcome, count);

@@ -80,12 +80,14 @@ const share = ({ min, max }: { readonly min: number; readonly max: number }, usu
   const error = `a share from ${min} to ${max}`;
   return z.number({ error }).min(min, { error }).max(max, { error }).default(usual);
 };
-const { responseFloorMs: floor } = hedgingBounds;
+const { responseFloorMs: floor, receiptFloorMs: receiptFloor } = hedgingBounds;
 const hedging = mapOf({
   enabled: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.enabled),
   share: share(hedgingBounds.share, hedgingRulesDefault.share),
   control: share(hedgingBounds.control, hedgingRulesDefault.control),
   response_floor_ms: whole(floor.min, floor.max).default(hedgingRulesDefault.responseFloorMs),
+  receipts: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.receipts),
+  receipt_floor_ms: whole(receiptFloor.min, receiptFloor.max).default(hedgingRulesDefault.receiptFloorMs),
 }).prefault({});
 
 export const otpSchema = mapOf({

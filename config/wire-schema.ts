@@ -54,6 +54,7 @@ export const wireKeys = {
   registered_delivery: whole(0, 31).nullable().default(null),
   tlvs: listOf(tlv, 16).default([]),
   query_sm: yesOrNo.default(false),
+  cancel_sm: yesOrNo.default(false),
 };
 
 const wireSchema = z.object(wireKeys).transform(camelFields);
@@ -61,7 +62,7 @@ type WireFile = z.infer<typeof wireSchema>;
 
 /** `country`: its numbers have a national form. */
 export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
-  const { validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm } = from;
+  const { validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm, cancelSm } = from;
   const { gsm7: gsm7Form, ...text } = from.text;
   return {
     text: { gsm7Form, ...text, nationalTables: from.nationalTables },
@@ -73,7 +74,7 @@ export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
       nationalDigitsMax: Math.max(...[country.nationalLengths, ...Object.values(country.lengthsByPrefix)].flat()),
     },
     tlvs: from.tlvs.map(tlvOf),
-    ...{ validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm },
+    ...{ validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm, cancelSm },
   };
 }
 

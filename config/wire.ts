@@ -17,6 +17,8 @@ export type WireConfig = {
   tlvs: WireTlvConfig[];
   /** The carrier supports query_sm: submits with a late response and no receipt are queried. */
   querySm: boolean;
+  /** The carrier supports cancel_sm: a copy that is not needed any more is cancelled. */
+  cancelSm: boolean;
 };
 
 export type WireTextConfig = TextRules & {

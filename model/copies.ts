@@ -21,6 +21,19 @@ export const copiesBits = 0xff;
 /** Begins an error of a `hedged` event that sent no copy: the message is in the control group. */
 export const controlGroup = 'control group: ';
 
+/** The rules that send a second copy, with the reason in its `hedged` event. */
+export const hedgeReasons = { response: 'no_response', receipt: 'no_receipt' } as const;
+export type HedgeRule = keyof typeof hedgeReasons;
+export const hedgeRules = Object.keys(hedgeReasons) as readonly HedgeRule[];
+
+/** The rule with this reason, at the end of a `hedged` event's error. */
+export function hedgeRuleOf(error: string): HedgeRule {
+  return error.endsWith(hedgeReasons.receipt) ? 'receipt' : 'response';
+}
+
+/** The error of a `canceled` event about one of two copies, because the other is delivered. */
+export const copyNotNeeded = 'hedge_not_needed';
+
 /** After this `hedged` event. A message of the control group stays without copies. */
 export function copiesAfter(before: number, { hop, error }: Pick<DeliveryEvent, 'hop' | 'error'>): number {
   if (before !== noCopies || (error ?? '').startsWith(controlGroup)) return before;

@@ -92,13 +92,23 @@ export const carrierLimits = {
     answerMsWeak: 3_000,
     answerMsGood: 1_500,
     /**
-     * Share of one-time passwords without an answer within the carrier's usual p99. A carrier as usual has 0.01: with
-     * twenty of them five late ones come by chance once in 10⁷. The time constant keeps about the last hundred at 10/s.
+     * Share of one-time passwords without an answer within the carrier's usual p99, of about the last hundred of at least
+     * twenty, and of the last ten seconds. A carrier as usual has 0.01: with twenty of them five late ones come by chance
+     * once in 10⁷.
      */
     lateShareWeak: 0.2,
     lateShareGood: 0.05,
+    hedgeableLast: 100,
     hedgeableMin: 20,
     hedgeableFadeMs: 10_000,
+    /**
+     * The same of receipts within their usual p95, of which 0.05 are late as usual: with the last hundred (which weigh as
+     * two hundred alike, σ = 0.015) a fifth is ten σ away. A hundred late ones are forgotten (fewer than twenty) after 48 s
+     * without further ones: then the carrier is tried again.
+     */
+    lateReceiptsFadeMs: 30_000,
+    /** What is late all the time, of the last two thousand, is no outage: subscribers who are out of reach. */
+    lateReceiptsUsual: { last: 2_000, countMin: 200, expected: 0.05, usualMax: 0.3 },
     /** Receipts arrive late: their share is measured over minutes, and only for a carrier that has sent receipts. */
     receiptsFadeMs: 120_000,
     receiptsMin: 100,
@@ -138,6 +148,8 @@ export const carrierLimits = {
     windowPdusMax: 1_000,
     /** Pending query_sm of one session: they are rare and never urgent. */
     queriesMax: 4,
+    /** Pending cancel_sm of one session, besides its window: at 50 ms an answer 160 a second. */
+    cancelsMax: 8,
     connectTimerMs: 10_000,
     bindTimerMs: 5_000,
     enquireLinkMs: 15_000,
@@ -224,3 +236,7 @@ assert(
   'a fault has to end at another threshold than where it begins, or a carrier flaps',
 );
 assert(health.holdMs <= health.holdMsMax, 'the hold could never double');
+assert(
+  1 - health.lateReceiptsUsual.usualMax > health.lateShareWeak,
+  'a carrier that sends no receipt in time at all would count as usual',
+);

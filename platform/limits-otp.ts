@@ -64,10 +64,43 @@ export const otpLimits = {
     halfLifeMs: 300_000,
     /** What waits for an answer is looked at no more often. */
     wakeEveryMs: 5,
-    /** Submits that are watched at a time: 1,000 a second for the longest floor of ten seconds, twice. */
+    /** Submits that are watched at a time: 1,000 a second for the longest floor of ten seconds, twice; × ~2 KiB = 40 MB. */
     watchedMax: 20_000,
     /** So many younger ones, of which half wait too, show an outage before the share of late ones does. */
     stalledMin: 10,
+    /** A timer that is so late was held up by our own thread: what has arrived meanwhile is read first. */
+    timerLateMs: 50,
+    /**
+     * The usual times of receipts (docs/otp.md): about the last 1,400 of each operator prefix count. 1,024 prefixes of two
+     * generations × ~1.1 KiB = 2.2 MiB for each carrier.
+     */
+    receiptTimes: {
+      p95: 0.95,
+      halfLife: 500,
+      countMin: 200,
+      defaultMs: 8_000,
+      seenMin: 20,
+      prefixesMax: 1_024,
+      idleMs: 3_600_000,
+    },
+    /**
+     * A carrier whose receipts usually take longer is not hedged for them: the record of a message waits for its receipt
+     * without an ack, and must come back within the replay window. See the assertion of limits.ts.
+     */
+    receiptWaitMsMax: 15_000,
+    /**
+     * Of the records of an account shard that may be without an ack, so many wait for a receipt: with windows of 100 PDUs
+     * (556 / 4) 139, with receipts after 0.3 s those of 460 one-time passwords a second. The others are for what is sent
+     * and what a flood moves to overflow.
+     */
+    receiptsHeldShare: 1 / 4,
+    /** Copies whose counterpart may be delivered first, and messages of which one was: × ~1 KiB in two generations. */
+    copiesMax: 2_000,
+    copiesKeptMs: 600_000,
+    /** A copy that could not be cancelled within this is delivered or lost; so many wait for a bind. */
+    cancelWithinMs: 5_000,
+    cancelAgainMs: 100,
+    cancelsWaitingMax: 1_000,
     /**
      * Tokens of an account and a pair of carriers: no burst is longer than fifty copies. Two generations of 10,000 pairs
      * × ~150 B = 3 MB in a thread for each carrier that is busy with so many accounts.

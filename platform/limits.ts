@@ -56,6 +56,11 @@ assert(
   limits.bus.duplicateWindowMs > limits.idempotency.leaseMs * 2,
   'a takeover could publish an id the stream has already forgotten',
 );
+assert(
+  limits.carrier.replayWindowMs >
+    limits.otpHedging.receiptWaitMsMax + 2 * (limits.carrier.consumerHeardWithinMs + limits.carrier.ackWaitOtpMs),
+  'a one-time password that waits for its receipt could come back after its outcome fell out of the replay window',
+);
 const { publishMs, unservedMs, forgottenMs } = limits.overflow;
 assert(
   publishMs + Math.max(unservedMs, forgottenMs) + limits.carrier.ackWaitMs < limits.bus.duplicateWindowMs,

@@ -17,6 +17,11 @@ export class MinHeap<T> {
     return this.#items[0];
   }
 
+  /** In no order. */
+  all(): Iterable<T> {
+    return this.#items;
+  }
+
   add(item: T): void {
     this.#items.push(item);
     this.#up(this.#items.length - 1);

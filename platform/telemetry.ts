@@ -173,8 +173,8 @@ export const metrics = {
   ),
   otpHedges: counter(
     'otp_hedges_total',
-    'One-time passwords that waited longer for a carrier than usual, by that carrier, the next one and what was done: sent (a second copy), not_sent, control (noted only), no_budget, outage, no_route, too_late',
-    ['carrier', 'to', 'result'],
+    'One-time passwords that waited longer for a carrier than usual, by that carrier, the next one, the rule (response, receipt) and what was done: sent (a second copy), not_sent, control (noted only), no_budget, outage, no_route, too_late',
+    ['carrier', 'to', 'rule', 'result'],
   ),
   otpHedgesDelivered: counter(
     'otp_hedges_delivered_total',
@@ -183,9 +183,14 @@ export const metrics = {
   ),
   otpHedgeAfter: gauge(
     'otp_hedge_after_seconds',
-    'After how long without an answer of this carrier a one-time password is hedged; 0 while too few answers are known',
-    ['carrier'],
+    'After how long without an answer (rule response) or a receipt (rule receipt) of this carrier a one-time password is hedged; 0 while too few are known. For receipts the time of the carrier: operator prefixes have their own',
+    ['carrier', 'rule'],
     'max',
+  ),
+  otpHedgeCancels: counter(
+    'otp_hedge_cancels_total',
+    'Copies of hedged one-time passwords that were not needed any more, by their carrier and what became of them: canceled, refused and no_answer (to cancel_sm), gave_up (no bind could send one), not_sent (the copy itself)',
+    ['carrier', 'result'],
   ),
   rerouted: counter('carrier_rerouted_total', 'Messages given to another carrier, by carriers and category', [
     'carrier',

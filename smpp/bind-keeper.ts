@@ -5,8 +5,8 @@ import type { Cancel } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
 import { commandStatus, nameOfStatus } from '../model/command-status.ts';
-import type { QueryFields, ShortMessage } from './pdu.ts';
-import type { QueryDone } from './query-window.ts';
+import type { CancelFields, QueryFields, ShortMessage } from './pdu.ts';
+import type { CancelDone, QueryDone } from './request-window.ts';
 import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
@@ -76,6 +76,11 @@ export class BindKeeper<T> {
   /** As Session.query; false while there is no session. */
   query(fields: QueryFields, done: QueryDone): boolean {
     return this.#session?.query(fields, done) ?? false;
+  }
+
+  /** As Session.cancel; false while there is no session. */
+  cancel(fields: CancelFields, done: CancelDone): boolean {
+    return this.#session?.cancel(fields, done) ?? false;
   }
 
   get #isUnwanted(): boolean {

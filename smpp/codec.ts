@@ -4,7 +4,7 @@ import { PDU } from 'smpp/lib/pdu.js';
 import { commandsById } from 'smpp/lib/defs.js';
 import { CloseSession } from '../platform/errors.ts';
 import { decodeMessageId, decodeShortMessage, readUInt32 } from './codec-hot.ts';
-import { type BindCommand, type BindFields, commandId, type Pdu, type QueryFields } from './pdu.ts';
+import { type BindCommand, type BindFields, type CancelFields, commandId, type Pdu, type QueryFields } from './pdu.ts';
 
 /** Reads the complete PDU in buffer[start, end). Throws CloseSession when it is malformed. */
 export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
@@ -30,7 +30,14 @@ export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
   return decodeByPackage(buffer.subarray(start, end), id, status, sequence);
 }
 
-const bareCommands = ['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'generic_nack'] as const;
+const bareCommands = [
+  'enquire_link',
+  'enquire_link_resp',
+  'unbind',
+  'unbind_resp',
+  'cancel_sm_resp',
+  'generic_nack',
+] as const;
 
 export function encodeBind(command: BindCommand, sequence: number, bind: BindFields): Buffer {
   return new PDU(command, {
@@ -86,6 +93,20 @@ export function encodeQuery(sequence: number, query: QueryFields): Buffer {
   }).toBuffer();
 }
 
+/** The service type stays NULL: it names a group of messages, and this is one by its id. */
+export function encodeCancel(sequence: number, cancel: CancelFields): Buffer {
+  return new PDU('cancel_sm', {
+    sequence_number: sequence,
+    message_id: cancel.messageId,
+    source_addr_ton: cancel.sourceTon,
+    source_addr_npi: cancel.sourceNpi,
+    source_addr: cancel.source,
+    dest_addr_ton: cancel.destinationTon,
+    dest_addr_npi: cancel.destinationNpi,
+    destination_addr: cancel.destination,
+  }).toBuffer();
+}
+
 function decodeByPackage(frame: Buffer, id: number, status: number, sequence: number): Pdu {
   const known = commandsById[id];
   switch (known?.command) {
@@ -115,6 +136,21 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
       const [messageId, source] = [text(fields['message_id']), text(fields['source_addr'])];
       const [sourceTon, sourceNpi] = [number(fields['source_addr_ton']), number(fields['source_addr_npi'])];
       return { command: 'query_sm', status, sequence, messageId, sourceTon, sourceNpi, source };
+    }
+    case 'cancel_sm': {
+      const fields = readFields(frame);
+      return {
+        command: 'cancel_sm',
+        status,
+        sequence,
+        messageId: text(fields['message_id']),
+        sourceTon: number(fields['source_addr_ton']),
+        sourceNpi: number(fields['source_addr_npi']),
+        source: text(fields['source_addr']),
+        destinationTon: number(fields['dest_addr_ton']),
+        destinationNpi: number(fields['dest_addr_npi']),
+        destination: text(fields['destination_addr']),
+      };
     }
     case 'query_sm_resp': {
       const fields = readFields(frame);

@@ -28,6 +28,8 @@ export const commandId = {
   deliver_sm_resp: 0x80000005,
   unbind: 0x00000006,
   unbind_resp: 0x80000006,
+  cancel_sm: 0x00000008,
+  cancel_sm_resp: 0x80000008,
   bind_transceiver: 0x00000009,
   bind_transceiver_resp: 0x80000009,
   enquire_link: 0x00000015,
@@ -82,7 +84,7 @@ export type BindFields = {
 export type BindPdu = Header & { command: BindCommand } & BindFields;
 type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: string };
 type BarePdu = Header & {
-  command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'generic_nack';
+  command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'cancel_sm_resp' | 'generic_nack';
 };
 /** The source address of the queried submit. */
 export type QueryFields = { messageId: string; sourceTon: number; sourceNpi: number; source: string };
@@ -94,7 +96,27 @@ export type QueryRespPdu = Header & {
   messageState: number;
   errorCode: number;
 };
+/** One submit by the id of its response; the addresses as in it (SMPP 3.4, 4.9.1). */
+export type CancelFields = {
+  messageId: string;
+  sourceTon: number;
+  sourceNpi: number;
+  source: string;
+  destinationTon: number;
+  destinationNpi: number;
+  destination: string;
+};
+export type CancelPdu = Header & { command: 'cancel_sm' } & CancelFields;
 /** A command that we do not use, known to SMPP or not. */
 type OtherPdu = Header & { command: 'other'; commandId: number };
 
-export type Pdu = ShortMessagePdu | MessageIdPdu | BindPdu | BindRespPdu | BarePdu | QueryPdu | QueryRespPdu | OtherPdu;
+export type Pdu =
+  | ShortMessagePdu
+  | MessageIdPdu
+  | BindPdu
+  | BindRespPdu
+  | BarePdu
+  | QueryPdu
+  | QueryRespPdu
+  | CancelPdu
+  | OtherPdu;

@@ -6,11 +6,12 @@ import type { Clock, Cancel } from '../platform/clock.ts';
 import { assert } from '../platform/assert.ts';
 import { ignoring } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
-import { encodeBind, encodeQuery } from './codec.ts';
+import { encodeBind, encodeCancel, encodeQuery } from './codec.ts';
 import { commandStatus, nameOfStatus } from '../model/command-status.ts';
 import { connectSocket } from './connect.ts';
 import { Link } from './link.ts';
 import {
+  type CancelFields,
   commandId,
   type MessageIdPdu,
   type Pdu,
@@ -19,7 +20,7 @@ import {
   type ShortMessage,
   type ShortMessagePdu,
 } from './pdu.ts';
-import { type QueryDone, QueryWindow } from './query-window.ts';
+import { type CancelDone, type QueryAnswer, type QueryDone, RequestWindow } from './request-window.ts';
 import { receiptStateOf } from './receipt.ts';
 import { refusePdu } from './refusal.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
@@ -36,10 +37,11 @@ export class Session<T> {
   readonly #handlers: SessionHandlers<T>;
   readonly #clock: Clock;
   readonly #window: Window<T>;
-  readonly #queries: QueryWindow;
+  readonly #queries: RequestWindow<Extract<QueryAnswer, { ok: true }>>;
+  readonly #cancels: RequestWindow<unknown>;
   readonly #keepalive: Keepalive;
   readonly #link: Link;
-  readonly #cancels: Cancel[] = [];
+  readonly #timers: Cancel[] = [];
   #cancelTimer: Cancel;
   #state: SessionState = 'connecting';
   #bindSequence = 0;
@@ -55,7 +57,8 @@ export class Session<T> {
     this.#handlers = handlers;
     this.#clock = options.clock;
     this.#window = new Window(options.windowPdusMax, options.responseTimerMs);
-    this.#queries = new QueryWindow(limits.smpp.queriesMax, options.responseTimerMs);
+    this.#queries = new RequestWindow(limits.smpp.queriesMax, options.responseTimerMs);
+    this.#cancels = new RequestWindow(limits.smpp.cancelsMax, options.responseTimerMs);
     this.#keepalive = new Keepalive(options.enquireLinkMs);
     const socket = connectSocket(options, () => this.#onConnected());
     this.#link = new Link(
@@ -118,6 +121,18 @@ export class Session<T> {
     return true;
   }
 
+  /**
+   * Sends a cancel_sm about a submitted message, as `query` does. Not while the window is full: a carrier that counts it
+   * in its window would refuse the next submit.
+   */
+  cancel(fields: CancelFields, done: CancelDone): boolean {
+    if (this.windowFree === 0 || this.#cancels.free === 0 || !this.#link.writable) return false;
+    const sequence = this.#window.nextSequence();
+    this.#cancels.add(sequence, done, this.#clock.monotonicMs());
+    this.#link.sendBytes(encodeCancel(sequence, fields));
+    return true;
+  }
+
   /** Ends the session at once without unbind and resets the connection: buffered octets must not be sent. */
   cut(why: string): void {
     this.#finish({ kind: 'fenced', why });
@@ -164,6 +179,8 @@ export class Session<T> {
         return this.#onDeliver(pdu);
       case 'query_sm_resp':
         return this.#onQueryResponse(pdu);
+      case 'cancel_sm_resp':
+        return void this.#cancels.settle(pdu.sequence, pdu.status === 0 ? { ok: true } : refusedWith(pdu.status));
       case 'generic_nack':
         return this.#onNack(pdu.sequence, pdu.status);
       case 'enquire_link':
@@ -189,7 +206,7 @@ export class Session<T> {
     const states = { transmitter: 'bound_tx', receiver: 'bound_rx', transceiver: 'bound_trx' } as const;
     this.#become(states[this.#options.bind.type], 'bind accepted');
     const sweepMs = Math.min(500, Math.max(5, this.#options.responseTimerMs / 10));
-    this.#cancels.push(
+    this.#timers.push(
       this.#clock.every(sweepMs, () => this.#sweep()),
       this.#clock.every(this.#options.enquireLinkMs, () => this.#tickKeepalive()),
     );
@@ -212,13 +229,14 @@ export class Session<T> {
   #onNack(sequence: number, status: number): void {
     const error = status === 0 ? commandStatus.ESME_RUNKNOWNERR : status;
     if (this.#state === 'binding' && sequence === this.#bindSequence) return this.#onBindResponse(error);
-    if (this.#queries.settle(sequence, { ok: false, why: 'refused', status: error })) return;
+    if (this.#queries.settle(sequence, refusedWith(error))) return;
+    if (this.#cancels.settle(sequence, refusedWith(error))) return;
     this.#onSubmitResponse(sequence, error, '');
   }
 
   #onQueryResponse(pdu: QueryRespPdu): void {
     const { sequence, status, messageId: carrierMessageId, finalDate, errorCode } = pdu;
-    if (status !== 0) return void this.#queries.settle(sequence, { ok: false, why: 'refused', status });
+    if (status !== 0) return void this.#queries.settle(sequence, refusedWith(status));
     const state = receiptStateOf(pdu.messageState);
     this.#queries.settle(sequence, { ok: true, carrierMessageId, state, errorCode, finalDate });
   }
@@ -231,6 +249,7 @@ export class Session<T> {
 
   #sweep(): void {
     this.#queries.expire(this.#clock.monotonicMs());
+    this.#cancels.expire(this.#clock.monotonicMs());
     this.#window.expire(this.#clock.monotonicMs(), (token) => {
       this.#timeoutsInARow += 1;
       this.#handlers.onSubmitTimeout(token);
@@ -266,7 +285,7 @@ export class Session<T> {
     if (this.#state === 'closed') return;
     this.#become('closed', cause.why);
     this.#cancelTimer();
-    for (const cancel of this.#cancels) cancel();
+    for (const cancel of this.#timers) cancel();
     // An unresponsive peer would never read the rest of the output.
     const unresponsive =
       cause.kind === 'keepalive' || cause.kind === 'response_timeouts' || cause.kind === 'connect_failed';
@@ -275,6 +294,7 @@ export class Session<T> {
     else this.#link.end();
     this.#options.tap?.closed(`${cause.kind}: ${cause.why}`, cause.kind.startsWith('peer_') ? 'peer' : 'us');
     this.#queries.failAll();
+    this.#cancels.failAll();
     this.#handlers.onClosed(cause, this.#window.failAll());
     this.#onClosed?.();
   }
@@ -291,6 +311,7 @@ export class Session<T> {
 }
 
 const unbindTimerMs = 1_000;
+const refusedWith = (status: number) => ({ ok: false, why: 'refused', status }) as const;
 
 /**
  * Decides about enquire_link (SMPP 3.4, 4.11): one is sent every interval, and a peer that has not answered it when the

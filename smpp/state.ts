@@ -63,10 +63,12 @@ export function mayReceive(side: Side, state: SessionState, command: Pdu['comman
       return state === 'unbinding';
     case 'submit_sm':
     case 'query_sm':
+    case 'cancel_sm':
       return side === 'smsc' && canTransmit(state);
     // While unbinding, responses to earlier requests still count.
     case 'submit_sm_resp':
     case 'query_sm_resp':
+    case 'cancel_sm_resp':
       return side === 'esme' && (canTransmit(state) || state === 'unbinding');
     case 'deliver_sm':
       return side === 'esme' && (canReceive(state) || state === 'unbinding');

@@ -14,7 +14,9 @@ export const systemSuite: readonly string[] = [
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
   'test/actors/carrier/faults.test.ts',
+  'test/actors/carrier/failover/copy-not-needed.test.ts',
   'test/actors/carrier/failover/failover.test.ts',
+  'test/actors/carrier/failover/receipt-hedges.test.ts',
   'test/actors/carrier/failover/response-hedges.test.ts',
   'test/actors/carrier/intake/second-records.test.ts',
   'test/actors/carrier/intake/overflow-writer.test.ts',

@@ -4,14 +4,16 @@
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { carrierHealth, removedWhy } from '../../cluster/bus/carrier-heartbeat.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
+import { copiesDelivered } from '../../cluster/bus/copies-delivered.ts';
 import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
+import { accountShardHeldMax } from '../../cluster/bus/streams.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
 import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } from '../../config/configuration.ts';
 import type { CarrierCommands } from '../../cluster/operator-commands/contract.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Message } from '../../model/message.ts';
@@ -55,6 +57,9 @@ import { Completion } from './outcome/completion.ts';
 import { Deferrals } from './outcome/deferrals.ts';
 import { type ResendPolicy, Resend, neverResend } from './outcome/resend.ts';
 import { Reroute } from './failover/reroute.ts';
+import { CopyCancels } from './failover/copy-cancels.ts';
+import { Hedges } from './failover/hedges.ts';
+import { ReceiptHedges } from './failover/receipt-hedges.ts';
 import { ResponseHedges } from './failover/response-hedges.ts';
 import { Sender } from './submit/sender.ts';
 import { Settlement } from './outcome/settlement.ts';
@@ -79,6 +84,8 @@ export type CarrierActorParts = {
   readonly lateGates?: LateGates;
   /** What the carriers' receipts call a recipient. Without it: only numbers in international format. */
   readonly recipientOf?: RecipientOf;
+  /** The prefix by which the country knows a number's operator. Without it: all numbers are of one. */
+  readonly operatorPrefixOf?: (to: string) => string;
   /** Without it no unknown submit is sent again. */
   readonly resendUnknown?: ResendPolicy;
   /** Operator commands given before the actor started. */
@@ -114,13 +121,18 @@ export type AssembledCarrier = {
   readonly intake: Intake;
   readonly health: CarrierHealth;
   readonly failover: Failover;
-  readonly hedges: ResponseHedges;
+  readonly hedges: Hedges;
+  readonly responseHedges: ResponseHedges;
+  readonly receiptHedges: ReceiptHedges;
+  readonly cancels: CopyCancels;
   readonly flight: CarrierFlight;
   readonly pacing: Pacing;
   /** Null on a single node. */
   readonly shared: ClusterClaims | null;
   /** Publishes how long the intents of OTP took since the last call; nothing when there were none. */
   publishOtpTimes(): void;
+  /** Listens to the other carriers no more. */
+  stopTalk: Cancel;
 };
 
 const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
@@ -130,6 +142,7 @@ const nodeNameBytes = 6;
 export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget: budget, clock = systemClock } = parts;
   const { isConfigured, candidatesOfRemoved, carriers = everyCarrierIsGood, lateGates = passLateGates } = parts;
+  const { operatorPrefixOf = () => '' } = parts;
   const { recipientOf = asWritten, leases = singleNodeLeases, resendUnknown: policy = neverResend } = parts;
   const { laneMax = laneHeldMax, moves: rules = failoverDefault, accountQueueMax = accountQueueMaxDefault } = parts;
   const carrier = { ...parts.carrier };
@@ -172,9 +185,32 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     whyAvoided: () => health.why,
   });
   const outstanding = new Outstanding(carrier.receiptId, clock, (form) => receiptFormLearnt(carrier, form));
+  const reroute = new Reroute({
+    ...{ carrier: name, publisher, events, cipher, replayIndex, claims, clock, sequence, messages, completion },
+    candidatesOfRemoved,
+    wasSubmitted: (message) => wasSubmitted(bus, message),
+  });
+  const hedges = new Hedges({
+    ...{ carrier: name, clock, rules: rules.hedging ?? null, alternatives, reroute, events, completion },
+  });
+  const responseHedges = new ResponseHedges({ clock, hedges, health });
+  const cancels = new CopyCancels({
+    ...{ carrier: name, clock, isSupported: carrier.wire.cancelSm, events },
+    cancel: (fields, done) => binds.cancel(fields, done),
+    tell: (delivered) => copiesDelivered.publish(bus, delivered),
+  });
+  const receiptHedges = new ReceiptHedges({
+    ...{ clock, hedges, health, completion, cancels, operatorPrefixOf },
+    isReceiving: () => binds.isReceiving,
+    shardHeldMax: accountShardHeldMax(binds.windowPdus),
+  });
   const parking = { bus, publisher, carrier: name, clock };
   const receipts = new Receipts({
     ...{ carrier: name, events, outstanding, unknown, clock, resend },
+    otp: {
+      onLast: (submitted, deliveredAfterMs) => receiptHedges.onReceipt(submitted, deliveredAfterMs),
+      onDelivered: (submitted) => cancels.onDelivered(submitted),
+    },
     park: (receipt, parked, delayMs, done) => parkReceipt(parking, receipt, parked, delayMs, done),
     lookUp: (receipt, ids) => lookUpReceipt(bus, name, receipt, ids),
   });
@@ -188,23 +224,16 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
           receipts.take(receipt, respond);
         },
       });
-  const reroute = new Reroute({
-    ...{ carrier: name, publisher, events, cipher, replayIndex, claims, clock, sequence, messages, completion },
-    candidatesOfRemoved,
-    wasSubmitted: (message) => wasSubmitted(bus, message),
-  });
-  const hedges = new ResponseHedges({
-    ...{ carrier: name, clock, rules: rules.hedging ?? null, alternatives, reroute, health, events, completion },
-  });
   const carryOut = new CarryOut({
     ...{ messages, replayIndex, completion, settlement, deferrals, reroute, receipts, isLiving },
   });
   const { onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost } = carryOut;
   const intentTimes = new SlowTimes();
   const sender = new Sender({
-    ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, lateGates, ports: binds.ports },
+    ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, ports: binds.ports },
+    lateGates: cancels.asLateGate(lateGates),
     ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost, otpTimes: intentTimes },
-    onOtpWritten: (token) => hedges.written(token),
+    onOtpWritten: (token) => responseHedges.written(token),
     onDelayed: (why) => decided.delayed(why === 'bind' && binds.commands.desiredState !== 'running' ? 'order' : why),
   });
   const failover = new Failover({
@@ -239,7 +268,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   });
   const bindEvents = new BindEvents({
     ...{ carrier, clock, health, pacing: paced, resend, carryOut, receipts, inbound, events, sender },
-    ...{ settlement, hedges, recipientOf, queryUnknown },
+    ...{ settlement, responseHedges, receiptHedges, cancels, recipientOf, queryUnknown },
   });
 
   messages.listen((inFlight) => {
@@ -248,10 +277,13 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   });
   events.onWentBack = () => floor.startAgain();
   binds.open(bindEvents);
+  const stopTalk = copiesDelivered.watch(bus, (delivered) => cancels.take(delivered));
   return {
     ...{ carrier, clock, lanes, messages, replayIndex, floor, events, outstanding, receipts, queryUnknown },
-    ...{ binds, sender, intake, health, failover, hedges, flight, pacing: paced, shared },
+    ...{ binds, sender, intake, health, failover, hedges, responseHedges, receiptHedges, cancels, flight, shared },
+    pacing: paced,
     publishOtpTimes,
+    stopTalk,
   };
 
   function publishOtpTimes(): void {

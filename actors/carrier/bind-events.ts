@@ -16,6 +16,8 @@ import type { DeliverSmHandler, Source } from '../inbound/deliver-sm-handler.ts'
 import type { BindHandlers } from './binds/binds.ts';
 import type { CarryOut } from './carry-out.ts';
 import type { CarrierHealth } from './failover/health.ts';
+import type { CopyCancels } from './failover/copy-cancels.ts';
+import type { ReceiptHedges } from './failover/receipt-hedges.ts';
 import type { ResponseHedges } from './failover/response-hedges.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
 import { isCarriersDoing } from './outcome/outcome.ts';
@@ -39,7 +41,9 @@ export type BindEventsParts = {
   readonly events: EventWriter;
   readonly sender: Pick<Sender, 'wake'>;
   readonly settlement: Pick<Settlement, 'onLateRefusal'>;
-  readonly hedges: Pick<ResponseHedges, 'onAnswer'>;
+  readonly responseHedges: Pick<ResponseHedges, 'onAnswer'>;
+  readonly receiptHedges: Pick<ReceiptHedges, 'onAccepted'>;
+  readonly cancels: Pick<CopyCancels, 'onAccepted'>;
   readonly recipientOf: RecipientOf;
   /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
@@ -57,24 +61,28 @@ export class BindEvents implements BindHandlers {
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { carrier, clock, pacing, health, hedges, carryOut } = this.#parts;
+    const { carrier, clock, pacing, health, responseHedges, receiptHedges, cancels, carryOut } = this.#parts;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - token.writtenAtMs;
     pacing.answered(token, nowMs);
     health.onAnswer(isCarriersDoing(answer.status, carrier.errors), tookMs);
-    if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
-    hedges.onAnswer(tookMs);
+    if (answer.status === commandStatus.ESME_ROK) {
+      health.onSubmitted();
+      receiptHedges.onAccepted(token, answer.carrierMessageId);
+      cancels.onAccepted(token.inFlight, answer.carrierMessageId);
+    }
+    responseHedges.onAnswer(tookMs);
     this.#roundTrip.observe(tookMs / 1_000);
     carryOut.onAnswer(token, answer);
   }
 
   onNoAnswer(token: SubmitToken, why: string): void {
-    const { clock, pacing, health, hedges, carryOut } = this.#parts;
+    const { clock, pacing, health, responseHedges, carryOut } = this.#parts;
     const nowMs = clock.monotonicMs();
     // The binds report a session that ends; only silence on an open session counts against the carrier.
     if (why === 'no_response') {
       health.onNoAnswer();
-      hedges.onAnswer(nowMs - token.writtenAtMs);
+      responseHedges.onAnswer(nowMs - token.writtenAtMs);
     }
     pacing.unanswered(token, nowMs);
     carryOut.onNoAnswer(token, why);
@@ -82,9 +90,10 @@ export class BindEvents implements BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; the carrier's id lets its receipt settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, resend, events, receipts } = this.#parts;
+    const { clock, resend, events, receipts, cancels } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
     const { inFlight, segment, attempt } = token;
+    cancels.onAccepted(inFlight, answer.carrierMessageId);
     const submitted = eventOfMessage(inFlight.message, {
       kind: 'submitted',
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),

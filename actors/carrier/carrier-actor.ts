@@ -77,7 +77,8 @@ export class CarrierActor {
     const leftMs = () => Math.max(100, endAtMs - clock.monotonicMs());
     const { writeMs, answerMarginMs, eventsMs } = limits.supervision.drainSteps;
     sender.stop();
-    this.#made.hedges.close();
+    this.#made.responseHedges.close();
+    this.#made.receiptHedges.close();
     this.#stopLooks();
     await this.#shared?.stop();
     await this.#rest();
@@ -92,6 +93,8 @@ export class CarrierActor {
     sender.close();
     this.#made.shared?.end();
     receipts.close();
+    this.#made.stopTalk();
+    this.#made.cancels.close();
     events.flush();
     await until('events durable', () => events.inFlight === 0, { limitMs: leftMs(), clock }).catch((error: unknown) =>
       ignoring(error, 'the drain deadline came before the last event was durable'),
@@ -116,7 +119,7 @@ export class CarrierActor {
     const before = contractOf(carrier);
     Object.assign(carrier, next);
     health.setRules(moves);
-    hedges.setRules(moves.hedging ?? null);
+    hedges.rules = moves.hedging ?? null;
     const contract = contractOf(carrier);
     if (contract === before) return;
     if (this.#shared !== null) return this.#shared.configured();
@@ -214,7 +217,8 @@ function setGauges(made: AssembledCarrier, paces: boolean): void {
     { carrier },
     binds.ports.reduce((sum, { window }) => sum + window, 0),
   );
-  metrics.otpHedgeAfter.set({ carrier }, (made.hedges.afterMs ?? 0) / 1_000);
+  metrics.otpHedgeAfter.set({ carrier, rule: 'response' }, (made.responseHedges.afterMs ?? 0) / 1_000);
+  metrics.otpHedgeAfter.set({ carrier, rule: 'receipt' }, (made.receiptHedges.afterMs ?? 0) / 1_000);
   metrics.outstandingReceipts.set({ carrier }, outstanding.size);
   metrics.outstandingBytes.set({ carrier }, outstanding.bytes);
   const oldest = oldestWaiting(messages.all());

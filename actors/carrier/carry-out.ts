@@ -5,6 +5,7 @@ import { commandStatus } from '../../model/command-status.ts';
 import type { ClaimStatus } from './deduplication/intent-claims.ts';
 import type { ReplayIndex, ReplayStatus } from './deduplication/replay-index.ts';
 import type { Reroute } from './failover/reroute.ts';
+import type { EndUnsent } from './in-flight/facts.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
 import type { Completion } from './outcome/completion.ts';
@@ -50,7 +51,7 @@ export class CarryOut {
   }
 
   /** The message ends before it was written. */
-  readonly onRefused = (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): void =>
+  readonly onRefused = (inFlight: InFlightMessage, status: EndUnsent, code: string): void =>
     this.#perform(inFlight, this.#parts.settlement.onRefused(inFlight, status, code));
 
   /** It waits in LATER until it may be sent. */

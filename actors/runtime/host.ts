@@ -15,6 +15,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
 import { addressForms } from '../../policy/country/address-forms.ts';
+import { operatorPrefixes } from '../../policy/country/number-plan.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
@@ -46,6 +47,7 @@ export default async function host(task: HostTask): Promise<void> {
   const directory = await openDirectory(bus);
   let gates = lateGates(task.country, registries.current, directory);
   let numbers = addressForms(task.country);
+  let prefixOf = operatorPrefixes(task.country);
   // Read before any carrier starts: a paused one must not send a single message.
   const commands = await watchCommands(bus);
   const clock = await clockOf(task, bus);
@@ -70,6 +72,7 @@ export default async function host(task: HostTask): Promise<void> {
         commands: commands.of(carrier.name),
         lateGates: (message, nowMs) => gates(message, nowMs),
         recipientOf: (address, ton) => numbers.recipient(address, ton),
+        operatorPrefixOf: (to) => prefixOf(to),
         resendUnknown: ({ accountId, category }) =>
           directory.account(accountId)?.resendUnknown?.includes(category) === true,
       }),
@@ -91,6 +94,7 @@ export default async function host(task: HostTask): Promise<void> {
         configured = new Set(message.configured);
         gates = lateGates(message.country, registries.current, directory);
         numbers = addressForms(message.country);
+        prefixOf = operatorPrefixes(message.country);
         inboundConsumer?.configure(message.country, message.content);
         void hosted.configure(message.carriers, message.moves);
       }

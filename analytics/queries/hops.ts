@@ -1,5 +1,6 @@
 // What became of one message at each carrier it was given to, from its events: for one-time passwords, whose clients
 // want to see which way was slow. Pure.
+import { controlGroup, hedgeRuleOf } from '../../model/copies.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { SentHop } from '../contract.ts';
 
@@ -9,19 +10,25 @@ export function hopsOf(events: readonly DeliveryEvent[]): readonly SentHop[] {
     events.filter(({ carrier }) => carrier !== ''),
     ({ hop }) => hop,
   );
-  return [...byHop].toSorted(([one], [other]) => one - other).map(([hop, of]) => hopOf(hop, of));
+  const hedged = events.find(({ kind, error }) => kind === 'hedged' && error?.startsWith(controlGroup) === false);
+  return [...byHop]
+    .toSorted(([one], [other]) => one - other)
+    .map(([hop, of]) => hopOf(hop, of, hedged !== undefined && hop > hedged.hop ? hedged : null));
 }
 
-function hopOf(hop: number, events: readonly DeliveryEvent[]): SentHop {
+function hopOf(hop: number, events: readonly DeliveryEvent[], hedged: DeliveryEvent | null): SentHop {
   const [first] = events;
   const submittedAtMs = firstOf(events, 'submitted');
   const deliveredAtMs = firstOf(events, 'delivered');
-  const last = events.findLast(({ kind }) => !steps.includes(kind)) ?? events.at(-1);
-  const status = last === undefined || steps.includes(last.kind) ? 'accepted' : last.kind;
+  const results = events.filter(({ kind }) => !steps.includes(kind));
+  // A cancelled copy gets a receipt DELETED too.
+  const canceled = deliveredAtMs === null && results.some(({ kind }) => kind === 'canceled');
+  const status = canceled ? 'canceled' : (results.at(-1)?.kind ?? 'accepted');
   return {
     carrier: first?.carrier ?? null,
     hop,
     status,
+    hedgedBy: hedged === null ? null : hedgeRuleOf(hedged.error ?? ''),
     acceptedToSubmittedMs: submittedAtMs === null || first === undefined ? null : submittedAtMs - first.acceptedAtMs,
     submittedToDeliveredMs: deliveredAtMs === null || submittedAtMs === null ? null : deliveredAtMs - submittedAtMs,
   };

@@ -10,6 +10,7 @@ const heavySecondsMax = 120;
 export const phaseNames = [
   'steady',
   'heavy_tail',
+  'heavy_tail_unhedged',
   'carrier_killed',
   'carrier_throttles',
   'nats_restarted',
@@ -20,6 +21,8 @@ export type PhaseName = (typeof phaseNames)[number];
 export type Phase = {
   /** The handset of all carriers while it runs. */
   readonly handset?: string;
+  /** False: no second copies while it runs. */
+  readonly hedging?: boolean;
   /** Runs beside the load; resolves when what it disturbed is whole again. */
   disturb?(seconds: number): Promise<void>;
 };
@@ -32,6 +35,8 @@ export function phaseOf(name: PhaseName, { system, smscPeers }: Setting): Phase 
       return { secondsMax: Number.POSITIVE_INFINITY };
     case 'heavy_tail':
       return { secondsMax: heavySecondsMax, handset: heavyHandset };
+    case 'heavy_tail_unhedged':
+      return { secondsMax: heavySecondsMax, handset: heavyHandset, hedging: false };
     case 'carrier_killed':
       return {
         secondsMax,

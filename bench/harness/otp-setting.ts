@@ -1,4 +1,8 @@
-// What the OTP bench measures: the whole product with three carriers, each an SMSC peer of its own.
+// What the OTP bench measures: the whole product with three carriers, each an SMSC peer of its own, with or without second
+// copies.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '../../platform/deadline.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
 import { type SmscPeer, startSmscPeer } from './smsc-peer.ts';
 
@@ -28,7 +32,15 @@ export function startPeer(name: CarrierName): Promise<SmscPeer> {
   return startSmscPeer(name, { tps, latencyMs: usualHandset, responseMs: 'lognormal:15,0.4' });
 }
 
-export function configuration(smscPeers: Readonly<Record<CarrierName, SmscPeer>>): string {
+/** Switches second copies on or off in the running system; resolves when that is in effect. */
+export async function setHedging({ system, smscPeers }: Setting, isOn: boolean): Promise<void> {
+  const reloads = () => system.metric('heliograph_config_reloads_total');
+  const before = await reloads();
+  writeFileSync(join(system.dataDir, 'heliograph.yaml'), configuration(smscPeers, isOn));
+  await until('the configuration is in effect', async () => (await reloads()) > before, { limitMs: 30_000 });
+}
+
+export function configuration(smscPeers: Readonly<Record<CarrierName, SmscPeer>>, isHedging = true): string {
   const carrier = ({ name, tps }: (typeof carriers)[number]) => {
     const { port, systemId, password } = smscPeers[name];
     return `
@@ -46,6 +58,8 @@ export function configuration(smscPeers: Readonly<Record<CarrierName, SmscPeer>>
 carriers:${carriers.map(carrier).join('')}
 routing:
   fallback: [large, middle, small]
+otp:
+  hedging: { enabled: ${isHedging} }
 webhooks:
   allow_networks: [127.0.0.0/8]
   allow_http: true

@@ -202,7 +202,7 @@ export function messageConsumer(
 ): Partial<ConsumerConfig> {
   const held =
     typeof shard === 'number'
-      ? Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.overflow.inFlightMax)
+      ? accountShardHeldMax(windowPdus)
       : Math.min(limits.overflow.heldMax, Math.max(32, windowPdus * 2));
   return {
     durable_name: messageConsumerName(lane, carrier, shard),
@@ -211,6 +211,11 @@ export function messageConsumer(
     ...(lane === 'otp' ? { ack_wait: nanos(limits.carrier.ackWaitOtpMs) } : {}),
     max_ack_pending: held,
   };
+}
+
+/** How many records of an account shard may be without an ack. */
+export function accountShardHeldMax(windowPdus: number): number {
+  return Math.min(limits.carrier.shardHeldMax, windowPdus * 3 + limits.overflow.inFlightMax);
 }
 
 export function messageConsumerName(lane: Lane, carrier: string, shard: MessageShard): string {

@@ -155,6 +155,9 @@ export const keysUsedSubject = 'notify.keys_used';
 /** Core NATS: codes sent and entered, and their receipts, for the guards against fraud. */
 export const otpGuardSubject = 'notify.otp_guard';
 
+/** Core NATS: which of two copies of a one-time password is delivered, for the carriers' actors. */
+export const copiesDeliveredSubject = 'notify.copies_delivered';
+
 /** Other records for the audit log, in the stream of the operator commands. */
 export const auditNoteSubject = 'audit.note';
 /** Core NATS: asks every node that serves carriers for their state. */

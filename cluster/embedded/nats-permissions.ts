@@ -12,6 +12,7 @@ import {
   keysUsedSubject,
   otpGuardSubject,
   commandsChangedSubject,
+  copiesDeliveredSubject,
 } from '../bus/subjects.ts';
 
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
@@ -145,6 +146,7 @@ export const talk: Readonly<
   'notify.clocks': { publish: everyRole, subscribe: everyRole },
   [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },
   [otpGuardSubject]: { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
+  [copiesDeliveredSubject]: { publish: ['actors'], subscribe: ['actors'] },
   [keysUsedSubject]: { publish: ['ingress'], subscribe: ['control'] },
   [carrierReportsSubject]: { publish: ['control'], subscribe: ['actors'] },
   'flight.>': { publish: [], subscribe: ['actors'] },

@@ -32,6 +32,25 @@ export function numberPlan(country: CountryRules): NumberPlan {
   };
 }
 
+/** The longest of these prefixes that a national number begins with; undefined without one. */
+export function longestPrefix(prefixes: Iterable<string>): (national: string) => string | undefined {
+  const known = new Set(prefixes);
+  const lengths = [...new Set([...known].map((prefix) => prefix.length))].sort((a, b) => b - a);
+  return (national) => {
+    for (const length of lengths) {
+      const prefix = national.slice(0, length);
+      if (known.has(prefix)) return prefix;
+    }
+    return undefined;
+  };
+}
+
+/** The prefix by which the country knows the operator of a number in E.164; '' without one. */
+export function operatorPrefixes({ callingCode, prefixes }: CountryRules): (to: string) => string {
+  const prefixOf = longestPrefix(Object.keys(prefixes));
+  return (to) => (to.startsWith(callingCode) ? (prefixOf(to.slice(callingCode.length)) ?? '') : '');
+}
+
 /** The lengths a national number may have, by its first digits. `at`: where in `digits` it begins. */
 export function nationalLengths(country: CountryRules): (digits: string, at: number) => readonly number[] {
   const sorted = (lengths: readonly number[]) => [...new Set(lengths)].sort((a, b) => a - b);

@@ -11,8 +11,8 @@ import type { Suppressions } from '../contract.ts';
 
 export type LateVerdict =
   | { readonly ok: true }
-  /** The message ends here with this status and error code. */
-  | { readonly ok: false; readonly status: 'expired' | 'blocked'; readonly code: string }
+  /** The message ends here with this status and error code. canceled: only of a copy that is not needed. */
+  | { readonly ok: false; readonly status: 'expired' | 'blocked' | 'canceled'; readonly code: string }
   /** It may be sent then, not now. */
   | { readonly ok: false; readonly status: 'held'; readonly code: 'quiet_hours'; readonly untilMs: number };
 

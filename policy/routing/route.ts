@@ -14,7 +14,7 @@ import type {
   RouteCandidate,
   RoutePlan,
 } from '../contract.ts';
-import type { NumberPlan } from '../country/number-plan.ts';
+import { type NumberPlan, longestPrefix } from '../country/number-plan.ts';
 import { everyCarrierIsGood, isAvoided } from './avoid.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 
@@ -42,7 +42,7 @@ export function router(rules: RoutingRules, numbers: NumberPlan, options: Router
   const { health = everyCarrierIsGood, portedTo = () => null } = options;
   const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
   const { prefixes } = rules.country;
-  const prefixLengths = [...new Set(Object.keys(prefixes).map((prefix) => prefix.length))].sort((a, b) => b - a);
+  const prefixOf = longestPrefix(Object.keys(prefixes));
 
   // Compiled once: a rule has one answer for each category and kind of sender.
   const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), offers, health) }));
@@ -65,12 +65,8 @@ export function router(rules: RoutingRules, numbers: NumberPlan, options: Router
       }
       const ported = byPorting.get(portedTo(to) ?? '');
       if (ported !== undefined) return ported(category, from);
-      const national = numbers.nationalOf(to);
-      for (const length of prefixLengths) {
-        const rule = byPrefix.get(national.slice(0, length));
-        if (rule !== undefined) return rule(category, from);
-      }
-      return unknownPrefix;
+      const rule = byPrefix.get(prefixOf(numbers.nationalOf(to)) ?? '');
+      return rule === undefined ? unknownPrefix : rule(category, from);
     },
   };
 }

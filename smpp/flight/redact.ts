@@ -77,7 +77,7 @@ const bodies: ReadonlyMap<number, readonly Field[]> = new Map([
   [0x0b, [text(systemIdMax), secret]], // outbind
   [commandId.query_sm, [text(messageIdMax), octets(2), number]],
   [commandId.query_sm_resp, [text(messageIdMax), text(timeMax), octets(2)]],
-  [0x08, [text(serviceTypeMax), text(messageIdMax), octets(2), number, octets(2), number]], // cancel_sm
+  [commandId.cancel_sm, [text(serviceTypeMax), text(messageIdMax), octets(2), number, octets(2), number]],
   [0x102, [octets(2), number, octets(2), number]], // alert_notification
 ]);
 

@@ -2,7 +2,7 @@
 // smsc.ts, smsc-session.ts and deliveries.ts, and none of them imports the class that creates it.
 import type { Clock } from '../../platform/clock.ts';
 import type { Link } from '../link.ts';
-import type { BindFields, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
+import type { BindFields, CancelPdu, QueryPdu, ShortMessage, ShortMessagePdu } from '../pdu.ts';
 import type { Counters } from './counters.ts';
 import type { Faults } from './faults.ts';
 import type { AccountOptions } from './options.ts';
@@ -56,4 +56,5 @@ export type SimulatedCarrier = {
   admitBind(fields: BindFields): { status: number; account?: Account };
   onSubmit(session: SimulatedSession, pdu: ShortMessagePdu): void;
   onQuery(session: SimulatedSession, pdu: QueryPdu): void;
+  onCancel(session: SimulatedSession, pdu: CancelPdu): void;
 };

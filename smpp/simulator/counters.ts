@@ -18,6 +18,8 @@ export class Counters {
   unanswered = 0;
   enquireLinks = 0;
   queries = 0;
+  cancels = 0;
+  canceled = 0;
   handshakesFailed = 0;
   broken = 0;
   receiptsSent = 0;

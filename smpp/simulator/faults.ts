@@ -25,6 +25,8 @@ export const faultNames = [
   'receipt-other-bind', // never on the bind that submitted
   'no-receipt',
   'no-query-resp',
+  'no-cancel-resp',
+  'cancel-fail', // ESME_RCANCELFAIL to each cancel_sm
   'long-id', // message ids of `arg` characters that differ at their end
   'preceding-receipt', // a receipt before the final one: message_state `arg`, a vendor-specific word when undefined
   'long-err', // receipts whose err has `arg` characters

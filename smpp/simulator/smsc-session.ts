@@ -113,6 +113,8 @@ export class SmscSession implements SimulatedSession {
         return this.#onBind(pdu);
       case 'query_sm':
         return this.#smsc.onQuery(this, pdu);
+      case 'cancel_sm':
+        return this.#smsc.onCancel(this, pdu);
       case 'unbind':
         this.link.sendBare(commandId.unbind_resp, 0, pdu.sequence);
         this.link.end();

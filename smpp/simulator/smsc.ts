@@ -5,7 +5,14 @@ import type { Socket } from 'node:net';
 import { type Cancel, type Clock, epochUs } from '../../platform/clock.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import { encodeQueryResp } from '../codec.ts';
-import { type BindFields, type QueryPdu, type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
+import {
+  type BindFields,
+  type CancelPdu,
+  commandId,
+  type QueryPdu,
+  type ShortMessage,
+  type ShortMessagePdu,
+} from '../pdu.ts';
 import { type ReceiptState, receiptStateNumber } from '../receipt.ts';
 import { receiptDate } from '../receipt-text.ts';
 import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './contract.ts';
@@ -23,7 +30,7 @@ import { Recording } from './recording.ts';
 import { SlidingRate } from './sliding-rate.ts';
 import { SmscSession } from './smsc-session.ts';
 import { TimingWheel } from './timing-wheel.ts';
-import { readTime } from '../times.ts';
+import { refusalOf } from './submit-refusal.ts';
 
 export class Smsc implements SimulatedCarrier {
   readonly clock: Clock;
@@ -37,6 +44,8 @@ export class Smsc implements SimulatedCarrier {
   readonly #ids: MessageIds;
   readonly #wheel: TimingWheel<() => void>;
   readonly #magic = new MagicNumbers();
+  /** Accepted submits whose last receipt is to come, by the id of the response: a cancel_sm may take them back. */
+  readonly #undelivered = new Map<string, Taken>();
   readonly #cancelSweep: Cancel;
   readonly #onClose: (() => void)[] = [];
   #recording: Recording;
@@ -128,6 +137,7 @@ export class Smsc implements SimulatedCarrier {
     const taken = this.#take(session, pdu);
     const responseMs = this.#options.response(this.#options.random);
     const wantsReceipt = this.#wantsReceipt(pdu, fate);
+    if (wantsReceipt) this.#undelivered.set(taken.responseId, taken);
     const early = wantsReceipt && faults.take('receipt-before-resp');
     const receiptMs = fate.delayMs ?? this.#options.latency(this.#options.random);
     if (early) this.#receipt(taken, fate);
@@ -146,6 +156,20 @@ export class Smsc implements SimulatedCarrier {
     const messageState = receiptStateNumber[state?.state ?? 'enroute'];
     const answer = { messageId: pdu.messageId, finalDate, messageState, errorCode: 0 };
     session.link.sendBytes(encodeQueryResp(pdu.sequence, status, answer));
+  }
+
+  /** Only what is not delivered yet can be cancelled, and only by the account and with the addresses of its submit. */
+  onCancel(session: SimulatedSession, pdu: CancelPdu): void {
+    const { counters, faults } = this;
+    counters.cancels += 1;
+    if (faults.take('no-cancel-resp')) return;
+    const taken = this.#undelivered.get(pdu.messageId);
+    const isTheirs = taken !== undefined && isOf(pdu, taken.pdu) && taken.session.account === session.account;
+    const status = !isTheirs || faults.take('cancel-fail') ? commandStatus.ESME_RCANCELFAIL : 0;
+    session.link.sendBare(commandId.cancel_sm_resp, status, pdu.sequence);
+    if (status !== 0 || taken === undefined) return;
+    counters.canceled += 1;
+    this.#lastReceipt(taken, { status: 0, state: 'deleted' });
   }
 
   #decide({ account, interfaceVersion }: SimulatedSession, pdu: ShortMessagePdu, nowMs: number): Fate {
@@ -222,6 +246,8 @@ export class Smsc implements SimulatedCarrier {
   }
 
   #lastReceipt(taken: Taken, fate: Fate): void {
+    // It was cancelled meanwhile.
+    if (!this.#undelivered.delete(taken.responseId)) return;
     const state = fate.state ?? 'delivered';
     const doneAtMs = this.clock.nowMs();
     this.#ids.settle(taken, state, doneAtMs);
@@ -272,47 +298,8 @@ const overtakenMs = 300;
 /** From a preceding receipt to the final one. */
 const lastReceiptMs = 3_000;
 
-/**
- * Validates a submit_sm as a strict SMSC does, with the status of SMPP 3.4 §5.1.3, so that a wrong carrier setting
- * fails here and not at the carrier. The status that refuses the submit, or 0. `nowMs` is wall time.
- */
-function refusalOf(pdu: ShortMessagePdu, interfaceVersion: number, nowMs: number): number {
-  if (pdu.sourceTon > 6) return commandStatus.ESME_RINVSRCTON;
-  if (pdu.destinationTon > 6) return commandStatus.ESME_RINVDSTTON;
-  if (pdu.destination === '' || (pdu.destinationTon === 1 && !/^\+?\d{3,20}$/.test(pdu.destination))) {
-    return commandStatus.ESME_RINVDSTADR;
-  }
-  if ((pdu.priority ?? 0) > 4) return commandStatus.ESME_RINVPRTFLG;
-  if ((pdu.serviceType?.length ?? 0) > 5) return commandStatus.ESME_RINVSERTYP;
-  if (pdu.validity) {
-    const until = readTime(pdu.validity, nowMs);
-    if (until === undefined || until <= nowMs) return commandStatus.ESME_RINVEXPIRY;
-  }
-  if ((pdu.registeredDelivery & 0xe0) !== 0) return commandStatus.ESME_RINVREGDLVFLG;
-  const hasUdh = (pdu.esmClass & 0x40) !== 0;
-  if (hasUdh && (pdu.octets[0] ?? 0xff) >= pdu.octets.length) return commandStatus.ESME_RINVESMCLASS;
-  if (pdu.tlvs === undefined || pdu.tlvs.length === 0) return 0;
-  // Optional parameters exist since 3.4 (§3.2.5.1).
-  return interfaceVersion < 0x34 ? commandStatus.ESME_RTLVNOTALLWD : tlvRefusal(pdu.tlvs);
-}
-
-const sarLengths: Readonly<Record<number, number>> = {
-  [tlvTag.sarReference]: 2,
-  [tlvTag.sarTotal]: 1,
-  [tlvTag.sarPart]: 1,
-};
-
-function tlvRefusal(tlvs: readonly Tlv[]): number {
-  let sarCount = 0;
-  let [total, part] = [1, 1];
-  for (const { tag, value } of tlvs) {
-    const length = sarLengths[tag];
-    if (length === undefined) continue;
-    if (value.length !== length) return commandStatus.ESME_RINVTLVLEN;
-    sarCount += 1;
-    if (tag === tlvTag.sarTotal) total = value[0]!;
-    if (tag === tlvTag.sarPart) part = value[0]!;
-  }
-  if (sarCount !== 0 && sarCount !== 3) return commandStatus.ESME_RMISSINGTLV;
-  return part < 1 || part > total ? commandStatus.ESME_RINVTLVVAL : 0;
+/** SMPP 3.4, 4.9.1: the addresses verify the id, and may be NULL. */
+function isOf({ source, destination }: CancelPdu, submitted: ShortMessagePdu): boolean {
+  const fits = (given: string, own: string) => given === '' || given === own;
+  return fits(source, submitted.source) && fits(destination, submitted.destination);
 }

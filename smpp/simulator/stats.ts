@@ -39,6 +39,7 @@ export function statsOf(smsc: Smsc) {
     inbound: { sent: counters.moSent, acked: counters.moAcked },
     enquireLinks: counters.enquireLinks,
     queries: counters.queries,
+    cancels: { total: counters.cancels, canceled: counters.canceled },
     handshakesFailed: counters.handshakesFailed,
     sessionsBroken: counters.broken,
     nonces: nonces.totals(),

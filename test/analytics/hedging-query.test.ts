@@ -60,6 +60,24 @@ test('a copy that fails counts as no end before the other has ended, in memory a
   expect(await counted()).toEqual({ rejected: 1 });
 });
 
+test('a copy that is cancelled after the delivery of the other changes no count', async () => {
+  const one = otp();
+  await events.publish([
+    acceptedEvent(one),
+    at(one, 'submitted', 10),
+    at(one, 'hedged', 500, 0, 'to beta: no_receipt'),
+  ]);
+  await events.publish([at(one, 'submitted', 510, 1), at(one, 'delivered', 700, 1)]);
+  await events.publish([
+    at(one, 'canceled', 720, 0, 'hedge_not_needed'),
+    at(one, 'undelivered', 730, 0, 'receipt_deleted'),
+  ]);
+  expect(await counted()).toEqual({ delivered: 1 });
+  await restart();
+  await events.publish([at(one, 'undelivered', 740, 0, 'receipt_deleted:1')]);
+  expect(await counted()).toEqual({ delivered: 1 });
+});
+
 test('the query of the document compares hedged ones with the control group', async () => {
   const life = (error: string, deliveredAfterMs: number | null, hop: number): DeliveryEvent[] => {
     const one = otp();
@@ -70,12 +88,15 @@ test('the query of the document compares hedged ones with the control group', as
   await events.publish([
     ...[life(toBeta, 200, 1), life(toBeta, 200, 1), life(toBeta, 200, 0)].flat(),
     ...[life(control, 900, 0), life(control, null, 0)].flat(),
+    ...[life('to beta: no_receipt', 400, 1), life('control group: no_receipt', 2_000, 0)].flat(),
   ]);
   await counted();
   const [, query = ''] = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/otp.md', 'utf8')) ?? [];
   const rows = await events.engine.rows(query);
   expect(rows.map((row) => row.map(Number))).toEqual([
-    [0, 3, 3, 200, 2],
-    [1, 2, 1, 900, 0],
+    [0, 0, 3, 3, 200, 2],
+    [0, 1, 2, 1, 900, 0],
+    [1, 0, 1, 1, 400, 1],
+    [1, 1, 1, 1, 2_000, 0],
   ]);
 });

@@ -52,6 +52,7 @@ describe('a carrier with PDU settings', () => {
     ['service_type: { promotional: "PROMO" }', { serviceType: { otp: '', transactional: '', promotional: 'PROMO' } }],
     ['registered_delivery: 17', { registeredDelivery: 17 }],
     ['query_sm: true', { querySm: true }],
+    ['cancel_sm: true', { cancelSm: true }],
     [
       'tlvs: [{ tag: 0x1400, value: 1101 }, { tag: 5121, type: int8, from: client_reference }]',
       {

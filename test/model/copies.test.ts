@@ -65,6 +65,21 @@ describe('a hedged message', () => {
   });
 });
 
+describe('the cancelled copy of a delivered message', () => {
+  const cancel: Step = ['canceled', 0, 'hedge_not_needed'];
+  test('leaves it delivered, with and without a receipt DELETED', () => {
+    const canceled = [['submitted', 0], sent, ['delivered', 1], cancel] as const;
+    expect(stateOf(...canceled)).toMatchObject({ status: 'delivered', carrier: 'beta', error: null });
+    expect(stateOf(...canceled, ['undelivered', 0, 'receipt_deleted'])).toMatchObject({ status: 'delivered' });
+    expect(stateOf(...canceled).history.map(({ status }) => status)).toEqual(['submitted', 'delivered']);
+  });
+  test('is told to nobody, also by who knows nothing of the copies', () => {
+    const [canceled] = eventsOf([cancel]);
+    expect(new Told(new ManualClock(), 0).toTell(canceled!)).toBeNull();
+    expect(new Told(new ManualClock(), 0).toTell({ ...canceled!, carrier: '' })).not.toBeNull();
+  });
+});
+
 const steps = fc.array(
   fc.tuple(
     fc.constantFrom<EventKind>(

@@ -12,7 +12,7 @@ import {
   encodeShortMessage,
   shortMessageRoom,
 } from '../../smpp/codec-hot.ts';
-import { decodePdu, encodeBind, encodeBindResp, encodeQuery, encodeQueryResp } from '../../smpp/codec.ts';
+import { decodePdu, encodeBind, encodeBindResp, encodeCancel, encodeQuery, encodeQueryResp } from '../../smpp/codec.ts';
 import { commandStatus, nameOfStatus } from '../../model/command-status.ts';
 import { commandId, type ShortMessage, tlvTag } from '../../smpp/pdu.ts';
 import { bindFields } from './bind-fields.ts';
@@ -200,8 +200,17 @@ describe('the other commands', () => {
     expect(decodePdu(answer, 0, answer.length)).toMatchObject({ command: 'query_sm_resp', ...state });
   });
 
+  test('cancel_sm is encoded and decoded', () => {
+    const source = { sourceTon: 5, sourceNpi: 0, source: 'me' };
+    const fields = { messageId: '77', ...source, destinationTon: 1, destinationNpi: 1, destination: '8801712345678' };
+    const cancel = encodeCancel(3, fields);
+    expect(decodePdu(cancel, 0, cancel.length)).toEqual({ command: 'cancel_sm', status: 0, sequence: 3, ...fields });
+    expect(cancel.toString('latin1', 16)).toBe('\x0077\0\x05\0me\0\x01\x018801712345678\0');
+  });
+
   test("that are only a header are read and written like the package's", () => {
-    for (const command of ['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'generic_nack'] as const) {
+    const commands = ['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'cancel_sm_resp'] as const;
+    for (const command of [...commands, 'generic_nack'] as const) {
       const target = Buffer.alloc(16);
       encodeBare(target, 0, commandId[command], 0, 9);
       expect(target).toEqual(new PDU(command, { sequence_number: 9 }).toBuffer());

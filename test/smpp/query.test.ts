@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { commandStatus } from '../../model/command-status.ts';
-import type { QueryAnswer } from '../../smpp/query-window.ts';
+import type { QueryAnswer } from '../../smpp/request-window.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -23,7 +23,10 @@ inspector.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
 const moves = {
   otpFailoverAfterMs: 1_000,
   othersFailoverAfterMs: 2_000,
-  hedging: { enabled: true, share: 0.25, control: 0.1, responseFloorMs: 250 },
+  hedging: {
+    ...{ enabled: true, share: 0.25, control: 0.1 },
+    ...{ responseFloorMs: 250, receipts: true, receiptFloorMs: 250 },
+  },
 };
 const options: HostPoolOptions = {
   moves,

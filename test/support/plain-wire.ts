@@ -25,4 +25,5 @@ export const plainWire: WireConfig = {
   registeredDelivery: null,
   tlvs: [],
   querySm: false,
+  cancelSm: false,
 };

@@ -6,8 +6,8 @@ import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { subscriberDigits } from '../../../smpp/numbers.ts';
-import type { QueryFields, ShortMessage, ShortMessagePdu } from '../../../smpp/pdu.ts';
-import type { QueryDone } from '../../../smpp/query-window.ts';
+import type { CancelFields, QueryFields, ShortMessage, ShortMessagePdu } from '../../../smpp/pdu.ts';
+import type { CancelDone, QueryDone } from '../../../smpp/request-window.ts';
 import { BindKeeper, type KeeperState } from '../../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import type { Respond, CloseCause } from '../../../smpp/session-contract.ts';
@@ -126,6 +126,11 @@ export class CarrierBinds {
     ).length;
   }
 
+  /** A bind is open over which receipts come. */
+  get isReceiving(): boolean {
+    return this.#binds.some(({ type, keeper }) => type !== 'transmitter' && keeper.state === 'bound');
+  }
+
   get windowUsed(): number {
     return this.#binds.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
   }
@@ -133,6 +138,11 @@ export class CarrierBinds {
   /** Unbinds all, allowing outstanding submits `drainMs` to be answered. */
   async close(why: string, drainMs: number): Promise<void> {
     await Promise.all(this.#binds.map(({ keeper }) => keeper.close(why, drainMs)));
+  }
+
+  /** Sends a cancel_sm over any bind that may submit. False when none can now. */
+  cancel(fields: CancelFields, done: CancelDone): boolean {
+    return this.#binds.some((bind) => bind.type !== 'receiver' && mayCarry(bind) && bind.keeper.cancel(fields, done));
   }
 
   /** Sends a query_sm over any bind that can. False when none can now. */

@@ -34,7 +34,8 @@ export type EventPosition = { readonly seq: number; readonly storedAtMs: number 
 const nowhere: EventPosition = { seq: 0, storedAtMs: 0 };
 
 export class ReplayIndex {
-  readonly #settled: RotatingMap<string, true>;
+  /** here: this actor made its second copy durable too, if it has one · read: its events say so. */
+  readonly #settled: RotatingMap<string, 'here' | 'read'>;
   /** What earlier incarnations left unfinished; where nodes share the carrier, what any of them has begun. */
   readonly #progress = new Map<string, Progress>();
 
@@ -51,7 +52,7 @@ export class ReplayIndex {
   }
 
   statusOf(key: string): ReplayStatus {
-    if (this.#settled.get(key) === true) return this.#hedged.get(key) === undefined ? 'settled' : 'copied';
+    if (this.#settled.get(key) !== undefined) return this.#hedged.get(key) === undefined ? 'settled' : 'copied';
     if (this.#rerouted.get(key) !== undefined) return 'rerouted';
     const progress = this.#progress.get(key);
     if (progress === undefined) return 'new';
@@ -123,11 +124,11 @@ export class ReplayIndex {
   /** Its events are durable, and its second copy is where it goes. */
   settle(key: string): void {
     this.#hedged.delete(key);
-    this.#end(key);
+    this.#end(key, 'here');
   }
 
-  #end(key: string): void {
-    this.#settled.set(key, true);
+  #end(key: string, how: 'here' | 'read' = this.#settled.get(key) ?? 'read'): void {
+    this.#settled.set(key, how);
     this.#rerouted.delete(key);
     this.#progress.delete(key);
   }
@@ -264,8 +265,8 @@ export class ReplayIndex {
 
   #learnHedged(key: string, event: DeliveryEvent): void {
     const hedged = readRerouted(event);
-    // One of the control group names no carrier; one that is settled here has its copy where it goes.
-    if (hedged !== null && this.#settled.get(key) !== true) this.#hedged.set(key, hedged);
+    // One of the control group names no carrier; one that was settled here has its copy where it goes.
+    if (hedged !== null && this.#settled.get(key) !== 'here') this.#hedged.set(key, hedged);
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {

@@ -5,7 +5,7 @@ import type { CarrierState } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { HedgingRules } from '../../../policy/otp-hedging/contract.ts';
 
-export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'late_answers' | 'no_receipts';
+export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'late_answers' | 'late_receipts' | 'no_receipts';
 
 /** Measurements of a carrier at one moment. Shares are null when the sample is too small. */
 export type Signs = {
@@ -16,6 +16,8 @@ export type Signs = {
   readonly answerMs: number | null;
   /** One-time passwords that it did not answer within the time after which they are hedged; null without hedging. */
   readonly lateShare: number | null;
+  /** One-time passwords whose receipt did not come within the carrier's usual time, without what is usual of them. */
+  readonly lateReceiptShare: number | null;
   /** Receipts of the submits old enough to have one; null also for a carrier that never sent many. */
   readonly receiptShare: number | null;
 };
@@ -75,6 +77,8 @@ export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, 
 
 /** A short loss of the bind is ignored; shares over many answers are not. */
 function stateAfter(fault: HealthFault, lastedMs: number, rules: FailoverPolicy): CarrierState {
+  // Only what waits for a code minds half a second: other messages stay while any receipts come.
+  if (fault === 'late_receipts') return 'weak';
   if (lastedMs >= rules.othersFailoverAfterMs) return 'down';
   if (fault === 'no_bind' && lastedMs < rules.otpFailoverAfterMs) return 'good';
   return 'weak';
@@ -88,7 +92,7 @@ function withoutFault(before: HealthMemory, nowMs: number): HealthMemory {
 
 /** A faulty carrier stays so until it is clearly better, a good one until it is clearly worse. */
 function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): HealthFault | null {
-  const { bound, errorShare, answerMs, lateShare, receiptShare } = signs;
+  const { bound, errorShare, answerMs, lateShare, lateReceiptShare, receiptShare } = signs;
   const limit = limits.carrierHealth;
   const isIn = state !== 'good' && faultSinceMs !== null;
   if (bound === 0) return 'no_bind';
@@ -98,6 +102,8 @@ function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): Heal
   if (answerMs !== null && answerMs >= slowFrom) return 'slow';
   const lateFrom = isIn && why === 'late_answers' ? limit.lateShareGood : limit.lateShareWeak;
   if (lateShare !== null && lateShare >= lateFrom) return 'late_answers';
+  const lateReceiptsFrom = isIn && why === 'late_receipts' ? limit.lateShareGood : limit.lateShareWeak;
+  if (lateReceiptShare !== null && lateReceiptShare >= lateReceiptsFrom) return 'late_receipts';
   const receiptsTo = isIn && why === 'no_receipts' ? limit.receiptShareGood : limit.receiptShareWeak;
   if (receiptShare !== null && receiptShare <= receiptsTo) return 'no_receipts';
   return null;

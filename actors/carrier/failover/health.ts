@@ -6,6 +6,7 @@ import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import { RecentShare, unusualShare } from '../../../policy/otp-hedging/recent-share.ts';
 import { type HealthMemory, type FailoverPolicy, type Signs, decideHealth, freshHealth } from './health-decision.ts';
 
 export type CarrierHealthParts = {
@@ -30,9 +31,11 @@ export class CarrierHealth {
   #answers = 0;
   #faults = 0;
   #answerMsSum = 0;
-  /** One-time passwords that could be hedged, and how many of them were not answered in time. */
-  #hedgeable = 0;
-  #late = 0;
+  /** Of the one-time passwords that could be hedged: those that were not answered in time. */
+  #lateAnswers = new RecentShare(limits.carrierHealth.hedgeableLast);
+  /** Those whose receipt did not come in time: of the last ones, and as usual. */
+  #lateReceipts = new RecentShare(limits.carrierHealth.hedgeableLast);
+  #usualLateReceipts = new RecentShare(limits.carrierHealth.lateReceiptsUsual.last);
   #receipts = 0;
   #due = 0;
   #sendsReceipts = false;
@@ -81,19 +84,32 @@ export class CarrierHealth {
     this.#answers = 0;
     this.#faults = 0;
     this.#answerMsSum = 0;
-    this.#hedgeable = 0;
-    this.#late = 0;
+    this.#lateAnswers.fade(0);
+    this.#lateReceipts.fade(0);
+    this.#usualLateReceipts.fade(0);
   }
 
   /** The share of one-time passwords that it does not answer in time; null while there are too few. */
   get lateShare(): number | null {
-    return this.#hedgeable >= limits.carrierHealth.hedgeableMin ? this.#late / this.#hedgeable : null;
+    return this.#lateAnswers.share(limits.carrierHealth.hedgeableMin);
   }
 
   /** A one-time password that may be hedged was answered in time, or late. */
   onHedgeable(isLate: boolean): void {
-    this.#hedgeable += 1;
-    if (isLate) this.#late += 1;
+    this.#lateAnswers.add(isLate);
+  }
+
+  /** The share of one-time passwords without a receipt in time, without what is usual; null while there are too few. */
+  get lateReceiptShare(): number | null {
+    const { hedgeableMin, lateReceiptsUsual: bounds } = limits.carrierHealth;
+    const recent = this.#lateReceipts.share(hedgeableMin);
+    return recent === null ? null : unusualShare(recent, this.#usualLateReceipts.share(bounds.countMin), bounds);
+  }
+
+  /** The receipt of a one-time password that may be hedged came in time, or is late. */
+  onReceiptDue(isLate: boolean): void {
+    this.#lateReceipts.add(isLate);
+    this.#usualLateReceipts.add(isLate);
   }
 
   /** An answer after `tookMs`; `isFault`: it speaks against the carrier and not against the message. */
@@ -169,6 +185,7 @@ export class CarrierHealth {
       errorShare: enough ? this.#faults / this.#answers : null,
       answerMs: enough ? this.#answerMsSum / this.#answers : null,
       lateShare: this.lateShare,
+      lateReceiptShare: this.lateReceiptShare,
       receiptShare: this.#sendsReceipts ? receiptShare : null,
     };
   }
@@ -180,9 +197,8 @@ export class CarrierHealth {
     this.#answers *= answersLeft;
     this.#faults *= answersLeft;
     this.#answerMsSum *= answersLeft;
-    const hedgeableLeft = Math.exp(-passedMs / limits.carrierHealth.hedgeableFadeMs);
-    this.#hedgeable *= hedgeableLeft;
-    this.#late *= hedgeableLeft;
+    this.#lateAnswers.fade(Math.exp(-passedMs / limits.carrierHealth.hedgeableFadeMs));
+    this.#lateReceipts.fade(Math.exp(-passedMs / limits.carrierHealth.lateReceiptsFadeMs));
     const receiptsLeft = Math.exp(-passedMs / limits.carrierHealth.receiptsFadeMs);
     this.#receipts *= receiptsLeft;
     this.#due *= receiptsLeft;

@@ -9,6 +9,7 @@ import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
+import { type HedgeRule, hedgeReasons, hedgeRuleOf } from '../../../model/copies.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Message } from '../../../model/message.ts';
 import { assert } from '../../../platform/assert.ts';
@@ -107,12 +108,14 @@ export class Reroute {
     });
   }
 
-  /** It waits too long for this carrier: a second copy goes to another one. */
-  copy(inFlight: InFlightMessage, to: string, why: string): void {
-    assert(inFlight.isOut && !inFlight.isHedged, 'a second copy is of a message that is out, and there is no third');
+  /** It waits too long for this carrier's answer, or receipt: a second copy goes to another one. */
+  copy(inFlight: InFlightMessage, to: string, rule: HedgeRule): void {
+    const isHere = inFlight.isOut || inFlight.isAllAccepted;
+    assert(isHere && inFlight.hedged === 'no', 'a second copy is of a message that is out, and there is no third');
     const { events, clock } = this.#parts;
     const { message, attempt, epoch } = inFlight;
-    inFlight.isHedged = true;
+    const why = hedgeReasons[rule];
+    inFlight.hedged = 'copied';
     const hedged = eventOfMessage(message, {
       kind: 'hedged',
       attempt,
@@ -128,10 +131,10 @@ export class Reroute {
 
   /** The record was redelivered although its `hedged` event is durable: it is not known whether the copy was published. */
   repeatCopy(inFlight: InFlightMessage, { to, why, atMs }: Rerouted): void {
-    inFlight.isHedged = true;
+    inFlight.hedged = 'copied';
     if (Math.abs(this.#parts.clock.nowMs() - atMs) < surelyRememberedMs) return this.#publishCopy(inFlight, to, why);
     // The stream may have forgotten the first publish, and a second one could be a third copy.
-    this.#endCopy(inFlight, copyFor(inFlight.message, to, why), 'unknown');
+    this.#endCopy(inFlight, copyFor(inFlight.message, to, why), why, 'unknown');
   }
 
   #publishCopy(inFlight: InFlightMessage, to: string, why: string): void {
@@ -146,8 +149,8 @@ export class Reroute {
         // We stop: the record is not acked, and whoever gets it repeats the publish.
         if (!result.ok && result.failure === 'closed') return;
         release();
-        if (result.ok) metrics.otpHedges.inc({ carrier, to, result: 'sent' });
-        else this.#endCopy(inFlight, copy, result.failure === 'unavailable' ? 'unknown' : 'failed');
+        if (result.ok) metrics.otpHedges.inc({ carrier, to, rule: hedgeRuleOf(why), result: 'sent' });
+        else this.#endCopy(inFlight, copy, why, result.failure === 'unavailable' ? 'unknown' : 'failed');
         completion.finishWhenDone(inFlight);
       },
     );
@@ -155,9 +158,9 @@ export class Reroute {
   }
 
   /** Its second copy is not sent: told as the end of that copy, so that the first one decides. */
-  #endCopy(inFlight: InFlightMessage, copy: Message, kind: 'failed' | 'unknown'): void {
+  #endCopy(inFlight: InFlightMessage, copy: Message, why: string, kind: 'failed' | 'unknown'): void {
     const { events, clock, carrier, completion } = this.#parts;
-    metrics.otpHedges.inc({ carrier, to: copy.carrier, result: 'not_sent' });
+    metrics.otpHedges.inc({ carrier, to: copy.carrier, rule: hedgeRuleOf(why), result: 'not_sent' });
     const ended = eventOfMessage(copy, { kind, error: 'hedge_not_sent', atMs: clock.nowMs() });
     const onOver = (_: InFlightMessage, durable: boolean) => durable && completion.finishWhenDone(inFlight);
     inFlight.write(events, ended, onOver, null);

@@ -13,6 +13,9 @@ export type Closing = {
   readonly detail: string;
 };
 
+/** How a message ends that was not submitted. canceled: the other of two copies is delivered. */
+export type EndUnsent = 'expired' | 'blocked' | 'failed' | 'canceled';
+
 /** The carrier's refusal of one segment. */
 export type Refusal = {
   readonly status: number;

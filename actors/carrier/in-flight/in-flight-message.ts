@@ -33,8 +33,8 @@ export class InFlightMessage {
   /** Its place in its lane while it waits; owned by the queue. */
   place: Place | null = null;
   tries = 0;
-  /** A second copy goes to another carrier: it is not sent again here, and goes nowhere else. Never false again. */
-  isHedged = false;
+  /** copied: a second copy goes to another carrier; it is not sent again here, and goes nowhere else · noted: control. */
+  hedged: 'no' | 'noted' | 'copied' = 'no';
   /** Of its last intent: its epoch (intent-claims.ts), its time (monotonic), and a lower bound of its sequence. */
   epoch = 0;
   intentAtMs = 0;

@@ -183,7 +183,7 @@ export class Intake {
     inFlight.tries = triesOf(replayIndex.attemptOf(inFlight.key));
     inFlight.neededFromSeq = replayIndex.neededFromSeq(inFlight.key);
     replayIndex.markResent(inFlight);
-    inFlight.isHedged = replayIndex.hedgedOf(inFlight.key) !== null;
+    if (replayIndex.hedgedOf(inFlight.key) !== null) inFlight.hedged = 'copied';
     messages.hold(inFlight);
     if (!goOnWith(inFlight, status)) messages.queue(inFlight);
   }

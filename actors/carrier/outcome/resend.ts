@@ -86,7 +86,7 @@ export class Resend {
 }
 
 /** Another copy of it is at another carrier: there is no third. */
-const isOneOfTwo = ({ isHedged, message }: InFlightMessage) => isHedged || message.hedge === 'copy';
+const isOneOfTwo = ({ hedged, message }: InFlightMessage) => hedged === 'copied' || message.hedge === 'copy';
 
 /** The second copy waits and was not handed to a bind: nothing of it can be on the wire. */
 const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);

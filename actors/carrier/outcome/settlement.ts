@@ -8,7 +8,7 @@ import { log } from '../../../platform/log.ts';
 import type { Tally } from '../../../platform/tallied-counter.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../model/command-status.ts';
-import { type Refusal, waitAgainMs } from '../in-flight/facts.ts';
+import { type EndUnsent, type Refusal, waitAgainMs } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { Pacing } from '../pacing/pacing.ts';
@@ -116,14 +116,15 @@ export class Settlement {
 
   #refused(inFlight: InFlightMessage, refusal: Refusal): Effect {
     // Once the carrier has a part of it, it cannot move to another.
-    const isHere = inFlight.isPartAccepted || inFlight.isHedged;
+    const isCopied = inFlight.hedged === 'copied';
+    const isHere = inFlight.isPartAccepted || isCopied;
     const mayLeave = !isHere && inFlight.state !== 'settling' && inFlight.state !== 'resending';
     const alternative = mayLeave ? this.#parts.alternatives.best(inFlight.message) : null;
     const outcome = this.#outcomeOf(inFlight, refusal, alternative?.how ?? 'none');
     this.#parts.onOutcome?.(inFlight, refusal, outcome);
     this.#coolDown(outcome, refusal.statusName);
     // Its second copy is its way to another carrier: this one has ended.
-    return this.#effectOf(inFlight, refusal, inFlight.isHedged ? { action: 'reject' } : outcome);
+    return this.#effectOf(inFlight, refusal, isCopied ? { action: 'reject' } : outcome);
   }
 
   #outcomeOf(inFlight: InFlightMessage, refusal: Refusal, alternative: OutcomeInput['alternative']): Outcome {
@@ -214,7 +215,7 @@ export class Settlement {
   }
 
   /** The message ends before it was written. */
-  onRefused(inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string): Effect {
+  onRefused(inFlight: InFlightMessage, status: EndUnsent, code: string): Effect {
     const { completion, whyAvoided, clock } = this.#parts;
     const { attempt } = inFlight;
     // Tells the client why it could not be sent in time.

@@ -8,7 +8,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { boundedName } from '../../../smpp/bounded-text.ts';
 import type { QueryFields, ShortMessage } from '../../../smpp/pdu.ts';
-import type { QueryAnswer, QueryDone } from '../../../smpp/query-window.ts';
+import type { QueryAnswer, QueryDone } from '../../../smpp/request-window.ts';
 import type { ReceiptState } from '../../../smpp/receipt.ts';
 import type { Respond } from '../../../smpp/session-contract.ts';
 import type { KnownReceipt } from './receipts.ts';

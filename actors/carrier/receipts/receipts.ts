@@ -40,8 +40,17 @@ export type ReceiptsParts = {
   /** Parks a receipt without a match for `delayMs`; reports whether it is durable. */
   readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
   readonly resend: Pick<Resend, 'onReceipt'>;
+  /** Hears of each last receipt of a one-time password. */
+  readonly otp?: OtpReceiptHandlers;
   /** Asks the event store for a submit that is not in memory. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
+};
+
+export type OtpReceiptHandlers = {
+  /** `deliveredAfterMs`: of one that says so and was matched at once, since the submit_sm_resp; null otherwise. */
+  onLast(submitted: Submitted, deliveredAfterMs: number | null): void;
+  /** That it was delivered is durable. */
+  onDelivered(submitted: Submitted): void;
 };
 
 /** Of a parked receipt: searches without a match, queries without an answer, and since when it waits. */
@@ -103,7 +112,7 @@ export class Receipts {
     if (!this.#parts.events.hasCapacity) return this.#end('not_safe', respond);
     const match = this.#parts.outstanding.find(receipt.carrierMessageId, receipt.recipient, receipt.swapped);
     if (match?.repeated === true) return this.#end('duplicate', respond);
-    if (match !== null) return this.#settle(match.submitted, kind, receipt, respond);
+    if (match !== null) return this.#settle(match.submitted, kind, receipt, respond, parked === null);
     const ids = this.#parts.outstanding.candidates(receipt.carrierMessageId);
     this.#wait({ receipt, respond, parked, ids, atMs: this.#parts.clock.monotonicMs() });
   }
@@ -133,6 +142,7 @@ export class Receipts {
     // A receipt UNKNOWN: the submit has its message id, and its final receipt may still come.
     if (event.kind === 'unknown' && event.carrierMessageId !== null) return;
     if (event.kind === 'unknown' || event.kind === 'resent') return this.#parts.unknown.add(event);
+    if (event.category === 'otp') this.#learnOtp(event);
     if (event.carrierMessageId !== null) this.#parts.outstanding.settle(event);
     // Refused late: it has no id, and no receipt can be its own.
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
@@ -146,7 +156,7 @@ export class Receipts {
     this.#earlyCount = 0;
   }
 
-  #settle(submitted: Submitted, kind: EventKind, receipt: Receipt, respond: Respond): void {
+  #settle(submitted: Submitted, kind: EventKind, receipt: Receipt, respond: Respond, atOnce = false): void {
     const isFinal = kind !== 'unknown';
     if (isFinal) {
       this.#parts.outstanding.settle(submitted);
@@ -161,15 +171,25 @@ export class Receipts {
       carrierMessageId: submitted.carrierMessageId ?? receipt.carrierMessageId,
       error: kind === 'delivered' ? null : errorOf(receipt),
     });
-    if (isFinal) this.#lag[submitted.category].observe(Math.max(0, event.atMs - submitted.atMs) / 1_000);
+    const lagMs = Math.max(0, event.atMs - submitted.atMs);
+    if (isFinal) this.#lag[submitted.category].observe(lagMs / 1_000);
     const urgent = submitted.category === 'otp';
+    if (urgent && isFinal) this.#parts.otp?.onLast(submitted, atOnce && kind === 'delivered' ? lagMs : null);
     // A receipt that is not final cannot cancel a second copy of its message.
     const onDurable = isFinal ? this.#parts.resend.onReceipt(submitted, kind) : () => {};
     const done = (durable: boolean) => {
       if (durable) onDurable();
+      if (durable && urgent && kind === 'delivered') this.#parts.otp?.onDelivered(submitted);
       this.#end(durable ? 'matched' : 'not_safe', respond);
     };
     this.#parts.events.write(event, done, urgent);
+  }
+
+  /** Another node got the receipt. */
+  #learnOtp(event: DeliveryEvent): void {
+    if (event.carrierMessageId === null || event.kind === 'submitted') return;
+    this.#parts.otp?.onLast(event, null);
+    if (event.kind === 'delivered') this.#parts.otp?.onDelivered(event);
   }
 
   #wait(early: Early): void {

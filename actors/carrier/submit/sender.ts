@@ -13,6 +13,7 @@ import { limits } from '../../../platform/limits.ts';
 import type { SlowTimes } from '../../../platform/slow-times.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { ShortMessage } from '../../../smpp/pdu.ts';
+import type { EndUnsent } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { EventSequence } from '../deduplication/event-sequence.ts';
@@ -36,7 +37,7 @@ export type SenderParts = {
   readonly ports: readonly SubmitPort[];
   readonly clock: Clock;
   /** The message ends before it was written. */
-  readonly onRefused: (inFlight: InFlightMessage, status: 'expired' | 'blocked' | 'failed', code: string) => void;
+  readonly onRefused: (inFlight: InFlightMessage, status: EndUnsent, code: string) => void;
   /** It may be sent at that time: it waits in LATER. */
   readonly onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) => void;
   /** Whether it may still be sent, checked when its turn comes. */

@@ -66,7 +66,9 @@ export class Told {
   #isTold(event: DeliveryEvent): boolean {
     const { kind, messageId } = event;
     // Each is complete by itself.
-    if (kind === 'received' || kind === 'opted_out' || kind === 'canceled') return true;
+    if (kind === 'received' || kind === 'opted_out') return true;
+    // One with a carrier is about a copy of a message that is delivered (model/copies.ts).
+    if (kind === 'canceled') return event.carrier === '';
     const before = this.#messages.get(messageId) ?? 0;
     const after = this.#next(before, event);
     if (after !== before) this.#messages.set(messageId, after);

@@ -67,6 +67,7 @@ async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messag
     carrier: hop.carrier,
     hop: hop.hop,
     status: hop.status,
+    hedged_by: hop.hedgedBy,
     timing_ms: {
       accepted_to_submitted: hop.acceptedToSubmittedMs,
       submitted_to_delivered: hop.submittedToDeliveredMs,
@@ -78,6 +79,7 @@ const notYetKnown: SentHop = {
   carrier: null,
   hop: 0,
   status: null,
+  hedgedBy: null,
   acceptedToSubmittedMs: null,
   submittedToDeliveredMs: null,
 };

@@ -1,5 +1,6 @@
 // The one-time password routes for the documentation. api/http serves them and validates with the bodies named here.
 import { z } from '@hono/zod-openapi';
+import { hedgeRules } from '../../../model/copies.ts';
 import { eventKinds } from '../../../model/delivery-event.ts';
 import { otpStatuses } from '../../../model/otp.ts';
 import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-request.ts';
@@ -65,7 +66,13 @@ export const otp = z
           status: z
             .enum(eventKinds)
             .nullable()
-            .describe('The last that happened at this carrier; null: not known now.'),
+            .describe(
+              'The last that happened at this carrier; null: not known now. `canceled`: a copy that was not needed.',
+            ),
+          hedged_by: z
+            .enum(hedgeRules)
+            .nullable()
+            .describe('A second copy, sent because the carrier before did not answer, or its receipt did not come.'),
           timing_ms: z.object({ accepted_to_submitted: milliseconds, submitted_to_delivered: milliseconds }),
         }),
       )

@@ -1,7 +1,7 @@
 // The numbers of one country: E.164, the calling code, the national lengths.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { numberPlan } from '../../../policy/country/number-plan.ts';
+import { longestPrefix, numberPlan, operatorPrefixes } from '../../../policy/country/number-plan.ts';
 
 const plan = numberPlan({ callingCode: '+880', nationalLengths: [8, 10], prefixes: {} });
 
@@ -28,6 +28,25 @@ test('an admitted number has the calling code and one of the lengths', () => {
     fc.property(digits, (national) => {
       const refused = plan.refuse(`+880${national}`) !== null;
       expect(refused).toBe(![8, 10].includes(national.length));
+    }),
+  );
+});
+
+test('a number belongs to the longest prefix that it begins with; one without a prefix, or from elsewhere, to none', () => {
+  const prefixOf = operatorPrefixes({
+    ...{ callingCode: '+880', nationalLengths: [10] },
+    prefixes: { 17: 'large', 171: 'small', 13: 'middle' },
+  });
+  expect(['+8801712345678', '+8801722345678', '+8801312345678'].map(prefixOf)).toEqual(['171', '17', '13']);
+  expect(['+8801912345678', '+8801', '+4917123456'].map(prefixOf)).toEqual(['', '', '']);
+});
+
+test('of any prefixes the longest is found, if there is one', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'123'), maxLength: 5 });
+  fc.assert(
+    fc.property(fc.array(digits), digits, (prefixes, number) => {
+      const fitting = prefixes.filter((prefix) => number.startsWith(prefix)).map(({ length }) => length);
+      expect(longestPrefix(prefixes)(number)?.length).toBe(fitting.length === 0 ? undefined : Math.max(...fitting));
     }),
   );
 });

@@ -8,7 +8,7 @@ import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { bindFields } from '../bind-fields.ts';
-import type { QueryAnswer } from '../../../smpp/query-window.ts';
+import type { CancelAnswer, QueryAnswer } from '../../../smpp/request-window.ts';
 import { messageWith } from '../../support/messages.ts';
 import { boundWitness, closed, closeWitnesses, type Witness, witness } from '../support.ts';
 import { type IndependentSmsc, type Seen, startIndependentSmsc } from './independent-smsc.ts';
@@ -239,6 +239,25 @@ describe('answers and receipts', () => {
       state: 'delivered',
     });
     expect(smsc.of('query')).toEqual([{ kind: 'query', id: carrierMessageId, ton: 5, npi: 0, source: 'HELIO' }]);
+  });
+
+  test('cancel_sm is understood both ways', async () => {
+    const seen = await boundWitness(smsc.port, bindAs('transceiver'));
+    await submit(seen, 'hello');
+    const { carrierMessageId: messageId } = seen.responses.get('0')!;
+    const source = { sourceTon: 5, sourceNpi: 0, source: 'HELIO' };
+    const numbers = { ...source, destinationTon: 1, destinationNpi: 1, destination: '8801712345671' };
+    const answers: CancelAnswer[] = [];
+    const ask = (id: string) => seen.session.cancel({ messageId: id, ...numbers }, (answer) => answers.push(answer));
+    expect([ask(messageId), ask('nobody')]).toEqual([true, true]);
+    await until('both answers', () => answers.length === 2);
+    expect(answers).toEqual([{ ok: true }, { ok: false, why: 'refused', status: 0x11 }]);
+    const sent = { kind: 'cancel', service_type: '', ton: 5, npi: 0, source: 'HELIO' };
+    const to = { dest_ton: 1, dest_npi: 1, destination: '8801712345671' };
+    expect(smsc.of('cancel')).toEqual([
+      { ...sent, ...to, id: messageId },
+      { ...sent, ...to, id: 'nobody' },
+    ]);
   });
 
   test('everything works when the other side writes a byte at a time', async () => {

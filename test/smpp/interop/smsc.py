@@ -151,6 +151,12 @@ class Session(threading.Thread):
             message, ton, npi, source = body.text(), body.byte(), body.byte(), body.text()
             tell(kind='query', id=message, ton=ton, npi=npi, source=source)
             return self.send(0x80000003, 0, sequence, message.encode() + b'\0\0' + bytes([2, 0]))
+        if command == 0x8:
+            seen = dict(service_type=body.text(), id=body.text(), ton=body.byte(), npi=body.byte(), source=body.text(),
+                        dest_ton=body.byte(), dest_npi=body.byte(), destination=body.text())
+            assert body.at == len(body.octets), 'something follows the fields of a cancel_sm'
+            tell(kind='cancel', **seen)
+            return self.send(0x80000008, 0 if seen['id'] != 'nobody' else 0x11, sequence)
         if command == 0x15:
             tell(kind='enquire_link')
             return self.send(0x80000015, 0, sequence)

@@ -36,6 +36,24 @@ describe('events of an earlier incarnation', () => {
     expect(statusAfter(message, {}, { kind: 'submitted', segment: 1 })).toBe('settled');
     expect(statusAfter(message, {}, { kind: 'delivered', segment: 1 })).toBe('settled');
   });
+  test('a second copy decided, before its outcome or after it was accepted: the copy may have to be published', () => {
+    const hedged = { kind: 'hedged', error: 'to beta: no_receipt' } as const;
+    const accepted = { kind: 'submitted', segment: 1 } as const;
+    expect(statusAfter(message, {}, accepted, hedged)).toBe('copied');
+    expect(statusAfter(message, {}, hedged, accepted)).toBe('copied');
+    expect(statusAfter(message, {}, accepted, { ...hedged, error: 'control group: no_receipt' })).toBe('settled');
+  });
+  test('read again by the actor that made the copy durable: only its ack may be missing', () => {
+    const replayIndex = new ReplayIndex(new ManualClock());
+    const key = deliveryKey(message.messageId, message.hop, message.delays);
+    const [intent, accepted] = [event(message, {}), event(message, { kind: 'submitted', segment: 1 })];
+    const hedged = event(message, { kind: 'hedged', error: 'to beta: no_receipt' });
+    for (const each of [intent, accepted]) replayIndex.learn(each);
+    replayIndex.settle(key);
+    replayIndex.learn(hedged);
+    replayIndex.learn(event(message, { kind: 'delivered', segment: 1 }));
+    expect(replayIndex.statusOf(key)).toBe('settled');
+  });
   test('two of three segments submitted: the outcome of the third is not known', () => {
     const two = [{}, { kind: 'submitted', segment: 1 }, { kind: 'submitted', segment: 3 }] as const;
     expect(statusAfter(long, ...two)).toBe('intent_without_outcome');

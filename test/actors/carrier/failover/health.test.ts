@@ -14,7 +14,7 @@ import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const rules: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
-const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, lateShare: 0, receiptShare: 1 };
+const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, lateShare: 0, lateReceiptShare: 0, receiptShare: 1 };
 const {
   lookEveryMs,
   holdMs,
@@ -57,6 +57,7 @@ describe('the other measurements', () => {
     ['errors', { errorShare: errorShareWeak }, { errorShare: errorShareWeak - 0.01 }],
     ['slow', { answerMs: answerMsWeak }, { answerMs: answerMsWeak - 1 }],
     ['late_answers', { lateShare: lateShareWeak }, { lateShare: lateShareWeak - 0.01 }],
+    ['late_receipts', { lateReceiptShare: lateShareWeak }, { lateReceiptShare: lateShareWeak - 0.01 }],
     ['no_receipts', { receiptShare: receiptShareWeak }, { receiptShare: receiptShareWeak + 0.01 }],
   ])('%s: at its threshold, and not below', (why, bad, good) => {
     expect(run(looks(200, bad)).at(-1)).toMatchObject({ state: 'weak', why });
@@ -70,10 +71,12 @@ describe('the other measurements', () => {
   test('for the whole time make it down', () => {
     expect(run(looks(31_000, { errorShare: 0.9 })).at(-1)?.state).toBe('down');
   });
+  test('but late receipts of one-time passwords only: other messages stay', () => {
+    expect(run(looks(600_000, { lateReceiptShare: 1 })).map(({ state }) => state)).not.toContain('down');
+  });
   test('too few answers are no evidence', () => {
-    expect(
-      run(looks(60_000, { errorShare: null, answerMs: null, lateShare: null, receiptShare: null })).at(-1)?.state,
-    ).toBe('good');
+    const none = { errorShare: null, answerMs: null, lateShare: null, lateReceiptShare: null, receiptShare: null };
+    expect(run(looks(60_000, none)).at(-1)?.state).toBe('good');
   });
 });
 
@@ -82,6 +85,7 @@ const anySigns: fc.Arbitrary<Signs> = fc.record({
   errorShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
   answerMs: fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: null }),
   lateShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
+  lateReceiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
   receiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
 });
 const anyStretch = fc.tuple(anySigns, fc.integer({ min: 1, max: 60 }));
@@ -177,6 +181,48 @@ describe('the counters', () => {
     expect(stopped.health.state).toBe('good');
     minutes(stopped.health, stopped.clock, 900, false);
     expect(stopped.health).toMatchObject({ state: expect.not.stringMatching('good'), why: 'no_receipts' });
+  });
+});
+
+describe('late receipts', () => {
+  const open = () => {
+    const clock = new ManualClock();
+    return { clock, health: new CarrierHealth({ carrier: 'alpha', clock, rules, publish() {} }) };
+  };
+  const due = (health: CarrierHealth, times: number, isLate: (at: number) => boolean) => {
+    for (let at = 0; at < times; at += 1) health.onReceiptDue(isLate(at));
+  };
+  test('of fewer than twenty are no evidence; a fifth of a hundred more than usual is', () => {
+    const { health } = open();
+    due(health, 19, () => true);
+    expect(health.lateReceiptShare).toBeNull();
+    due(health, 4, () => true);
+    expect(health.lateReceiptShare).toBe(1);
+  });
+  test('that are usual with a carrier are no outage, and none at all is always one', () => {
+    const { health, clock } = open();
+    due(health, 3_000, (at) => at % 4 === 0);
+    clock.advance(lookEveryMs);
+    health.look(1);
+    expect(health.state).toBe('good');
+    due(health, 10_000, () => true);
+    clock.advance(lookEveryMs);
+    health.look(1);
+    expect([health.state, health.why]).toEqual(['weak', 'late_receipts']);
+  });
+  test('are forgotten after a while without further ones: it is tried again', () => {
+    const { health, clock } = open();
+    due(health, 500, () => true);
+    const states: string[] = [];
+    for (let at = 0; at < 600; at += 1) {
+      clock.advance(lookEveryMs);
+      health.look(1);
+      states.push(health.state);
+    }
+    expect([states[0], states.at(-1)]).toEqual(['weak', 'good']);
+    // 30 s × ln(100 / 20), and the hold.
+    expect(states.lastIndexOf('weak') * lookEveryMs).toBeGreaterThan(48_000 + holdMs - 2_000);
+    expect(states.lastIndexOf('weak') * lookEveryMs).toBeLessThan(48_000 + holdMs + 2_000);
   });
 });
 

@@ -7,74 +7,46 @@ import { type EventKind, eventOfMessage } from '../../../../model/delivery-event
 import type { Message } from '../../../../model/message.ts';
 import { bodyCipher } from '../../../../model/records/body-cipher.ts';
 import { encodeMessage } from '../../../../model/records/message-record.ts';
-import { isTerminal } from '../../../../model/status.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import type { HedgingRules } from '../../../../policy/otp-hedging/contract.ts';
-import { parseLatency } from '../../../../smpp/simulator/latency.ts';
-import { type Simulator, startSimulator } from '../../../../smpp/simulator/simulator.ts';
-import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
+import { type CarrierHarness, carrierWith } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
-import { type SentMessage, eventsOf, statesOf } from '../../../support/invariant.ts';
+import { type SentMessage, statesOf } from '../../../support/invariant.ts';
 import { messageWith } from '../../../support/messages.ts';
 import { until } from '../../../support/until.ts';
+import { type HedgingPeers, growthOf, hedged, movesWith, openHedgingPeers } from './hedging-peers.ts';
 
+let peers: HedgingPeers;
 let harness: CarrierHarness;
-let beta: Simulator;
-afterEach(async () => {
-  await harness.stop();
-  await beta.close();
-});
+afterEach(() => peers.close());
 
-const rules: HedgingRules = { enabled: true, share: 0.25, control: 0.1, responseFloorMs: 250 };
-const hedged: Partial<Message> = { category: 'otp', plan: ['beta'], hedge: 'may' };
+const rules: HedgingRules = {
+  ...{ enabled: true, share: 0.25, control: 0.1 },
+  ...{ responseFloorMs: 250, receipts: false, receiptFloorMs: 500 },
+};
 
 async function openPeers(): Promise<void> {
-  harness = await openCarrierHarness();
-  beta = await startSimulator({ magic: false, latency: parseLatency('fixed:20')!, response: parseLatency('fixed:0')! });
+  peers = await openHedgingPeers();
+  ({ harness } = peers);
 }
 
 /** Both carriers; alpha knows its usual time to answer, and has a budget from a hundred and twenty sends. */
 async function open(changes: Partial<HedgingRules> = {}, responseTimerMs = 1_500) {
   await openPeers();
-  const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000, hedging: { ...rules, ...changes } };
-  const { actor } = await harness.actor(carrierWith(harness.simulator, { responseTimerMs }), systemClock, moves);
-  await harness.actor(carrierWith(beta, { name: 'beta' }), systemClock, moves);
-  const first = await harness.send(120, hedged);
-  await until('the first are delivered', async () => (await countsOf(first))['delivered'] === 120);
+  const actor = await peers.actors({ ...rules, ...changes }, { alpha: { responseTimerMs } });
+  await peers.learn(120);
   return actor;
 }
-
-/** How many of them are in which status. */
-async function countsOf(sent: readonly SentMessage[]): Promise<Record<string, number>> {
-  const states = await statesOf(harness.bus);
-  const counts: Record<string, number> = {};
-  for (const { messageId } of sent) {
-    const status = states.get(messageId)?.status ?? 'none';
-    counts[status] = (counts[status] ?? 0) + 1;
-  }
-  return counts;
-}
-const isOver = (counts: Record<string, number>) =>
-  Object.keys(counts).every((status) => status !== 'none' && isTerminal(status as never));
-const settled = (sent: readonly SentMessage[]) =>
-  until('every message terminal', async () => {
-    const counts = await countsOf(sent);
-    return isOver(counts) && counts;
-  });
-const copies = (sent: readonly SentMessage[]) =>
-  sent.map(({ nonce }) => [harness.simulator.nonceCount(nonce), beta.nonceCount(nonce)]);
-const kindsOf = async (kind: EventKind) => (await eventsOf(harness.bus)).filter((each) => each.kind === kind);
-const counted = async (result: string) =>
-  (await metrics.otpHedges.get()).values
-    .filter(({ labels }) => labels.carrier === 'alpha' && labels.result === result)
-    .reduce((sum, { value }) => sum + value, 0);
+const settled = (sent: readonly SentMessage[]) => peers.settled(sent);
+const copies = (sent: readonly SentMessage[]) => peers.copies(sent);
+const kindsOf = (kind: EventKind) => peers.kindsOf(kind);
 
 describe('without an answer in the usual time', () => {
   test('a second copy goes to the next carrier: delivered there, one copy at each, and the first decides nothing later', async () => {
     await open();
-    const before = await counted('sent');
+    const grown = await growthOf(metrics.otpHedges, 'alpha', 'sent');
     harness.simulator.setFault('no-receipt');
     harness.simulator.setFault('no-resp', { limit: 3 });
     const sent = await harness.send(3, hedged);
@@ -87,30 +59,27 @@ describe('without an answer in the usual time', () => {
     const events = await kindsOf('hedged');
     expect(events).toHaveLength(3);
     expect(events[0]).toMatchObject({ carrier: 'alpha', hop: 0, error: 'to beta: no_response' });
-    expect((await counted('sent')) - before).toBe(3);
+    expect(await grown()).toBe(3);
     await until('alpha gives up', async () => (await kindsOf('unknown')).length === 3);
     const states = await statesOf(harness.bus);
     for (const { messageId } of sent) {
       expect(states.get(messageId)).toMatchObject({ status: 'delivered', carrier: 'beta' });
     }
-    await until(
-      'no record is left',
-      async () => (await harness.bus.manager.streams.info('MT_OTP')).state.messages === 0,
-    );
+    await peers.noneIsLeft();
   });
 
   test('and refused by the next carrier: it goes on until the first is known', async () => {
     await open({}, 2_500);
     harness.simulator.setFault('no-receipt');
     harness.simulator.setFault('no-resp', { limit: 1 });
-    beta.setFault('sys-err');
+    peers.beta.setFault('sys-err');
     const [sent] = await harness.send(1, { ...hedged, validUntilMs: systemClock.nowMs() + 60_000 });
     // beta's refusals are temporary; its own bound of tries is not what is tested.
     await until('hedged', async () => (await kindsOf('hedged')).length === 1);
     expect((await statesOf(harness.bus)).get(sent!.messageId)?.status).toBe('accepted');
     await until('alpha gives up', async () => (await kindsOf('unknown')).length === 1);
     expect((await statesOf(harness.bus)).get(sent!.messageId)?.status).toBe('accepted');
-    beta.setFault(null);
+    peers.beta.setFault(null);
     expect(await settled([sent!])).toEqual({ delivered: 1 });
   });
 
@@ -132,7 +101,7 @@ describe('without an answer in the usual time', () => {
 
   test('no copy without a budget, without another carrier, and of what is no POST /v1/otp', async () => {
     await open({ share: 0.001 });
-    const before = await counted('no_budget');
+    const grown = await growthOf(metrics.otpHedges, 'alpha', 'no_budget');
     harness.simulator.setFault('no-resp', { limit: 3 });
     const sent = [
       ...(await harness.send(1, hedged)),
@@ -146,16 +115,12 @@ describe('without an answer in the usual time', () => {
       [1, 0],
     ]);
     expect(await kindsOf('hedged')).toEqual([]);
-    expect((await counted('no_budget')) - before).toBe(1);
+    expect(await grown()).toBe(1);
   });
 
   test('switched off: no copy', async () => {
     const actor = await open();
-    actor.configure(carrierWith(harness.simulator, { responseTimerMs: 1_500 }), {
-      otpFailoverAfterMs: 60_000,
-      othersFailoverAfterMs: 60_000,
-      hedging: { ...rules, enabled: false },
-    });
+    actor.configure(carrierWith(peers.alpha, { responseTimerMs: 1_500 }), movesWith({ ...rules, enabled: false }));
     harness.simulator.setFault('no-resp', { limit: 1 });
     const sent = await harness.send(1, hedged);
     await settled(sent);
@@ -171,7 +136,7 @@ test('in an outage the carrier is avoided at once, and no copy is paid for', asy
   await until('avoided', () => actor.status.state === 'weak' && actor.status.why === 'late_answers', { everyMs: 5 });
   expect(copies(lost)).toEqual(lost.map(() => [1, 0]));
   const moved = await harness.send(10, hedged);
-  await until('at beta', () => moved.every(({ nonce }) => beta.nonceCount(nonce) === 1));
+  await until('at beta', () => moved.every(({ nonce }) => peers.beta.nonceCount(nonce) === 1));
   expect(await settled(moved)).toEqual({ delivered: 10 });
   expect(copies(moved)).toEqual(moved.map(() => [0, 1]));
   expect(await kindsOf('hedged')).toEqual([]);
@@ -193,11 +158,7 @@ describe('the carriers’ process dies between the first copy and the second', (
     await write('hedged', 'to beta: no_response');
     return sent!;
   }
-  const start = async () => {
-    const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000, hedging: rules };
-    await harness.actor(carrierWith(harness.simulator), systemClock, moves);
-    await harness.actor(carrierWith(beta, { name: 'beta' }), systemClock, moves);
-  };
+  const start = () => peers.actors(rules);
 
   test('after the decision: the second is sent, the first is not sent again', async () => {
     const sent = await leftBehind(100);
@@ -231,10 +192,13 @@ describe('the carriers’ process dies between the first copy and the second', (
 
   test('killed again and again under load: nothing lost, and no more than one copy at each carrier', async () => {
     await openPeers();
-    const carriers = [carrierWith(harness.simulator, { responseTimerMs: 1_500 }), carrierWith(beta, { name: 'beta' })];
+    const carriers = [
+      carrierWith(harness.simulator, { responseTimerMs: 1_500 }),
+      carrierWith(peers.beta, { name: 'beta' }),
+    ];
     let host = await harness.host(carriers);
     const first = await harness.send(150, hedged);
-    await until('the first are delivered', async () => (await countsOf(first))['delivered'] === 150);
+    await until('the first are delivered', async () => (await peers.countsOf(first))['delivered'] === 150);
     const sent: SentMessage[] = [];
     for (let round = 1; round <= 3; round += 1) {
       harness.simulator.setFault('no-resp', { limit: 8 });

@@ -51,6 +51,8 @@ export class Flow {
   readonly claims: { readonly inFlight: InFlightMessage; readonly answer: (verdict: ClaimStatus) => void }[] = [];
   readonly out: SubmitToken[] = [];
   readonly givenUp: SubmitToken[] = [];
+  /** Accepted, and without an ack until their receipt comes or a copy is sent (failover/receipt-hedges.ts). */
+  readonly held: { readonly inFlight: InFlightMessage; readonly release: () => void }[] = [];
   readonly questions: ((answer: 'yes' | 'no' | 'unclear') => void)[] = [];
   state: CarrierState = 'good';
   isBound = true;
@@ -65,6 +67,7 @@ export class Flow {
   readonly carryOut: CarryOut;
   readonly failover: Failover;
   readonly reroute: Reroute;
+  readonly completion: Completion;
 
   constructor(resends: boolean) {
     const { clock, carrier, replayIndex, lanes, messages } = this;
@@ -87,6 +90,7 @@ export class Flow {
     const sequence = new EventSequence(() => 0);
     const common = { carrier, publisher, events, cipher, replayIndex, clock, claims, sequence, messages };
     const completion = new Completion(common);
+    this.completion = completion;
     const unknown = new UnknownSubmits(clock);
     const resend = new Resend({ carrier: 'alpha', clock, policy: () => resends, messages, completion, unknown });
     this.resend = resend;
@@ -172,11 +176,27 @@ export class Flow {
   /** A second copy of a message of one segment that waits for its answer. */
   hedge(n: number): void {
     const hedgeable = this.out.filter(({ inFlight }) => {
-      const { state, isHedged, message } = inFlight;
-      return state === 'sending' && !isHedged && message.segments === 1 && message.resends === 0;
+      const { state, hedged, message } = inFlight;
+      return state === 'sending' && hedged === 'no' && message.segments === 1 && message.resends === 0;
     });
     const token = hedgeable[n % Math.max(1, hedgeable.length)];
-    if (token !== undefined) this.reroute.copy(token.inFlight, 'beta', 'no_response');
+    if (token !== undefined) this.reroute.copy(token.inFlight, 'beta', 'response');
+  }
+
+  /** The carrier accepts a message of one segment, whose receipt is waited for. */
+  holdFor({ inFlight }: SubmitToken): void {
+    if (inFlight.message.segments === 1) this.held.push({ inFlight, release: inFlight.hold() });
+  }
+
+  /** The wait for a receipt ends, by a copy or by the receipt. */
+  endHold(withCopy: boolean): void {
+    const held = this.held.shift();
+    if (held === undefined) return;
+    const { inFlight, release } = held;
+    const mayCopy = inFlight.state === 'settling' && inFlight.isAllAccepted && inFlight.hedged === 'no';
+    if (withCopy && mayCopy && inFlight.message.resends === 0) this.reroute.copy(inFlight, 'beta', 'receipt');
+    release();
+    this.completion.finishWhenDone(inFlight);
   }
 
   redeliver(inFlight: InFlightMessage): void {

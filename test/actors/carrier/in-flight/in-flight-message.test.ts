@@ -69,6 +69,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     run(flow, n) {
       const [token] = flow.out.splice(n % Math.max(1, flow.out.length), 1);
       const status = commandStatus[pick(answers, Math.floor(n / 8))];
+      if (token !== undefined && status === 0 && n % 2 === 0) flow.holdFor(token);
       if (token !== undefined) flow.carryOut.onAnswer(token, { status, carrierMessageId: 'x' });
       flow.sender.wake();
     },
@@ -83,6 +84,7 @@ const steps: Record<string, { readonly weight: number; run(flow: Flow, n: number
     },
   },
   hedge: { weight: 3, run: (flow, n) => flow.hedge(n) },
+  endHold: { weight: 4, run: (flow, n) => flow.endHold(n % 2 === 0) },
   lateAnswer: {
     weight: 2,
     run(flow) {
@@ -141,6 +143,7 @@ async function finish(flow: Flow): Promise<void> {
     while (flow.writes.length > 0) flow.writes.shift()?.(true);
     while (flow.publishes.length > 0) flow.publishes.shift()?.({ ok: true, seq: 1, duplicate: false });
     while (flow.claims.length > 0) flow.claim('new');
+    while (flow.held.length > 0) flow.endHold(true);
     while (flow.questions.length > 0) flow.questions.shift()?.('yes');
     for (const token of flow.out.splice(0)) flow.carryOut.onAnswer(token, { status: 0, carrierMessageId: 'x' });
     flow.sender.wake();

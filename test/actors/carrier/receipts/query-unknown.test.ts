@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import type { QueryFields } from '../../../../smpp/pdu.ts';
-import type { QueryAnswer, QueryDone } from '../../../../smpp/query-window.ts';
+import type { QueryAnswer, QueryDone } from '../../../../smpp/request-window.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf } from '../../../support/invariant.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

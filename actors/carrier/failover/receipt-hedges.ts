@@ -1,0 +1,194 @@
+// Finds one-time passwords that this carrier has accepted and whose receipt does not come within its usual time. Until
+// then the record of such a message gets no ack: whoever gets it after a crash finds the decision and repeats the publish
+// of its copy, or acks it. A carrier many of whose receipts are late is in an outage, and no copy is sent.
+import { overflowShardOfSubject } from '../../../cluster/bus/subjects.ts';
+import type { Cancel, Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { MinHeap } from '../../../platform/min-heap.ts';
+import { ReceiptTimes } from '../../../policy/otp-hedging/receipt-times.ts';
+import { delaysOf, deliveryKey } from '../in-flight/attempt.ts';
+import type { Submitted } from '../in-flight/facts.ts';
+import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
+import type { Completion } from '../outcome/completion.ts';
+import type { CopyCancels } from './copy-cancels.ts';
+import type { CarrierHealth } from './health.ts';
+import type { Hedges } from './hedges.ts';
+
+export type ReceiptHedgesParts = {
+  readonly clock: Clock;
+  readonly hedges: Hedges;
+  readonly health: Pick<CarrierHealth, 'state' | 'lateReceiptShare' | 'onReceiptDue'>;
+  readonly completion: Pick<Completion, 'finishWhenDone'>;
+  readonly cancels: Pick<CopyCancels, 'onAccepted'>;
+  /** The prefix by which the country knows a number's operator; '' for numbers without one. */
+  readonly operatorPrefixOf: (to: string) => string;
+  /** A bind is open over which receipts come. */
+  readonly isReceiving: () => boolean;
+  /** How many records of one account shard may be without an ack. */
+  readonly shardHeldMax: number;
+};
+
+type Waiting = {
+  readonly inFlight: InFlightMessage;
+  readonly carrierMessageId: string;
+  readonly sinceMs: number;
+  readonly afterMs: number;
+  /** Lets its ack go; null when it waits no more. */
+  release: (() => void) | null;
+};
+
+const bounds = limits.otpHedging;
+/** A submit that asks for a receipt in every case (SMPP 3.4, 5.2.17). */
+const everyReceipt = 1;
+/** Of the usual time: nearly all receipts have come by then. */
+const nearlyAll = 0.75;
+
+export class ReceiptHedges {
+  readonly #parts: ReceiptHedgesParts;
+  readonly #times: ReceiptTimes;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Those, and those that wait no more, until each is due. */
+  readonly #due = new MinHeap<Waiting>((one, other) => dueAtMs(one) < dueAtMs(other));
+  /** By subject, which is a shard of a carrier: how many records wait without an ack. */
+  readonly #held = new Map<string, number>();
+  #timer: Cancel | null = null;
+  #closed = false;
+
+  constructor(parts: ReceiptHedgesParts) {
+    this.#parts = parts;
+    this.#times = new ReceiptTimes(bounds.receiptTimes, parts.clock);
+  }
+
+  /** The carrier has accepted a submit; called before its receipt can be matched. */
+  onAccepted({ inFlight }: SubmitToken, carrierMessageId: string): void {
+    if (inFlight.message.hedge === undefined || this.#closed) return;
+    const afterMs = this.#afterMs(inFlight);
+    if (afterMs === null || this.#due.size >= bounds.watchedMax) return;
+    const { subject } = inFlight.record;
+    const held = this.#held.get(subject) ?? 0;
+    const heldMax = Math.floor(this.#parts.shardHeldMax * bounds.receiptsHeldShare);
+    if (held >= heldMax || overflowShardOfSubject(subject) !== null) return;
+    this.#held.set(subject, held + 1);
+    const sinceMs = this.#parts.clock.monotonicMs();
+    const waiting: Waiting = { inFlight, carrierMessageId, sinceMs, afterMs, release: inFlight.hold() };
+    this.#waiting.set(inFlight.key, waiting);
+    this.#due.add(waiting);
+    if (this.#due.first === waiting) this.#wake();
+  }
+
+  /** A last receipt came. `deliveredAfterMs`: of one that says so, since the submit_sm_resp; null when not known. */
+  onReceipt(submitted: Submitted, deliveredAfterMs: number | null): void {
+    const { hedges, health, operatorPrefixOf } = this.#parts;
+    if (deliveredAfterMs !== null && hedges.rules?.receipts === true) {
+      this.#times.add(operatorPrefixOf(submitted.recipient), deliveredAfterMs);
+    }
+    if (this.#waiting.size === 0) return;
+    const { messageId, hop, attempt } = submitted;
+    const waiting = this.#waiting.get(deliveryKey(messageId, hop, delaysOf(attempt)));
+    if (waiting === undefined) return;
+    health.onReceiptDue(false);
+    this.#end(waiting);
+  }
+
+  /** The carrier's own usual time; null while too few receipts are known, or when it is too long. */
+  get afterMs(): number | null {
+    const { usualMs } = this.#times;
+    return usualMs === null ? null : this.#bounded(usualMs);
+  }
+
+  /** Nothing waits any more: records are acked. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.();
+    this.#timer = null;
+    for (const waiting of this.#waiting.values()) this.#end(waiting);
+  }
+
+  /** After how long without a receipt it is hedged; null: never. */
+  #afterMs(inFlight: InFlightMessage): number | null {
+    const { hedges, clock, operatorPrefixOf } = this.#parts;
+    const { message, header } = inFlight;
+    if (hedges.rules?.receipts !== true || hedges.routeOf(inFlight) === null) return null;
+    if (((header?.registeredDelivery ?? 0) & 3) !== everyReceipt) return null;
+    const usualMs = this.#times.lateAfterMs(operatorPrefixOf(message.recipient));
+    const afterMs = usualMs === null ? null : this.#bounded(usualMs);
+    // It would be too late for a copy then.
+    return afterMs === null || clock.nowMs() + 3 * afterMs > message.validUntilMs ? null : afterMs;
+  }
+
+  #bounded(usualMs: number): number | null {
+    const afterMs = Math.max(this.#parts.hedges.rules?.receiptFloorMs ?? 0, usualMs);
+    return afterMs > bounds.receiptWaitMsMax ? null : afterMs;
+  }
+
+  #wake(): void {
+    this.#timer?.();
+    this.#timer = null;
+    const { first } = this.#due;
+    if (first !== undefined) this.#lookAt(dueAtMs(first));
+  }
+
+  #lookAt(atMs: number): void {
+    const { clock } = this.#parts;
+    const expectedMs = Math.max(clock.monotonicMs() + bounds.wakeEveryMs, atMs);
+    this.#timer = clock.after(expectedMs - clock.monotonicMs(), () => {
+      // Our own thread was held up: what has arrived meanwhile is read first.
+      if (clock.monotonicMs() - expectedMs > bounds.timerLateMs) return this.#lookAt(0);
+      this.#look();
+      this.#wake();
+    });
+  }
+
+  #look(): void {
+    const { clock, health, hedges, cancels, isReceiving } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const late: Waiting[] = [];
+    for (let { first } = this.#due; first !== undefined && dueAtMs(first) <= nowMs; { first } = this.#due) {
+      this.#due.removeFirst();
+      if (first.release !== null) late.push(first);
+    }
+    if (late.length === 0) return;
+    // Without a bind no receipt can come: that says nothing about the deliveries.
+    const isAway = !isReceiving();
+    // All are counted first: an outage must not be hedged until it is seen.
+    if (!isAway) for (const _ of late) health.onReceiptDue(true);
+    const isOutage = isAway || health.state !== 'good' || this.#isLateAsAWhole() || this.#isStalled(nowMs);
+    for (const waiting of late) {
+      const { inFlight, afterMs, carrierMessageId } = waiting;
+      // Another node may have its record, and acks it.
+      if (inFlight.isOursAt(nowMs) && hedges.rules?.receipts === true)
+        hedges.onLate(inFlight, { rule: 'receipt', afterMs, isOutage });
+      cancels.onAccepted(inFlight, carrierMessageId);
+      this.#end(waiting);
+    }
+  }
+
+  #isLateAsAWhole(): boolean {
+    return (this.#parts.health.lateReceiptShare ?? 0) >= limits.carrierHealth.lateShareWeak;
+  }
+
+  /** Most of those that nearly are due wait too: the outage has just begun. */
+  #isStalled(nowMs: number): boolean {
+    let older = 0;
+    let out = 0;
+    for (const { sinceMs, afterMs, release } of this.#due.all()) {
+      if (nowMs - sinceMs < afterMs * nearlyAll) continue;
+      older += 1;
+      if (release !== null) out += 1;
+    }
+    return older >= bounds.stalledMin && out * 2 >= older;
+  }
+
+  #end(waiting: Waiting): void {
+    const { inFlight, release } = waiting;
+    waiting.release = null;
+    this.#waiting.delete(inFlight.key);
+    const { subject } = inFlight.record;
+    this.#held.set(subject, (this.#held.get(subject) ?? 1) - 1);
+    release?.();
+    this.#parts.completion.finishWhenDone(inFlight);
+  }
+}
+
+const dueAtMs = ({ sinceMs, afterMs }: Waiting): number => sinceMs + afterMs;
