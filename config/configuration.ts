@@ -3,6 +3,7 @@
 // schema.ts has the error texts.
 
 import type { Category } from '../model/message.ts';
+import type { RouteChoice } from '../policy/contract.ts';
 import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';
 import type { OtpRules } from '../policy/otp/contract.ts';
 import type { SenderKind } from '../model/sender.ts';
@@ -153,7 +154,7 @@ type RouteConfig = {
   classes: Category[];
   /** In the order they are tried, when `choose` is listed. */
   carriers: string[];
-  choose: 'listed' | 'cheapest' | 'weighted';
+  choose: RouteChoice;
 };
 
 type RoutingConfig = {

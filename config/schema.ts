@@ -164,7 +164,7 @@ const fileKeys = {
       prefix: pattern(/^\+\d{1,15}$/, 'the first digits of an E.164 number in quotes, such as "+88017"'),
       classes: listOf(oneOf(categories), 3).default([]),
       carriers: listOf(carrierName, 16, 1),
-      choose: oneOf(['listed', 'cheapest', 'weighted']).default('listed'),
+      choose: oneOf(['listed', 'cheapest', 'weighted', 'conversion']).default('listed'),
     }),
     1_000,
   ).default([]),

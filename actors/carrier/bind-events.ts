@@ -22,6 +22,7 @@ import { isCarriersDoing } from './outcome/outcome.ts';
 import type { Resend } from './outcome/resend.ts';
 import type { Settlement } from './outcome/settlement.ts';
 import type { Pacing } from './pacing/pacing.ts';
+import type { OtpObservations } from './receipts/otp-observations.ts';
 import type { QueryUnknown } from './receipts/query-unknown.ts';
 import { type Receipts, type RecipientOf, withNumbers } from './receipts/receipts.ts';
 import { reportedSegmentOf, submitPdu } from './submit/submit-pdu.ts';
@@ -40,6 +41,7 @@ export type BindEventsParts = {
   readonly sender: Pick<Sender, 'wake'>;
   readonly settlement: Pick<Settlement, 'onLateRefusal'>;
   readonly hedges: Pick<ResponseHedges, 'onAnswer'>;
+  readonly otpObservations: Pick<OtpObservations, 'onTaken'>;
   readonly recipientOf: RecipientOf;
   /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
@@ -57,12 +59,15 @@ export class BindEvents implements BindHandlers {
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { carrier, clock, pacing, health, hedges, carryOut } = this.#parts;
+    const { carrier, clock, pacing, health, hedges, otpObservations, carryOut } = this.#parts;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - token.writtenAtMs;
     pacing.answered(token, nowMs);
     health.onAnswer(isCarriersDoing(answer.status, carrier.errors), tookMs);
-    if (answer.status === commandStatus.ESME_ROK) health.onSubmitted();
+    if (answer.status === commandStatus.ESME_ROK) {
+      health.onSubmitted();
+      otpObservations.onTaken(token.inFlight);
+    }
     hedges.onAnswer(tookMs);
     this.#roundTrip.observe(tookMs / 1_000);
     carryOut.onAnswer(token, answer);
@@ -82,9 +87,10 @@ export class BindEvents implements BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; the carrier's id lets its receipt settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, resend, events, receipts } = this.#parts;
+    const { clock, resend, events, receipts, otpObservations } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
     const { inFlight, segment, attempt } = token;
+    otpObservations.onTaken(inFlight);
     const submitted = eventOfMessage(inFlight.message, {
       kind: 'submitted',
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),

@@ -6,6 +6,7 @@ import type { CarrierState } from '../../../model/carrier-state.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import type { CarrierHealthView, RoutingRules } from '../../../policy/contract.ts';
 import { numberPlan } from '../../../policy/country/number-plan.ts';
+import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { type RouterOptions, router } from '../../../policy/routing/route.ts';
 import { offer, rules } from '../rules.ts';
@@ -191,6 +192,129 @@ describe('the choice among several', () => {
   });
 });
 
+describe('a route drawn by conversion', () => {
+  const drawn: RoutingRules = {
+    ...rules,
+    routes: [{ prefix: '+88018', classes: ['otp'], carriers: ['gamma', 'alpha', 'beta'], choose: 'conversion' }],
+  };
+  const to = '+8801812345678';
+  const bad = { verified: 0, missed: 500 };
+  const good = { verified: 350, missed: 150 };
+  const conversions = { of: ({ carrier }: ConversionPlace) => (carrier === 'beta' ? good : bad) };
+  const ids = Array.from({ length: 4_000 }, (_, at) => `sms_01JXT21Q003XC5EN4S${at.toString(36).padStart(8, '0')}`);
+  const plansOf = (options: RouterOptions) => {
+    const { route } = router(drawn, numberPlan(drawn.country), options);
+    return ids.map((id) => {
+      const routed = route({ to, category: 'otp', from: 'HELIO', livemode: true });
+      if ('why' in routed) throw new Error(routed.why);
+      expect(routed.planFor(id)).toBe(routed.planFor(id));
+      return routed.planFor(id);
+    });
+  };
+  const sharesOf = (options: RouterOptions) => {
+    const plans = plansOf(options);
+    const share = (name: string) => plans.filter(({ carrier }) => carrier === name).length / plans.length;
+    return { alpha: share('alpha'), beta: share('beta'), gamma: share('gamma') };
+  };
+
+  test('goes to the carrier whose codes are entered, and by the floor to each of the others', () => {
+    const { alpha, beta, gamma } = sharesOf({ conversions });
+    for (const share of [alpha, gamma]) expect(Math.abs(share - 0.02)).toBeLessThan(0.009);
+    expect(beta).toBeCloseTo(1 - alpha - gamma, 9);
+  });
+
+  test('gives the same id the same plan, asked again and by another router', () => {
+    expect(plansOf({ conversions })).toEqual(plansOf({ conversions }));
+  });
+
+  test('says why: draw, floor, demotion, with the codes they rest on', () => {
+    const whys = new Set(plansOf({ conversions }).flatMap(({ candidates }) => candidates.map(({ why }) => why)));
+    expect(whys).toContain('route +88018, conversion: floor of 2 %, 0 of 500 codes entered');
+    expect(whys).toContain('route +88018, conversion: floor of 2 %, 350 of 500 codes entered');
+    expect(whys).toContain('route +88018, conversion: demoted, 0 of 500 codes entered');
+    expect(
+      [...whys].filter((why) => /^route \+88018, conversion: drew 0\.[67]\d, 350 of 500 codes entered$/.test(why)),
+    ).not.toEqual([]);
+    const [plan] = plansOf({ conversions });
+    expect(plan?.trace).toEqual([plan?.candidates[0]?.why]);
+  });
+
+  test('an avoided carrier takes no part: not by its score, not by the floor; and none is demoted because of it', () => {
+    const weak = health({ beta: 'weak' });
+    const { alpha, beta, gamma } = sharesOf({ conversions, health: weak });
+    expect(beta).toBe(0);
+    expect(Math.abs(alpha - 0.5)).toBeLessThan(0.04);
+    expect(alpha + gamma).toBeCloseTo(1, 9);
+    const [plan] = plansOf({ conversions, health: weak });
+    expect(plan?.candidates.at(-1)).toEqual({
+      carrier: 'beta',
+      why: 'route +88018, conversion, avoided: weak (no_bind)',
+    });
+    expect(plan?.candidates[1]?.why).toContain('drew');
+  });
+
+  test('when all are avoided nothing is drawn: the order is that of the list', () => {
+    const down = health({ alpha: 'down', beta: 'down', gamma: 'down' });
+    const [plan] = plansOf({ conversions, health: down });
+    expect(plan?.candidates.map(({ carrier }) => carrier)).toEqual(['gamma', 'alpha', 'beta']);
+    expect(plan?.trace).toEqual(['route +88018, conversion, no better way: down (no_bind)']);
+  });
+
+  test('asks for what is known under the operator of the number: ported, by its prefix, or the route itself', () => {
+    const asked = new Set<string>();
+    const noting = {
+      of(place: ConversionPlace) {
+        asked.add(`${place.operator} ${place.sender}`);
+        return good;
+      },
+    };
+    const scoredAs = (with_: RoutingRules, portedTo: string | null = null) => {
+      const options = { conversions: noting, portedTo: () => portedTo };
+      const routed = router(with_, numberPlan(with_.country), options).route({
+        ...{ to, category: 'otp', from: 'ACME', livemode: true },
+      });
+      if ('why' in routed) throw new Error(routed.why);
+      routed.planFor('sms_1');
+      return routed.scoredAs;
+    };
+    expect(scoredAs(drawn)).toBe('beta');
+    expect(scoredAs(drawn, 'gamma')).toBe('gamma');
+    expect(scoredAs(drawn, 'nobody')).toBe('beta');
+    expect(scoredAs({ ...drawn, country: { ...drawn.country, prefixes: { '17': 'alpha' } } })).toBe('+88018');
+    expect([...asked]).toEqual(['beta ACME', 'gamma ACME', '+88018 ACME']);
+  });
+
+  test('where conversion is not counted the order is that of the list, and nothing is scored', () => {
+    expect(sharesOf({})).toEqual({ alpha: 0, beta: 0, gamma: 1 });
+    const routed = router(drawn, numberPlan(drawn.country)).route({ to, category: 'otp', from: 'A', livemode: true });
+    expect(routed).not.toHaveProperty('scoredAs');
+    expect(ask(to, 'otp', { with: drawn })).toMatchObject({ trace: ['route +88018, conversion'] });
+  });
+
+  test('other routes and test keys ask nothing', () => {
+    const asking = {
+      of(): never {
+        throw new Error('conversion was asked for');
+      },
+    };
+    const plainRules = { ...drawn, routes: [...drawn.routes, ...rules.routes] };
+    for (const [number, livemode] of [
+      ['+8801799345678', true],
+      ['+8801712345678', true],
+      [to, false],
+    ] as const) {
+      const routed = router(plainRules, numberPlan(rules.country), { conversions: asking }).route({
+        ...{ to: number, category: 'otp', from: 'HELIO', livemode },
+      });
+      expect(routed).not.toHaveProperty('scoredAs');
+      expect(ask(number, 'otp', { with: plainRules, livemode, conversions: asking })).toEqual(
+        ask(number, 'otp', { with: plainRules, livemode }),
+      );
+    }
+    expect(() => ask(to, 'otp', { with: plainRules, conversions: asking })).toThrow('conversion was asked for');
+  });
+});
+
 test('for all rules and health states: a plan has no carrier twice, only capable ones, and no avoided one before a good one', () => {
   const names = ['a', 'b', 'c', 'd'];
   const anyOffer = (name: string) =>
@@ -206,14 +330,18 @@ test('for all rules and health states: a plan has no carrier twice, only capable
     fc.property(
       fc.tuple(...names.map(anyOffer)),
       fc.uniqueArray(fc.constantFrom(...names), { minLength: 1 }),
-      fc.constantFrom('listed' as const, 'cheapest' as const, 'weighted' as const),
+      fc.constantFrom('listed' as const, 'cheapest' as const, 'weighted' as const, 'conversion' as const),
       fc.constantFrom(...categories),
       fc.dictionary(fc.constantFrom(...names), fc.constantFrom('good' as const, 'weak' as const, 'down' as const)),
       fc.string(),
       fc.boolean(),
       (carriers, listed, choose, category, states, id, livemode) => {
         const given = { ...rules, carriers, routes: [{ prefix: '+880', classes: [], carriers: listed, choose }] };
-        const found = ask('+8801712345678', category, { with: given, health: health(states), id, livemode });
+        const conversions = {
+          of: ({ carrier }: ConversionPlace) => ({ verified: carrier === 'a' ? 200 : 0, missed: 150 }),
+        };
+        const options = { with: given, health: health(states), id, livemode, conversions };
+        const found = ask('+8801712345678', category, options);
         if (!livemode) return void expect(found).toMatchObject({ carrier: 'sandbox', others: [] });
         const able = listed.filter((name) => {
           const of = carriers.find((each) => each.name === name)!;
