@@ -1,6 +1,5 @@
-// The conversion of carriers: how many of the one-time passwords that each took were entered. What is told of a code, what
-// is known of a carrier, and the figures of both, as types and constants. docs/otp.md explains them.
-import { thresholds as guard } from '../otp-guard/thresholds.ts';
+// The conversion of carriers: how many of the one-time passwords that each took were entered. What is told of a code and
+// what is known of a carrier, as types. docs/otp.md explains them.
 
 /** What is counted together. */
 export type ConversionPlace = {
@@ -17,23 +16,6 @@ export type TakenCode = ConversionPlace & { readonly messageId: string };
 export type ConversionScore = { readonly verified: number; readonly missed: number };
 
 export type ConversionView = { of(place: ConversionPlace): ConversionScore };
-
-export const conversionFigures = {
-  /** A code counts when so long has passed since its carrier took it, entered or not: before that it is not known. */
-  maturityMs: guard.maturityMs,
-  /** After so long a code counts half. */
-  halfLifeMs: 15 * 60_000,
-  /** Codes of each kind that every carrier is taken to have had: the draw between unknown ones is even. */
-  prior: 1,
-  /** The share of a route that every usable carrier keeps, so that it is still measured. */
-  floorShare: 0.02,
-  /** A carrier is demoted when another one's conversion is surely higher by more than this … */
-  demotedBy: 0.03,
-  /** … with so many codes of each, */
-  demotedFromCodes: 100,
-  /** by Wilson's bounds at 95 %, as in the report `otp-trust`. */
-  z: 1.96,
-} as const;
 
 /** What one thread may hold. */
 export type ConversionBounds = {

@@ -1,13 +1,8 @@
 // The conversion of carriers as one thread counts it. A code is watched from the moment its carrier took it and counts two
 // minutes later, entered or not, so that carriers with more and more codes look no better than others. What it is told may
 // come in any order. It does no I/O; times are those of one monotonic clock.
-import {
-  type ConversionBounds,
-  type ConversionPlace,
-  type ConversionScore,
-  type TakenCode,
-  conversionFigures,
-} from './contract.ts';
+import type { ConversionBounds, ConversionPlace, ConversionScore, TakenCode } from './contract.ts';
+import { conversionFigures } from './figures.ts';
 
 const { maturityMs, halfLifeMs } = conversionFigures;
 

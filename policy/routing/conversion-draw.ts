@@ -3,7 +3,8 @@
 // still measured; one that is surely worse is demoted. Pure: the random numbers are those of the message's id.
 import { assert } from '../../platform/assert.ts';
 import type { Random } from '../../platform/random.ts';
-import { type ConversionScore, conversionFigures } from '../otp-conversion/contract.ts';
+import type { ConversionScore } from '../otp-conversion/contract.ts';
+import { conversionFigures } from '../otp-conversion/figures.ts';
 
 const { prior, floorShare, demotedBy, demotedFromCodes, z } = conversionFigures;
 

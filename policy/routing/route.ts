@@ -16,7 +16,8 @@ import type {
 } from '../contract.ts';
 import type { NumberPlan } from '../country/number-plan.ts';
 import { seededRandom } from '../../platform/random.ts';
-import { type ConversionView, conversionFigures } from '../otp-conversion/contract.ts';
+import type { ConversionView } from '../otp-conversion/contract.ts';
+import { conversionFigures } from '../otp-conversion/figures.ts';
 import { everyCarrierIsGood, isAvoided } from './avoid.ts';
 import { type DrawnCarrier, codesOf, drawByConversion } from './conversion-draw.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';

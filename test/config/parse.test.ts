@@ -89,12 +89,12 @@ describe('a bad value is named by file, line, column, found and expected', () =>
     [
       'carriers:',
       'routes:\n  - { prefix: "+88017", classes: [otp, promotional], carriers: [alpha], choose: conversion }\ncarriers:',
-      '7:88: routes[0].choose: found "conversion" for otp, promotional, expected classes: [otp]: other messages have no code to be entered',
+      '7:81: routes[0].choose: found "conversion" for otp, promotional, expected classes: [otp]: other messages have no code to be entered',
     ],
     [
       'carriers:',
       'routes:\n  - { prefix: "+88017", carriers: [alpha], choose: conversions }\ncarriers:',
-      '7:60: routes[0].choose: found "conversions", expected one of listed, cheapest, weighted, conversion',
+      '7:52: routes[0].choose: found "conversions", expected one of listed, cheapest, weighted, conversion',
     ],
     ['host: smsc.example.net, ', '', '13:9: carriers[1].binds[0].host: missing, expected a host name or address'],
   ])('%s → %s', (was, is, problem) => {

@@ -3,9 +3,9 @@
 import { readFileSync, watchFile } from 'node:fs';
 
 const file = process.env['CLOCK_JUMP_FILE'] ?? '';
-const now = performance.now.bind(performance);
+const { now } = performance;
 let aheadMs = Number(readFileSync(file, 'utf8'));
 watchFile(file, { interval: 20, persistent: false }, () => {
   aheadMs = Number(readFileSync(file, 'utf8')) || aheadMs;
 });
-Object.assign(performance, { now: () => now() + aheadMs });
+Object.assign(performance, { now: () => now.call(performance) + aheadMs });

@@ -11,7 +11,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { carrierHealth } from '../../cluster/bus/carrier-heartbeat.ts';
 import { GuardTalk } from '../../cluster/bus/otp-guard-talk.ts';
-import { conversionFigures } from '../../policy/otp-conversion/contract.ts';
+import { conversionFigures } from '../../policy/otp-conversion/figures.ts';
 import { otpRulesDefault } from '../../policy/otp/contract.ts';
 import { type GuardModes, guardRules } from '../../policy/otp-guard/contract.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';

@@ -9,7 +9,7 @@ import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
-import { conversionFigures } from '../../../policy/otp-conversion/contract.ts';
+import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
 import { until } from '../../support/until.ts';

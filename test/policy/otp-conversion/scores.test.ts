@@ -2,7 +2,8 @@
 // the order of what is told changes nothing, and what one thread holds.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ConversionPlace, conversionFigures } from '../../../policy/otp-conversion/contract.ts';
+import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
+import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
 import { ConversionScores } from '../../../policy/otp-conversion/scores.ts';
 
 const { maturityMs, halfLifeMs } = conversionFigures;

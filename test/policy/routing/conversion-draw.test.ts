@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Random, seededRandom } from '../../../platform/random.ts';
-import { type ConversionScore, conversionFigures } from '../../../policy/otp-conversion/contract.ts';
+import type { ConversionScore } from '../../../policy/otp-conversion/contract.ts';
+import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
 import {
   type ConversionCandidate,
   betaDraw,
@@ -74,7 +75,7 @@ test('for any scores: every carrier is there once, the same for the same numbers
       expect(drawByConversion(candidates, withoutFloor).some(({ how }) => how === 'drew')).toBe(true);
       const order = drawn.filter(({ how }) => how !== 'floor');
       const ranks = order.map(({ how }) => (how === 'demoted' ? 1 : 0));
-      expect(ranks).toEqual(ranks.toSorted());
+      expect(ranks).toEqual(ranks.toSorted((one, other) => one - other));
       for (const how of ['drew', 'demoted']) {
         const among = order.filter((each) => each.how === how).map((each) => each.drawn);
         expect(among).toEqual(among.toSorted((one, other) => other - one));
