@@ -149,6 +149,8 @@ export class SharedGuard {
         return this.#guard.received(observation);
       case 'taken':
         return this.#scores.taken(observation, nowMs);
+      case 'copied':
+        return this.#scores.copied(observation.messageId);
       default:
         return unreachable(observation);
     }

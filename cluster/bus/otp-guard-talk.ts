@@ -1,6 +1,6 @@
 // What the guards of all ingress threads tell each other, over core NATS: codes that were sent and codes that were entered;
-// and what the carriers' actors tell them: receipts, and which carrier took a code whose route was drawn by conversion. Not
-// durable: what is lost is a code that counts in some threads only. A few observations travel together.
+// and what the carriers' actors tell them: receipts, who took a code whose route was drawn, and second copies. Not durable:
+// what is lost is a code that counts in some threads only. A few observations travel together.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { TakenCode } from '../../policy/otp-conversion/contract.ts';
@@ -14,7 +14,8 @@ export type GuardObservation =
   /** `messageId`: the only message with the code; absent where conversion is not counted. */
   | { readonly kind: 'verified'; readonly accountId: string; readonly to: string; readonly messageId?: string }
   | { readonly kind: 'received'; readonly accountId: string; readonly to: string }
-  | ({ readonly kind: 'taken' } & TakenCode);
+  | ({ readonly kind: 'taken' } & TakenCode)
+  | { readonly kind: 'copied'; readonly messageId: string };
 
 type Talk = {
   /** Who tells it: it has counted its own. */
@@ -84,6 +85,8 @@ function isObservation(value: unknown): value is GuardObservation {
       return areTexts(accountId, to) && (messageId === undefined || areTexts(messageId));
     case 'received':
       return areTexts(accountId, to);
+    case 'copied':
+      return areTexts(messageId);
     case 'taken':
       return areTexts(messageId, carrier, operator, sender);
     default:

@@ -11,6 +11,7 @@ type WatchedCode = {
   /** Null: only its verification is known so far. */
   place: ConversionPlace | null;
   isVerified: boolean;
+  isCopied: boolean;
 };
 
 export class ConversionScores {
@@ -37,13 +38,19 @@ export class ConversionScores {
     if (code !== null && nowMs - code.sinceMs < maturityMs) code.isVerified = true;
   }
 
+  /** A second copy goes to another carrier after all: nobody knows which one is entered. */
+  copied(messageId: string): void {
+    const code = this.#watched.get(messageId);
+    if (code !== undefined) code.isCopied = true;
+  }
+
   /** Counts the codes whose two minutes are over: called about once a second. */
   advance(nowMs: number): void {
-    for (const [messageId, { sinceMs, place, isVerified }] of this.#watched) {
+    for (const [messageId, { sinceMs, place, isVerified, isCopied }] of this.#watched) {
       const atMs = sinceMs + maturityMs;
       if (nowMs < atMs) return;
       this.#watched.delete(messageId);
-      if (place !== null) this.#count(place, isVerified, atMs);
+      if (place !== null && !isCopied) this.#count(place, isVerified, atMs);
     }
   }
 
@@ -61,7 +68,7 @@ export class ConversionScores {
     const known = this.#watched.get(messageId);
     if (known !== undefined) return known;
     if (this.#watched.size >= this.#bounds.watchedMax) return null;
-    const code: WatchedCode = { sinceMs: nowMs, place: null, isVerified: false };
+    const code: WatchedCode = { sinceMs: nowMs, place: null, isVerified: false, isCopied: false };
     this.#watched.set(messageId, code);
     return code;
   }

@@ -132,6 +132,8 @@ test('of live one-time passwords receipts are told, and who took those that are 
     { ...delivered, kind: 'undelivered' },
     { ...delivered, category: 'promotional' },
     { ...delivered, livemode: false },
+    { ...delivered, kind: 'hedged', messageId: taken, error: 'control group: no_response' },
+    { ...delivered, kind: 'hedged', messageId: taken, error: 'to beta: no_response' },
     { ...delivered, recipient: '+2' },
   ]) {
     observations.onEvent(event as unknown as DeliveryEvent);
@@ -156,9 +158,10 @@ test('of live one-time passwords receipts are told, and who took those that are 
   ]) {
     harness.bus.connection.publish(otpGuardSubject, wrong);
   }
-  await until('all are heard', () => heard.length >= 3, patient);
+  await until('all are heard', () => heard.length >= 4, patient);
   expect(heard).toEqual([
     { kind: 'verified', accountId, to: '+3', messageId: 'sms_1' },
+    { kind: 'copied', messageId: taken },
     { kind: 'received', accountId, to: '+2' },
     { kind: 'taken', messageId: taken, carrier: 'alpha', operator: 'gamma', sender: 'HELIO' },
   ]);

@@ -54,6 +54,16 @@ describe('a code', () => {
     expect([...scores.ofCarriers(maturityMs)]).toEqual([]);
   });
 
+  test('of which a second copy was sent does not count, entered or not', () => {
+    const scores = new ConversionScores(bounds);
+    for (const id of ['a', 'b', 'c']) taken(scores, id, 0);
+    scores.verified('a', 1);
+    for (const id of ['a', 'b', 'unknown']) scores.copied(id);
+    scores.verified('b', 2);
+    scores.advance(maturityMs);
+    expect(scores.of(place, maturityMs)).toEqual({ verified: 0, missed: 1 });
+  });
+
   test('counts apart by carrier, operator and sender', () => {
     const scores = new ConversionScores(bounds);
     const others = [place, { ...place, carrier: 'b' }, { ...place, operator: 'b' }, { ...place, sender: 'B' }];
