@@ -95,6 +95,10 @@ function crossProblems(
     route.carriers.forEach((carrier, at) => {
       if (!names.includes(carrier)) add(['routes', index, 'carriers', at], wrong(carrier));
     });
+    if (route.choose === 'conversion' && route.classes.join() !== 'otp') {
+      const found = `found "conversion" for ${route.classes.length === 0 ? 'every class' : route.classes.join(', ')}`;
+      add(['routes', index, 'choose'], `${found}, expected classes: [otp]: other messages have no code to be entered`);
+    }
   });
   configuration.routing.fallback.forEach((carrier, at) => {
     if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));

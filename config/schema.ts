@@ -164,7 +164,7 @@ const fileKeys = {
       classes: listOf(oneOf(categories), 3).default([]),
       /** In the order they are tried, when `choose` is listed. */
       carriers: listOf(carrierName, 16, 1),
-      choose: oneOf(['listed', 'cheapest', 'weighted']).default('listed'),
+      choose: oneOf(['listed', 'cheapest', 'weighted', 'conversion']).default('listed'),
     }),
     1_000,
   ).default([]),

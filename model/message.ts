@@ -81,4 +81,9 @@ export type Message = {
    * have gone · copy: this record is the second copy, and there is no third. Absent: none of these.
    */
   readonly hedge?: Hedge;
+  /**
+   * Only of one-time passwords whose route was drawn by conversion: the operator of the number, under which it is counted
+   * for the carrier that takes it. Absent: it is not counted.
+   */
+  readonly scoredAs?: string;
 };

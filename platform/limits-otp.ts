@@ -107,6 +107,14 @@ export const otpLimits = {
      */
     budget: { tokensMax: 50, pairsMax: 10_000, idleMs: 3_600_000 },
   },
+  /** The conversion of carriers, in each ingress thread while a route is drawn by it. */
+  otpConversion: {
+    /** Codes that were sent in the last two minutes: 100,000 × ~250 B = 25 MB, as many as the guard against fraud holds. */
+    watchedMax: 100_000,
+    /** Carriers × operators × senders of the last hours: 10,000 × ~250 B = 2.5 MB. */
+    scoresMax: 10_000,
+    carriersMax: 64,
+  },
 } as const;
 
 /** The events of one-time passwords: from their records to FACTS, and from there to ClickHouse and webhooks. */

@@ -57,6 +57,12 @@ export const metrics = {
   authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
   otpGuardRefusals: counter('otp_guard_refusals_total', 'Codes refused by the guard against fraud', ['rule', 'action']),
   otpGuardBlocks: counter('otp_guard_blocks_total', 'Blocks made by the guard against fraud', ['rule', 'mode']),
+  otpConversion: gauge(
+    'otp_conversion_codes',
+    'Codes by which routes are drawn, by the carrier that took them and result (verified, missed); one of 15 minutes ago counts half',
+    ['carrier', 'result'],
+    'any',
+  ),
   refusalsUnrecorded: counter('refusals_unrecorded_total', 'Refused requests that left no audit record, by reason', [
     'why',
   ]),

@@ -158,7 +158,9 @@ export type Route = {
   readonly excluded: readonly RouteCandidate[];
   /** The national tables that every possible carrier supports: the text is counted before its carrier is chosen. */
   readonly nationalTables: readonly NationalLanguage[];
-  /** The same id always gets the same plan, except for carriers avoided at the moment. */
+  /** Where it is drawn by conversion: the operator of the number, under which its code is counted. */
+  readonly scoredAs?: string;
+  /** The same id always gets the same plan, except for carriers avoided at the moment and for what a draw knows of them. */
   planFor(messageId: string): RoutePlan;
 };
 
@@ -169,8 +171,11 @@ export type CarrierHealthView = {
   reasonOf(carrier: string): string;
 };
 
-/** listed: in the order of the list · cheapest: by cost, equals by weight · weighted: distributed by weight. */
-export type RouteChoice = 'listed' | 'cheapest' | 'weighted';
+/**
+ * listed: in the order of the list · cheapest: by cost, equals by weight · weighted: distributed by weight · conversion:
+ * drawn by how many one-time passwords of each carrier are entered.
+ */
+export type RouteChoice = 'listed' | 'cheapest' | 'weighted' | 'conversion';
 
 /** A carrier as routing sees it. */
 export type CarrierOffer = {

@@ -34,6 +34,7 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/faults/wrong-clock.test.ts': 37,
   'test/actors/carrier/deduplication/replay-floor.test.ts': 35,
   'test/analytics/up-to-date.test.ts': 34,
+  'test/system/drawn-routes.test.ts': 34,
   'test/system/life.test.ts': 34,
   'test/cli/doctor-running.test.ts': 33,
   'test/system/inbound.test.ts': 33,

@@ -1,6 +1,7 @@
 // The guard of one ingress thread, and what it shares with those of all others. Each counts everything by itself: its own
 // codes at once, the others' as they tell them (core NATS, some 50 ms later). What one finds to be blocked is stored in the
 // bucket `otp_guard`, which all watch; the first that stores it reports it. While NATS is away no code can be sent either.
+// What is heard here of codes also makes the conversion of carriers, by which routes may be drawn.
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -14,6 +15,8 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Random, secretBytes, systemRandom } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ConversionView } from '../../policy/otp-conversion/contract.ts';
+import { ConversionScores } from '../../policy/otp-conversion/scores.ts';
 import type {
   GuardEvent,
   GuardNumber,
@@ -41,8 +44,14 @@ type SharedGuardParts = {
 
 const nameBytes = 8;
 
+/** `messageId`: the only one with the code; null where conversion is not counted. */
+type VerifiedCode = GuardNumber & { readonly messageId: string | null };
+
 export class SharedGuard {
+  /** How many codes of each carrier are entered, as this thread has counted since its start. */
+  readonly conversions: ConversionView;
   readonly #parts: SharedGuardParts;
+  readonly #scores = new ConversionScores(limits.otpConversion);
   readonly #bucket: KV;
   readonly #entries: WatchedBucket<GuardEntries>;
   readonly #guard: OtpGuard;
@@ -67,10 +76,10 @@ export class SharedGuard {
     this.#rules = rules;
     this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
     this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
-    const advance = () => this.#act(this.#guard.advance(clock.monotonicMs()));
+    this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
     this.#stops = [
       this.#talk.listen((observation) => this.#take(observation)),
-      clock.every(limits.otpGuard.advanceEveryMs, advance),
+      clock.every(limits.otpGuard.advanceEveryMs, () => this.#advance()),
     ];
   }
 
@@ -116,9 +125,10 @@ export class SharedGuard {
     this.#guard.withdraw(number);
   }
 
-  verified({ accountId, to }: GuardNumber): void {
-    this.#take({ kind: 'verified', accountId, to });
-    this.#talk.tell({ kind: 'verified', accountId, to });
+  verified({ accountId, to, messageId }: VerifiedCode): void {
+    const observation = { kind: 'verified', accountId, to, ...(messageId === null ? {} : { messageId }) } as const;
+    this.#take(observation);
+    this.#talk.tell(observation);
   }
 
   async stop(): Promise<void> {
@@ -133,11 +143,26 @@ export class SharedGuard {
       case 'sent':
         return this.#act(this.#guard.sent(observation, nowMs));
       case 'verified':
+        if (observation.messageId !== undefined) this.#scores.verified(observation.messageId, nowMs);
         return this.#act(this.#guard.verified(observation, nowMs));
       case 'received':
         return this.#guard.received(observation);
+      case 'taken':
+        return this.#scores.taken(observation, nowMs);
+      case 'copied':
+        return this.#scores.copied(observation.messageId);
       default:
         return unreachable(observation);
+    }
+  }
+
+  #advance(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#act(this.#guard.advance(nowMs));
+    this.#scores.advance(nowMs);
+    for (const [carrier, { verified, missed }] of this.#scores.ofCarriers(nowMs)) {
+      metrics.otpConversion.set({ carrier, result: 'verified' }, verified);
+      metrics.otpConversion.set({ carrier, result: 'missed' }, missed);
     }
   }
 

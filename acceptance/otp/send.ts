@@ -46,6 +46,8 @@ export type OtpDraft = {
   readonly language: string | null;
   readonly purpose: string;
   readonly ttlMs: number;
+  /** Whether its being entered says something about the carrier: nothing else keeps people from it. */
+  readonly isScored: boolean;
 };
 
 /** What is sealed in the record: the code to compare with, and the text to send again. */
@@ -113,7 +115,8 @@ export async function resendAndSend(
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
   if (secret === null || admitted === null) return found;
-  const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim };
+  // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
+  const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
   return (await publish(parts, principal, draft)) ?? found;
 }
 
@@ -188,7 +191,7 @@ function newOtp(
   };
 }
 
-type Publish = Pick<OtpDraft, 'request' | 'admitted'> & {
+type Publish = Pick<OtpDraft, 'request' | 'admitted' | 'isScored'> & {
   readonly otp: Otp;
   readonly text: string;
   readonly send: OtpSend;
@@ -199,7 +202,7 @@ type Publish = Pick<OtpDraft, 'request' | 'admitted'> & {
 async function publish(
   parts: OtpParts,
   principal: Principal,
-  { request, admitted, otp, text, send, claim }: Publish,
+  { request, admitted, otp, text, send, claim, isScored }: Publish,
 ): Promise<(OtpFailed & { readonly isPublished: 'no' | 'unknown' }) | null> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
@@ -219,7 +222,9 @@ async function publish(
       acceptedAtMs: nowMs,
     },
   );
-  const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built) };
+  const { scoredAs } = admitted.route;
+  const score = isScored && scoredAs !== undefined ? { scoredAs } : {};
+  const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };
   const again = maybeForgotten(claim, nowMs);
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
     acceptMessage(parts, message, 'otp', resolve, again),

@@ -1,7 +1,7 @@
 // Verifies a code. The guess is stored as counted, then compared, then its result is stored: three writes at most, of
 // which the first two decide. A process that ends in between has used up a guess and given no answer. PostgreSQL and the
 // event store are never asked.
-import { type AccountId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
+import { type AccountId, type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
 import { countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
@@ -19,6 +19,8 @@ export type Verified = {
   readonly attemptsRemaining: number;
   /** A code was compared and was another one. */
   readonly isWrong: boolean;
+  /** The only message with the code; null when it was sent again. */
+  readonly messageId: MessageId | null;
 };
 
 /** `code`: normalised digits. `by`: see countGuess. */
@@ -92,5 +94,7 @@ async function wrong(
 }
 
 function verdict(otp: Otp, valid: boolean, status: OtpStatus): Verified {
-  return { ok: true, valid, status, attemptsRemaining: attemptsRemaining(otp), isWrong: false };
+  const [first, second] = otp.sends;
+  const messageId = second === undefined ? (first?.messageId ?? null) : null;
+  return { ok: true, valid, status, attemptsRemaining: attemptsRemaining(otp), isWrong: false, messageId };
 }

@@ -48,7 +48,7 @@ import { ConsumerUptime, ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding, receiptFormLearnt } from './receipts/outstanding.ts';
 import { type Pacing, contractOf, pacing as pacingFor } from './pacing/pacing.ts';
-import { OtpReceipts } from './receipts/otp-receipts.ts';
+import { OtpObservations } from './receipts/otp-observations.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
 import { Receipts, type RecipientOf, asWritten, lookUpReceipt } from './receipts/receipts.ts';
 import { beginCounters, countTerminalEvent } from '../terminal-counters.ts';
@@ -155,10 +155,10 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const flight = new CarrierFlight({ carrier: name, binds: binding, clock, dumps: parts.flightDumps ?? null });
   const { decided } = flight;
   const onOutcome = decided.verdict.bind(decided);
-  const otpReceipts = new OtpReceipts(bus, clock);
+  const otpObservations = new OtpObservations(bus, clock);
   const watch = (event: DeliveryEvent) => {
     decided.event(event);
-    otpReceipts.take(event);
+    otpObservations.onEvent(event);
   };
   const events = new EventWriter(publisher, { clock, watch, onDurable: countTerminalEvent });
   const sequence = new EventSequence(() => events.lastSeq);
@@ -268,7 +268,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   });
   const bindEvents = new BindEvents({
     ...{ carrier, clock, health, pacing: paced, resend, carryOut, receipts, inbound, events, sender },
-    ...{ settlement, responseHedges, receiptHedges, cancels, recipientOf, queryUnknown },
+    ...{ settlement, responseHedges, receiptHedges, cancels, recipientOf, queryUnknown, otpObservations },
   });
 
   messages.listen((inFlight) => {

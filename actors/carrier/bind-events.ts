@@ -24,6 +24,7 @@ import { isCarriersDoing } from './outcome/outcome.ts';
 import type { Resend } from './outcome/resend.ts';
 import type { Settlement } from './outcome/settlement.ts';
 import type { Pacing } from './pacing/pacing.ts';
+import type { OtpObservations } from './receipts/otp-observations.ts';
 import type { QueryUnknown } from './receipts/query-unknown.ts';
 import { type Receipts, type RecipientOf, withNumbers } from './receipts/receipts.ts';
 import { reportedSegmentOf, submitPdu } from './submit/submit-pdu.ts';
@@ -44,6 +45,7 @@ export type BindEventsParts = {
   readonly responseHedges: Pick<ResponseHedges, 'onAnswer'>;
   readonly receiptHedges: Pick<ReceiptHedges, 'onAccepted'>;
   readonly cancels: Pick<CopyCancels, 'onAccepted'>;
+  readonly otpObservations: Pick<OtpObservations, 'onTaken'>;
   readonly recipientOf: RecipientOf;
   /** Null where the carrier is not queried about submits that were answered late. */
   readonly queryUnknown: QueryUnknown | null;
@@ -61,7 +63,8 @@ export class BindEvents implements BindHandlers {
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { carrier, clock, pacing, health, responseHedges, receiptHedges, cancels, carryOut } = this.#parts;
+    const { carrier, clock, pacing, health, responseHedges, receiptHedges, cancels, otpObservations, carryOut } =
+      this.#parts;
     const nowMs = clock.monotonicMs();
     const tookMs = nowMs - token.writtenAtMs;
     pacing.answered(token, nowMs);
@@ -70,6 +73,7 @@ export class BindEvents implements BindHandlers {
       health.onSubmitted();
       receiptHedges.onAccepted(token, answer.carrierMessageId);
       cancels.onAccepted(token.inFlight, answer.carrierMessageId);
+      otpObservations.onTaken(token.inFlight);
     }
     responseHedges.onAnswer(tookMs);
     this.#roundTrip.observe(tookMs / 1_000);
@@ -90,10 +94,11 @@ export class BindEvents implements BindHandlers {
 
   /** The message is `unknown` already, or about to be sent again; the carrier's id lets its receipt settle it. */
   onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
-    const { clock, resend, events, receipts, cancels } = this.#parts;
+    const { clock, resend, events, receipts, cancels, otpObservations } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
     const { inFlight, segment, attempt } = token;
     cancels.onAccepted(inFlight, answer.carrierMessageId);
+    otpObservations.onTaken(inFlight);
     const submitted = eventOfMessage(inFlight.message, {
       kind: 'submitted',
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),

@@ -42,6 +42,12 @@ export const otpTrust: Report = {
     },
     { name: 'verified', unit: 'count', help: 'entered, with or without a receipt', sql: 'sum(verified)' },
     {
+      name: 'conversion',
+      unit: 'share',
+      help: 'verified ÷ messages: what routes with `choose: conversion` are drawn by, there of the last minutes',
+      sql: 'round(sum(verified) / sum(counted), 4)',
+    },
+    {
       name: 'verified_of_claimed_count',
       unit: 'count',
       help: 'entered among those with such a receipt',

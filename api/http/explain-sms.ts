@@ -1,6 +1,6 @@
 // `dry_run: "explain"`: shows what would become of a message. It sends and stores nothing, uses no idempotency key and
 // records no refusal. It reads do-not-disturb and ported-number registries, so it is rate limited per account and
-// logged; registry versions and carrier health are for operators only.
+// logged; registry versions, carrier health and conversion are for operators only.
 import type { Principal } from '../../acceptance/principal.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../platform/clock.ts';
@@ -69,8 +69,8 @@ export function explainSms(
       message: explained.text,
       links: explained.links,
       ...writtenShape(explained.written),
-      routes: isOperators ? explained.routes : explained.routes.map(withoutHealth),
-      routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutHealth),
+      routes: isOperators ? explained.routes : explained.routes.map(withoutFigures),
+      routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutFigures),
       earliest_at: explained.earliestAtMs === null ? null : new Date(explained.earliestAtMs).toISOString(),
     }),
   );
@@ -81,10 +81,10 @@ export function explainSms(
 const withoutRegistry = (each: GateVerdict): GateVerdict =>
   each.gate === 'do_not_disturb' ? { ...each, detail: null } : each;
 
-/** Nor is carrier health: `route 017, avoided: weak (…)` becomes `route 017`. */
-const withoutHealth = ({ carrier, why }: RouteCandidate): RouteCandidate => ({
+/** Nor are carrier health and conversion: `route 017, conversion: drew …` becomes `route 017, conversion`. */
+const withoutFigures = ({ carrier, why }: RouteCandidate): RouteCandidate => ({
   carrier,
-  why: why.replace(/, (avoided|no better way): .*$/s, ''),
+  why: why.replace(/(?<=, conversion): .*$|, (?:avoided|no better way): .*$/s, ''),
 });
 
 function writtenShape(written: ExplainedText | null): object {

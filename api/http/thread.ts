@@ -108,10 +108,14 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const queues = watchOverflow(bus, clock);
   const registries = registryCache(data.registries);
   const circumstances = { nowMs: () => clock.nowMs(), registries: registries.current };
-  const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to) };
+  const decisions = new GuardDecisions(publisher, clock);
+  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules), decisions });
+  const { conversions } = fraud;
+  const routing = { health: carriers, portedTo: (to: string) => portedTo(registries.current(), to), conversions };
   const engine = ({ routing: rules, otp }: RequestRules) => ({
     admit: admission(rules, circumstances, routing),
     explain: explanation(rules, circumstances, routing),
+    drawsRoutes: rules.routes.some(({ choose }) => choose === 'conversion'),
     otp,
   });
   let { rules } = data;
@@ -169,8 +173,6 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   };
   const reading = { access, queries, guard, cipher: sending.cipher };
   const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
-  const decisions = new GuardDecisions(publisher, clock);
-  const fraud = await SharedGuard.open({ bus, clock, rules: guardRulesOf(data.rules), decisions });
   const otp = {
     ...sending,
     queries,
@@ -180,6 +182,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     hedging: () => policy.otp.hedging,
     rates: new OtpRates(data.otpRateMemory, data.shares, clock),
     fraud,
+    drawsRoutes: () => policy.drawsRoutes,
   };
   const listening = await openHttpServer(
     httpServer,

@@ -1,8 +1,9 @@
-// What the guards of all ingress threads tell each other, over core NATS: codes that were sent, codes that were entered,
-// and receipts of the carriers' actors. Not durable: what is lost is a code that counts in some threads only. A few
-// observations travel together.
+// What the guards of all ingress threads tell each other, over core NATS: codes that were sent and codes that were entered;
+// and what the carriers' actors tell them: receipts, who took a code whose route was drawn, and second copies. Not durable:
+// what is lost is a code that counts in some threads only. A few observations travel together.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import type { TakenCode } from '../../policy/otp-conversion/contract.ts';
 import type { GuardSend } from '../../policy/otp-guard/contract.ts';
 import type { Bus } from './connect.ts';
 import { broadcast } from './heartbeat.ts';
@@ -10,7 +11,11 @@ import { otpGuardSubject } from './subjects.ts';
 
 export type GuardObservation =
   | ({ readonly kind: 'sent' } & GuardSend)
-  | { readonly kind: 'verified' | 'received'; readonly accountId: string; readonly to: string };
+  /** `messageId`: the only message with the code; absent where conversion is not counted. */
+  | { readonly kind: 'verified'; readonly accountId: string; readonly to: string; readonly messageId?: string }
+  | { readonly kind: 'received'; readonly accountId: string; readonly to: string }
+  | ({ readonly kind: 'taken' } & TakenCode)
+  | { readonly kind: 'copied'; readonly messageId: string };
 
 type Talk = {
   /** Who tells it: it has counted its own. */
@@ -20,9 +25,10 @@ type Talk = {
 
 const { bytesMax, together, gatherMs } = limits.otpGuard;
 
+/** Observations of a kind that only later versions know are left out. */
 const talk = broadcast<Talk>(bytesMax, ({ from, observations }) =>
-  typeof from === 'string' && Array.isArray(observations) && observations.every(isObservation)
-    ? { from, observations }
+  typeof from === 'string' && Array.isArray(observations)
+    ? { from, observations: observations.filter(isObservation) }
     : null,
 );
 
@@ -64,9 +70,26 @@ export class GuardTalk {
 
 function isObservation(value: unknown): value is GuardObservation {
   if (typeof value !== 'object' || value === null) return false;
-  const { kind, accountId, to, carrier, isProbe, ip, device } = value as Record<string, unknown>;
-  if (typeof accountId !== 'string' || typeof to !== 'string') return false;
-  if (kind !== 'sent') return kind === 'verified' || kind === 'received';
+  const { kind, accountId, to, messageId, carrier, operator, sender, isProbe, ip, device } = value as Record<
+    string,
+    unknown
+  >;
+  const areTexts = (...texts: unknown[]) => texts.every((text) => typeof text === 'string');
   const isTextOrNull = (text: unknown) => text === null || typeof text === 'string';
-  return typeof carrier === 'string' && typeof isProbe === 'boolean' && isTextOrNull(ip) && isTextOrNull(device);
+  switch (kind) {
+    case 'sent':
+      return (
+        areTexts(accountId, to, carrier) && typeof isProbe === 'boolean' && isTextOrNull(ip) && isTextOrNull(device)
+      );
+    case 'verified':
+      return areTexts(accountId, to) && (messageId === undefined || areTexts(messageId));
+    case 'received':
+      return areTexts(accountId, to);
+    case 'copied':
+      return areTexts(messageId);
+    case 'taken':
+      return areTexts(messageId, carrier, operator, sender);
+    default:
+      return false;
+  }
 }

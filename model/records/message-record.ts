@@ -63,7 +63,7 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     shiftOctets(message.shift),
     message.resends,
     message.callback === undefined ? null : callbackPositions(message.callback),
-    ...(message.hedge === undefined ? [] : [hedges.indexOf(message.hedge)]),
+    ...otpPositions(message),
   ]);
 }
 
@@ -106,6 +106,7 @@ export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
       resends: numberOrNull(at[30]) ?? 0,
       ...callbackOf(at[31]),
       ...hedgeOf(at[32]),
+      ...(typeof at[33] === 'string' ? { scoredAs: at[33] } : {}),
     };
   } catch (error) {
     throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);
@@ -143,6 +144,12 @@ function categoryOf(at: unknown): Category {
   const category = categories[at as number];
   if (category === undefined) throw new Error('a category was expected');
   return category;
+}
+/** Most messages have neither, and their records end before them. */
+function otpPositions({ hedge, scoredAs }: Message): readonly unknown[] {
+  const position = hedge === undefined ? null : hedges.indexOf(hedge);
+  if (scoredAs !== undefined) return [position, scoredAs];
+  return position === null ? [] : [position];
 }
 function hedgeOf(at: unknown): { readonly hedge?: Hedge } {
   const hedge = typeof at === 'number' ? hedges[at] : undefined;

@@ -47,6 +47,8 @@ export type GuardVerdict = {
   readonly shadow: readonly GuardFinding[];
   /** Sent although its block is blocked, to learn whether the code is entered. */
   readonly isProbe: boolean;
+  /** A rule found something, also one that does not refuse it: what becomes of the code says nothing about its carrier. */
+  readonly isFlagged: boolean;
 };
 
 export type GuardRequest = {

@@ -25,10 +25,11 @@ export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
   const refuses = (finding: GuardFinding) =>
     !finding.shadow && !(finding.action === 'challenge' && challengePassed) && !(isProbe && isOfTest(finding));
   const refusal = findings.find(refuses) ?? null;
-  return { refusal, shadow: findings.filter(({ shadow }) => shadow), isProbe: isProbe && refusal === null };
+  const shadow = findings.filter((finding) => finding.shadow);
+  return { refusal, shadow, isProbe: isProbe && refusal === null, isFlagged: findings.length > 0 };
 }
 
-const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false };
+const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false, isFlagged: false };
 
 function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): Iterable<GuardFinding> {
   const mode = modes.destination;

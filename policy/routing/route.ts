@@ -2,7 +2,7 @@
 // first explicit route that matches number and category decides, else the carrier of the number (ported, or by the
 // longest national prefix) followed by the configured fallback. Pure: health is a parameter, read when a plan is made.
 // Only configured carriers are used. The same message id gives the same order, so that a repeat under the same
-// idempotency key takes the same route.
+// idempotency key takes the same route; where a route is drawn by conversion, as long as that is the same.
 import { type Category, categories } from '../../model/message.ts';
 import { senderKindOf } from '../../model/sender.ts';
 import type {
@@ -15,7 +15,11 @@ import type {
   RoutePlan,
 } from '../contract.ts';
 import { type NumberPlan, longestPrefix } from '../country/number-plan.ts';
+import { seededRandom } from '../../platform/random.ts';
+import type { ConversionView } from '../otp-conversion/contract.ts';
+import { conversionFigures } from '../otp-conversion/figures.ts';
 import { everyCarrierIsGood, isAvoided } from './avoid.ts';
+import { type DrawnCarrier, codesOf, drawByConversion } from './conversion-draw.ts';
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 
 export type Routed = Route | { readonly why: string };
@@ -33,43 +37,59 @@ export type RouterOptions = {
   readonly health?: CarrierHealthView;
   /** The carrier a number was ported to by an imported registry, or null. */
   readonly portedTo?: (to: string) => string | null;
+  /** How many codes of each carrier are entered. Without it nothing is drawn by it: the order is that of the list. */
+  readonly conversions?: ConversionView;
 };
 
 /** The carriers that one rule names, before they are filtered. */
 type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; reasonOf(at: number): string };
 
 export function router(rules: RoutingRules, numbers: NumberPlan, options: RouterOptions = {}): Router {
-  const { health = everyCarrierIsGood, portedTo = () => null } = options;
+  const { portedTo = () => null } = options;
   const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
+  const parts: RuleParts = { offers, health: options.health ?? everyCarrierIsGood, conversions: options.conversions };
   const { prefixes } = rules.country;
   const prefixOf = longestPrefix(Object.keys(prefixes));
 
   // Compiled once: a rule has one answer for each category and kind of sender.
-  const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), offers, health) }));
-  const ownRule = (carrier: string, why: string) => compiled(homeRule(carrier, rules.fallback, why), offers, health);
-  const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, ownRule(own, `prefix ${prefix}`)]));
-  const byPorting = new Map(rules.carriers.map(({ name }) => [name, ownRule(name, `ported to ${name}`)]));
+  const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), parts) }));
+  const homeOf = (carrier: string, why: string): Home => {
+    return { carrier, rule: compiled(homeRule(carrier, rules.fallback, why), parts) };
+  };
+  const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, homeOf(own, `prefix ${prefix}`)]));
+  const byPorting = new Map(rules.carriers.map(({ name }) => [name, homeOf(name, `ported to ${name}`)]));
   const sandbox = planner(
     [{ offer: sandboxOffer(rules.sandboxCarrier, offers), why: 'test key' }],
     [],
     'listed',
     'otp',
-    health,
+    parts,
   );
+
+  function home(to: string): Home | null {
+    return byPorting.get(portedTo(to) ?? '') ?? byPrefix.get(prefixOf(numbers.nationalOf(to)) ?? '') ?? null;
+  }
 
   return {
     route({ to, category, from, livemode }) {
       if (!livemode) return sandbox;
-      for (const { prefix, classes, rule } of byRoute) {
-        if (to.startsWith(prefix) && (classes.length === 0 || classes.includes(category))) return rule(category, from);
+      for (const { prefix, classes, rule, choose } of byRoute) {
+        if (!to.startsWith(prefix) || !(classes.length === 0 || classes.includes(category))) continue;
+        return rule(category, from, choose === 'conversion' ? (home(to)?.carrier ?? prefix) : '');
       }
-      const ported = byPorting.get(portedTo(to) ?? '');
-      if (ported !== undefined) return ported(category, from);
-      const rule = byPrefix.get(prefixOf(numbers.nationalOf(to)) ?? '');
-      return rule === undefined ? unknownPrefix : rule(category, from);
+      return home(to)?.rule(category, from, '') ?? unknownPrefix;
     },
   };
 }
+
+/** What all rules are compiled with. */
+type RuleParts = Required<Pick<RouterOptions, 'health'>> & {
+  readonly offers: ReadonlyMap<string, CarrierOffer>;
+  readonly conversions: ConversionView | undefined;
+};
+
+/** The carrier a number belongs to. */
+type Home = { readonly carrier: string; readonly rule: Compiled };
 
 const unknownPrefix = { why: 'no carrier is configured for the prefix of this number' };
 
@@ -83,30 +103,49 @@ function homeRule(own: string, fallback: readonly string[], why: string): Rule {
   return { carriers, choose: 'listed', reasonOf: (at) => (at === 0 ? why : `fallback of ${why}`) };
 }
 
-type Compiled = (category: Category, from: string) => Routed;
+/** `operator`: of the number, where its route is drawn. */
+type Compiled = (category: Category, from: string, operator: string) => Routed;
 
-function compiled(rule: Rule, offers: ReadonlyMap<string, CarrierOffer>, health: CarrierHealthView): Compiled {
+function compiled(rule: Rule, parts: RuleParts): Compiled {
   const kinds = ['alphanumeric', 'numeric', 'short_code'] as const;
-  const answers = new Map<string, Routed>();
+  const answers = new Map<string, Routed | DrawnRoute>();
   for (const category of categories) {
     for (const kind of kinds) {
-      const able: { offer: CarrierOffer; why: string }[] = [];
+      const able: AbleCarrier[] = [];
       const excluded: RouteCandidate[] = [];
       rule.carriers.forEach((carrier, at) => {
-        const offer = offers.get(carrier);
+        const offer = parts.offers.get(carrier);
         if (offer === undefined) excluded.push({ carrier, why: 'is not configured' });
         else if (!offer.classes.includes(category)) excluded.push({ carrier, why: `takes no ${category} messages` });
         else if (!offer.senders.includes(kind)) excluded.push({ carrier, why: `takes no ${kind} senders` });
         else able.push({ offer, why: rule.reasonOf(at) });
       });
-      answers.set(
-        `${category}|${kind}`,
-        able.length > 0 ? planner(able, excluded, rule.choose, category, health) : { why: sentenceOf(rule, excluded) },
-      );
+      answers.set(`${category}|${kind}`, answerOf(rule, able, excluded, category, parts));
     }
   }
-  // A sender of unknown kind was admitted by another rule: it is routed like a name.
-  return (category, from) => answers.get(`${category}|${senderKindOf(from) ?? 'alphanumeric'}`) as Routed;
+  return (category, from, operator) => {
+    // A sender of unknown kind was admitted by another rule: it is routed like a name.
+    const answer = answers.get(`${category}|${senderKindOf(from) ?? 'alphanumeric'}`) as Routed | DrawnRoute;
+    return typeof answer === 'function' ? answer(from, operator) : answer;
+  };
+}
+
+/** What the route draws by is known for a sender and an operator only. */
+type DrawnRoute = (sender: string, operator: string) => Route;
+
+function answerOf(
+  rule: Rule,
+  able: readonly AbleCarrier[],
+  excluded: readonly RouteCandidate[],
+  category: Category,
+  parts: RuleParts,
+): Routed | DrawnRoute {
+  if (able.length === 0) return { why: sentenceOf(rule, excluded) };
+  const { conversions } = parts;
+  if (rule.choose !== 'conversion' || conversions === undefined) {
+    return planner(able, excluded, rule.choose, category, parts);
+  }
+  return (sender, operator) => drawnRoute(able, excluded, { conversions, sender, operator }, category, parts);
 }
 
 function sentenceOf(rule: Rule, excluded: readonly RouteCandidate[]): string {
@@ -130,30 +169,84 @@ function planner(
   excluded: readonly RouteCandidate[],
   choose: RouteChoice,
   category: Category,
-  health: CarrierHealthView,
+  { health }: Pick<RuleParts, 'health'>,
 ): Route {
   const offers = able.map((each) => each.offer);
   const candidateOf = new Map(able.map(({ offer, why }) => [offer.name, { carrier: offer.name, why }]));
   const plainFor = (messageId: string) =>
     planOf(orderOf(offers, choose, messageId).map((offer) => candidateOf.get(offer.name) as RouteCandidate));
   const fixed = isFixed(offers, choose) ? plainFor('') : null;
-  const avoided = (carrier: string) => isAvoided(health.stateOf(carrier), category);
   return {
     excluded,
     nationalTables: tablesOfAll(offers),
+    planFor: (messageId) => avoidedLast(fixed ?? plainFor(messageId), category, health),
+  };
+}
+
+function avoidedLast(plain: RoutePlan, category: Category, health: CarrierHealthView): RoutePlan {
+  const avoided = ({ carrier }: RouteCandidate) => isAvoided(health.stateOf(carrier), category);
+  if (!plain.candidates.some(avoided)) return plain;
+  const before = plain.candidates.filter((candidate) => !avoided(candidate));
+  const behind = plain.candidates.filter(avoided);
+  const how = before.length === 0 ? 'no better way' : 'avoided';
+  const explained = behind.map(({ carrier, why }) => {
+    const state = `${health.stateOf(carrier)} (${health.reasonOf(carrier)})`;
+    return { carrier, why: `${why}, ${how}: ${state}` };
+  });
+  return planOf([...before, ...explained]);
+}
+
+type Drawing = { readonly conversions: ConversionView; readonly sender: string; readonly operator: string };
+
+/**
+ * Of one request, by what is known of each carrier when its plan is made. Health comes first: avoided carriers take no part
+ * in the draw.
+ */
+function drawnRoute(
+  able: readonly AbleCarrier[],
+  excluded: readonly RouteCandidate[],
+  { conversions, sender, operator }: Drawing,
+  category: Category,
+  { health }: RuleParts,
+): Route {
+  let made: { readonly messageId: string; readonly plan: RoutePlan } | null = null;
+  return {
+    excluded,
+    nationalTables: tablesOfAll(able.map(({ offer }) => offer)),
+    scoredAs: operator,
     planFor(messageId) {
-      const plain = fixed ?? plainFor(messageId);
-      if (!plain.candidates.some((candidate) => avoided(candidate.carrier))) return plain;
-      const before = plain.candidates.filter((candidate) => !avoided(candidate.carrier));
-      const behind = plain.candidates.filter((candidate) => avoided(candidate.carrier));
-      const how = before.length === 0 ? 'no better way' : 'avoided';
-      const explained = behind.map(({ carrier, why }) => {
-        const state = `${health.stateOf(carrier)} (${health.reasonOf(carrier)})`;
-        return { carrier, why: `${why}, ${how}: ${state}` };
-      });
-      return planOf([...before, ...explained]);
+      if (made?.messageId === messageId) return made.plan;
+      const isUsable = ({ offer }: AbleCarrier) => !isAvoided(health.stateOf(offer.name), category);
+      const drawn = drawByConversion(
+        able.filter(isUsable).map(({ offer: { name } }) => {
+          return { name, score: conversions.of({ carrier: name, operator, sender }) };
+        }),
+        (name) => seededRandom(hashOf(messageId, name)),
+      );
+      const whyOf = new Map(able.map(({ offer, why }) => [offer.name, why]));
+      const candidates = drawn.map((each) => ({
+        carrier: each.name,
+        why: `${whyOf.get(each.name)}: ${wordsOf(each)}`,
+      }));
+      const others = able.filter((each) => !isUsable(each)).map(({ offer, why }) => ({ carrier: offer.name, why }));
+      const plan = avoidedLast(planOf([...candidates, ...others]), category, health);
+      made = { messageId, plan };
+      return plan;
     },
   };
+}
+
+/** `drew 0.71, 68 of 96 codes entered` */
+function wordsOf({ how, drawn, score }: DrawnCarrier): string {
+  const entered = `${Math.round(score.verified)} of ${Math.round(codesOf(score))} codes entered`;
+  switch (how) {
+    case 'drew':
+      return `drew ${drawn.toFixed(2)}, ${entered}`;
+    case 'floor':
+      return `floor of ${conversionFigures.floorShare * 100} %, ${entered}`;
+    case 'demoted':
+      return `demoted, ${entered}`;
+  }
 }
 
 function tablesOfAll([first, ...others]: readonly CarrierOffer[]): readonly NationalLanguage[] {
@@ -177,6 +270,7 @@ function planOf(candidates: readonly RouteCandidate[]): RoutePlan {
 function orderOf(offers: readonly CarrierOffer[], choose: RouteChoice, messageId: string): CarrierOffer[] {
   switch (choose) {
     case 'listed':
+    case 'conversion':
       return [...offers];
     case 'weighted':
       return byWeight(offers, messageId);
@@ -188,7 +282,7 @@ function orderOf(offers: readonly CarrierOffer[], choose: RouteChoice, messageId
 
 /** Whether the order is the same for every message. */
 function isFixed(offers: readonly CarrierOffer[], choose: RouteChoice): boolean {
-  if (choose === 'listed' || offers.length < 2) return true;
+  if (choose === 'listed' || choose === 'conversion' || offers.length < 2) return true;
   return choose === 'cheapest' && new Set(offers.map((each) => each.cost)).size === offers.length;
 }
 
@@ -206,12 +300,17 @@ function byWeight(offers: readonly CarrierOffer[], messageId: string): CarrierOf
     .map((each) => each.offer);
 }
 
-/** Uniform in (0, 1]: FNV-1a over both texts, mixed by murmur3's finalizer. */
+/** Uniform in (0, 1]. */
 function unitOf(messageId: string, carrier: string): number {
+  return (hashOf(messageId, carrier) + 1) / 4_294_967_296;
+}
+
+/** FNV-1a over both texts, mixed by murmur3's finalizer: 32 bits. */
+function hashOf(messageId: string, carrier: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < carrier.length; at += 1) hash = Math.imul(hash ^ carrier.charCodeAt(at), 0x01000193);
   for (let at = 0; at < messageId.length; at += 1) hash = Math.imul(hash ^ messageId.charCodeAt(at), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (((hash ^ (hash >>> 16)) >>> 0) + 1) / 4_294_967_296;
+  return (hash ^ (hash >>> 16)) >>> 0;
 }

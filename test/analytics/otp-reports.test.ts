@@ -328,11 +328,11 @@ test('receipts that no entered code follows are suspicious beside those of other
   await settled();
   expect(await rowsOf(otpTrust, [])).toEqual([
     {
-      ...{ carrier: 'alpha', messages: 110, claimed_delivered: 110, claimed_share: 1, verified: 11 },
+      ...{ carrier: 'alpha', messages: 110, claimed_delivered: 110, claimed_share: 1, verified: 11, conversion: 0.1 },
       ...{ verified_of_claimed_count: 11, trust: 0.1, peers_trust: 0.7, suspicious: 1 },
     },
     {
-      ...{ carrier: 'beta', messages: 110, claimed_delivered: 110, claimed_share: 1, verified: 77 },
+      ...{ carrier: 'beta', messages: 110, claimed_delivered: 110, claimed_share: 1, verified: 77, conversion: 0.7 },
       ...{ verified_of_claimed_count: 77, trust: 0.7, peers_trust: 0.1, suspicious: 0 },
     },
   ]);

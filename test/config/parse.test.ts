@@ -81,12 +81,34 @@ describe('a bad value is named by file, line, column, found and expected', () =>
       'password_env: NOT_SET',
       '13:64: carriers[1].binds[0].password_env: the environment variable NOT_SET is not set, expected the password in it',
     ],
+    [
+      'carriers:',
+      'routes:\n  - prefix: "+88017"\n    carriers: [alpha, beta]\n    choose: conversion\ncarriers:',
+      '9:13: routes[0].choose: found "conversion" for every class, expected classes: [otp]: other messages have no code to be entered',
+    ],
+    [
+      'carriers:',
+      'routes:\n  - { prefix: "+88017", classes: [otp, promotional], carriers: [alpha], choose: conversion }\ncarriers:',
+      '7:81: routes[0].choose: found "conversion" for otp, promotional, expected classes: [otp]: other messages have no code to be entered',
+    ],
+    [
+      'carriers:',
+      'routes:\n  - { prefix: "+88017", carriers: [alpha], choose: conversions }\ncarriers:',
+      '7:52: routes[0].choose: found "conversions", expected one of listed, cheapest, weighted, conversion',
+    ],
     ['host: smsc.example.net, ', '', '13:9: carriers[1].binds[0].host: missing, expected a host name or address'],
   ])('%s → %s', (was, is, problem) => {
     const text = good.replace(was, is);
     expect(text).not.toBe(good);
     expect(problemsOf(text)).toContain(`heliograph.yaml:${problem}`);
   });
+});
+
+it('a route of one-time passwords may be drawn by conversion', () => {
+  const route =
+    'routes:\n  - { prefix: "+88017", classes: [otp], carriers: [alpha, beta], choose: conversion }\ncarriers:';
+  const { routes } = parseConfiguration(good.replace('carriers:', route), 'heliograph.yaml', {});
+  expect(routes).toEqual([{ prefix: '+88017', classes: ['otp'], carriers: ['alpha', 'beta'], choose: 'conversion' }]);
 });
 
 describe('what a carrier means by a command_status', () => {

@@ -48,7 +48,7 @@ const statesOf = (seen: Witness) => seen.receipts.map(({ state }) => state);
 describe('a message whose receipt is to come', () => {
   test('is taken back: a receipt DELETED and no other, and a second cancel_sm is refused', async () => {
     const seen = await boundWitness(smsc.port);
-    const fields = await submitted(seen, slow!);
+    const fields = await submitted(seen, slow);
     expect(await answered(ask(seen, fields))).toEqual({ ok: true });
     await until('the receipt', () => seen.receipts.length === 1);
     expect(statesOf(seen)).toEqual(['deleted']);
@@ -57,14 +57,14 @@ describe('a message whose receipt is to come', () => {
   });
   test('is taken back without addresses, and not with those of another', async () => {
     const seen = await boundWitness(smsc.port);
-    const fields = await submitted(seen, slow!);
+    const fields = await submitted(seen, slow);
     expect(await answered(ask(seen, { ...fields, destination: '8801700010009' }))).toEqual(refused);
     expect(await answered(ask(seen, { ...fields, source: 'Other' }))).toEqual(refused);
     expect(await answered(ask(seen, { ...fields, source: '', destination: '' }))).toEqual({ ok: true });
   });
   test('is not taken back by another account', async () => {
     const seen = await boundWitness(smsc.port);
-    const fields = await submitted(seen, slow!);
+    const fields = await submitted(seen, slow);
     const bind = { type: 'transceiver', ...bindFields('other', password) } as const;
     const stranger = await boundWitness(smsc.port, { bind });
     expect(await answered(ask(stranger, fields))).toEqual(refused);
@@ -72,7 +72,7 @@ describe('a message whose receipt is to come', () => {
   });
   test('stays when the carrier refuses all', async () => {
     const seen = await boundWitness(smsc.port);
-    const fields = await submitted(seen, slow!);
+    const fields = await submitted(seen, slow);
     smsc.setFault('cancel-fail', { limit: 1 });
     expect(await answered(ask(seen, fields))).toEqual(refused);
     expect(await answered(ask(seen, fields))).toEqual({ ok: true });
@@ -81,11 +81,11 @@ describe('a message whose receipt is to come', () => {
 
 test('one that is delivered, one without a receipt and one that nobody knows are refused', async () => {
   const seen = await boundWitness(smsc.port);
-  const delivered = await submitted(seen, quick!);
+  const delivered = await submitted(seen, quick);
   await until('the receipt', () => seen.receipts.length === 1);
   expect(await answered(ask(seen, delivered))).toEqual(refused);
-  expect(await answered(ask(seen, await submitted(seen, never!)))).toEqual(refused);
-  expect(await answered(ask(seen, fieldsOf('nobody', slow!)))).toEqual(refused);
+  expect(await answered(ask(seen, await submitted(seen, never)))).toEqual(refused);
+  expect(await answered(ask(seen, fieldsOf('nobody', slow)))).toEqual(refused);
   expect(statesOf(seen)).toEqual(['delivered']);
 });
 
@@ -93,7 +93,7 @@ test('without an answer it ends at the response timer, once, and the session con
   const clock = new ManualClock();
   const seen = await boundWitness(smsc.port, { responseTimerMs: 100, clock });
   smsc.setFault('no-cancel-resp');
-  const answers = ask(seen, fieldsOf('1', slow!));
+  const answers = ask(seen, fieldsOf('1', slow));
   await until('the cancel_sm', () => smsc.stats().cancels.total === 1);
   clock.advance(100);
   expect(answers).toEqual([{ ok: false, why: 'timeout' }]);
@@ -106,21 +106,21 @@ test('without an answer it ends at the response timer, once, and the session con
 test('it uses no slot of the window, has few slots of its own, and ends with the session', async () => {
   const seen = await boundWitness(smsc.port, { windowPdusMax: 2 });
   smsc.setFault('no-cancel-resp');
-  const all = Array.from({ length: limits.smpp.cancelsMax }, (_, index) => ask(seen, fieldsOf(String(index), slow!)));
-  expect(seen.session.cancel(fieldsOf('one more', slow!), () => {})).toBe(false);
+  const all = Array.from({ length: limits.smpp.cancelsMax }, (_, index) => ask(seen, fieldsOf(String(index), slow)));
+  expect(seen.session.cancel(fieldsOf('one more', slow), () => {})).toBe(false);
   expect(seen.session.windowFree).toBe(2);
   seen.session.submit(message('x'), 'x');
   await until('the response', () => seen.responses.has('x'));
   await seen.session.close('done', 500);
   expect(all).toEqual(all.map(() => [{ ok: false, why: 'closed' }]));
-  expect(seen.session.cancel(fieldsOf('late', slow!), () => {})).toBe(false);
+  expect(seen.session.cancel(fieldsOf('late', slow), () => {})).toBe(false);
 });
 
 test('it is not sent while the window is full of messages, nor by a receiver', async () => {
   const seen = await boundWitness(smsc.port, { windowPdusMax: 1 });
   smsc.setFault('no-resp', { limit: 1 });
   seen.session.submit(message('x'), 'x');
-  expect(seen.session.cancel(fieldsOf('1', slow!), () => {})).toBe(false);
+  expect(seen.session.cancel(fieldsOf('1', slow), () => {})).toBe(false);
   const receiver = await boundWitness(smsc.port, { type: 'receiver' });
-  expect(receiver.session.cancel(fieldsOf('1', slow!), () => {})).toBe(false);
+  expect(receiver.session.cancel(fieldsOf('1', slow), () => {})).toBe(false);
 });

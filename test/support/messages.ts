@@ -100,9 +100,11 @@ export const anyMessage: fc.Arbitrary<Message> = fc
     resends: fc.constantFrom(0, 1),
     callback: fc.option(anyCallback, { nil: null }),
     hedge: fc.option(fc.constantFrom(...hedges), { nil: null }),
+    scoredAs: fc.option(fc.string({ maxLength: 20 }), { nil: null }),
   })
-  .map(({ callback, hedge, ...message }) => ({
+  .map(({ callback, hedge, scoredAs, ...message }) => ({
     ...message,
     ...(callback === null ? {} : { callback }),
     ...(hedge === null ? {} : { hedge }),
+    ...(scoredAs === null ? {} : { scoredAs }),
   }));

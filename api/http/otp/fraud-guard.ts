@@ -7,8 +7,11 @@ import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { ResendOtpBody, StartOtpBody } from './otp-request.ts';
 
-/** A start that the guard has let pass: told how it ended, because until then it only counts in this thread. */
-export type GuardedStart = { accepted(carrier: string): void; withdraw(): void };
+/**
+ * A start that the guard has let pass: told how it ended, because until then it only counts in this thread. `isFlagged`:
+ * although a rule found something.
+ */
+export type GuardedStart = { readonly isFlagged: boolean; accepted(carrier: string): void; withdraw(): void };
 
 export type GuardedResult =
   | { readonly ok: true; readonly start: GuardedStart | null }
@@ -19,7 +22,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   if (!livemode) return { ok: true, start: null };
   const { to, client_ip: ip = null, device_id: device = null, challenge_passed: challengePassed = false } = asked;
   const question = { accountId: account.accountId, to, ip, device };
-  const { refusal, isProbe } = guard.decide({ ...question, challengePassed });
+  const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed });
   if (refusal !== null) return { ok: false, problem: problemOfFinding(refusal), audited: auditOf(refusal) };
   if (asked.code !== undefined) return { ok: true, start: null };
   const send = { ...question, carrier: '', isProbe };
@@ -27,6 +30,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   return {
     ok: true,
     start: {
+      isFlagged,
       accepted: (carrier) => guard.accepted({ ...send, carrier }),
       withdraw: () => guard.withdraw(send),
     },

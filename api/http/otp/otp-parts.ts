@@ -23,6 +23,8 @@ export type OtpRouteParts = OtpParts &
     readonly otpRules: () => OtpRules;
     readonly rates: OtpRates;
     readonly fraud: SharedGuard;
+    /** Whether a route is drawn by conversion. */
+    readonly drawsRoutes: () => boolean;
     readonly audit: RefusalAudit;
     readonly queries: StatusQueryClient;
   };

@@ -156,7 +156,9 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const admitted = found(starting.admitted);
   const { purpose, ttl_seconds: ttlSeconds, code: given } = found(starting.asked);
   const ownCode = given !== undefined;
-  const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000 };
+  // Without the guard: a test key, or a code of the client's own.
+  const isScored = starting.guarded !== null && !starting.guarded.isFlagged;
+  const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
   const { carrier } = admitted.route.planFor(claim.messageId);

@@ -97,7 +97,8 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
   const to = found(verifying.user).to;
   if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
-    parts.fraud.verified({ accountId: principal.account.accountId, to });
+    const messageId = parts.drawsRoutes() ? verdict.messageId : null;
+    parts.fraud.verified({ accountId: principal.account.accountId, to, messageId });
   }
   if (verdict.ok && verdict.isWrong) parts.rates.countWrong(parts.otpRules().limits, found(verifying.user));
   return verdict;

@@ -2,14 +2,16 @@
 // receipts comes to both; settings change while they run.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
-import { OtpReceipts } from '../../../actors/carrier/receipts/otp-receipts.ts';
+import { OtpObservations } from '../../../actors/carrier/receipts/otp-observations.ts';
 import { type GuardObservation, GuardTalk } from '../../../cluster/bus/otp-guard-talk.ts';
 import { otpGuardSubject } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import { newAccountId } from '../../../model/ids.ts';
+import { newAccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
+import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
+import { messageWith } from '../../support/messages.ts';
 import { until } from '../../support/until.ts';
 
 const rules = { modes: guardModesDefault, destinations: ['+880'], safeList: [] };
@@ -39,6 +41,43 @@ function send(guard: SharedGuard, accountId: string, to: string): void {
   guard.accepted({ ...code, carrier: 'alpha' });
 }
 
+/** Whose time is ahead by what the test says. */
+function clockAhead() {
+  const state = { aheadMs: 0 };
+  return { state, clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + state.aheadMs } };
+}
+
+test('two guards have the same conversion of a carrier two minutes after it took codes, wherever those are entered', async () => {
+  const { state, clock } = clockAhead();
+  const open = () => SharedGuard.open({ bus: harness.bus, clock, rules });
+  const [here, there] = await Promise.all([open(), open()]);
+  const observations = new OtpObservations(harness.bus, systemClock);
+  let told = 0;
+  const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen(() => (told += 1));
+  await harness.bus.connection.flush();
+  const ids = Array.from({ length: 30 }, (_, at) => newMessageId(1_700_000_000_000 + at));
+  for (const messageId of ids) {
+    observations.onTaken({ message: messageWith({ messageId, category: 'otp', scoredAs: 'gamma' }), hedged: 'no' });
+  }
+  ids.slice(0, 10).forEach((messageId, at) => {
+    (at % 2 === 0 ? here : there).verified({ accountId: 'a', to: numberOf(at), messageId });
+  });
+  // One without a message counts for the guard alone.
+  here.verified({ accountId: 'a', to: numberOf(20), messageId: null });
+  await until('all is told', () => told === 41, patient);
+  stop();
+  const place = { carrier: 'alpha', operator: 'gamma', sender: 'HELIO' };
+  expect(here.conversions.of(place)).toEqual({ verified: 0, missed: 0 });
+  state.aheadMs = conversionFigures.maturityMs;
+  for (const guard of [here, there]) {
+    await until('counted', () => guard.conversions.of(place).missed > 19, patient);
+    const { verified, missed } = guard.conversions.of(place);
+    expect([Math.round(verified), Math.round(missed)]).toEqual([10, 20]);
+    expect(guard.conversions.of({ ...place, operator: 'beta' })).toEqual({ verified: 0, missed: 0 });
+  }
+  await Promise.all([here.stop(), there.stop()]);
+});
+
 describe('two guards', () => {
   test('count what the other sends, and what is entered with the other', async () => {
     const accountId = freshAccount();
@@ -46,7 +85,7 @@ describe('two guards', () => {
     for (const to of numbers) send(one, accountId, to);
     expect(ask(one, accountId, '+8801712009999')).toBe('velocity');
     await until('the other knows', () => ask(two, accountId, '+8801712009999') === 'velocity', patient);
-    for (const to of numbers.slice(0, 10)) two.verified({ accountId, to });
+    for (const to of numbers.slice(0, 10)) two.verified({ accountId, to, messageId: null });
     expect(ask(two, accountId, '+8801712009999')).toBe('sent');
     await until('the first knows', () => ask(one, accountId, '+8801712009999') === 'sent', patient);
   });
@@ -76,29 +115,55 @@ describe('two guards', () => {
   });
 });
 
-test('receipts of live one-time passwords are told, and of nothing else; what is no observation is ignored', async () => {
+test('of live one-time passwords receipts are told, and who took those that are scored; what is no observation is left out', async () => {
   const heard: GuardObservation[] = [];
+  const taken = newMessageId(1_700_000_000_000);
   const listener = new GuardTalk(harness.bus, 'listener', systemClock);
   const accountId = freshAccount();
   // Guards of the tests before may still be telling theirs.
   const stop = listener.listen((observation) => {
-    if (observation.accountId === accountId) heard.push(observation);
+    const isOwn = 'accountId' in observation ? observation.accountId === accountId : observation.messageId === taken;
+    if (isOwn) heard.push(observation);
   });
   await harness.bus.connection.flush();
-  const receipts = new OtpReceipts(harness.bus, systemClock);
+  const observations = new OtpObservations(harness.bus, systemClock);
   const delivered = { kind: 'delivered', category: 'otp', livemode: true, accountId, recipient: '+1' };
   for (const event of [
     { ...delivered, kind: 'undelivered' },
     { ...delivered, category: 'promotional' },
     { ...delivered, livemode: false },
+    { ...delivered, kind: 'hedged', messageId: taken, error: 'control group: no_response' },
+    { ...delivered, kind: 'hedged', messageId: taken, error: 'to beta: no_response' },
     { ...delivered, recipient: '+2' },
   ]) {
-    receipts.take(event as unknown as DeliveryEvent);
+    observations.onEvent(event as unknown as DeliveryEvent);
   }
-  for (const wrong of ['{', '{"from":"x","observations":[{"kind":"sent","accountId":"a","to":"+1"}]}', '[]']) {
+  const message = messageWith({ messageId: taken, category: 'otp', scoredAs: 'gamma' });
+  for (const [of, isHedged] of [
+    [messageWith({ messageId: taken, category: 'otp' }), false],
+    [message, true],
+    [{ ...message, hedge: 'copy' }, false],
+    [{ ...message, hedge: 'control' }, false],
+  ] as const) {
+    observations.onTaken({ message: of, hedged: isHedged ? 'copied' : 'no' });
+  }
+  const later = `{"kind":"of a later version","accountId":"${accountId}","to":"+1"}`;
+  const own = `{"kind":"verified","accountId":"${accountId}","to":"+3","messageId":"sms_1"}`;
+  for (const wrong of [
+    '{',
+    '[]',
+    '{"from":"x","observations":[{"kind":"sent","accountId":"a","to":"+1"}]}',
+    `{"from":"x","observations":[{"kind":"taken","messageId":"${taken}","carrier":"alpha","sender":"HELIO"}]}`,
+    `{"from":"x","observations":[${later},${own}]}`,
+  ]) {
     harness.bus.connection.publish(otpGuardSubject, wrong);
   }
-  await until('the receipt', () => heard.length > 0, patient);
-  expect(heard).toEqual([{ kind: 'received', accountId, to: '+2' }]);
+  await until('all are heard', () => heard.length >= 4, patient);
+  expect(heard).toEqual([
+    { kind: 'verified', accountId, to: '+3', messageId: 'sms_1' },
+    { kind: 'copied', messageId: taken },
+    { kind: 'received', accountId, to: '+2' },
+    { kind: 'taken', messageId: taken, carrier: 'alpha', operator: 'gamma', sender: 'HELIO' },
+  ]);
   stop();
 });

@@ -171,7 +171,8 @@ async function isKnown(ingress: Ingress, token: string): Promise<boolean> {
   return answer.status !== 401;
 }
 
-const shiftedClock = new URL('../../support/shifted-clock.ts', import.meta.url).pathname;
+/** By the variable that makes a role load it. */
+const otherClocks = { CLOCK_SHIFT_MS: 'shifted-clock', CLOCK_JUMP_FILE: 'jumping-clock' };
 type StartedRole = { child: ChildProcess; exited: Promise<number | null>; ready: Record<string, unknown> };
 
 async function startRole(
@@ -182,11 +183,12 @@ async function startRole(
   changes: object = {},
 ): Promise<StartedRole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-ingress-'));
+  const clocks = Object.entries(otherClocks).filter(([variable]) => env[variable] !== undefined);
   const child = fork(new URL(`../../../cluster/roles/${role}.ts`, import.meta.url), {
-    ...(env['CLOCK_SHIFT_MS'] === undefined ? {} : { execArgv: ['--import', shiftedClock] }),
+    execArgv: clocks.flatMap(([, file]) => ['--import', join(import.meta.dirname, `../../support/${file}.ts`)]),
     env: {
       ...process.env,
-      ...(env['CLOCK_SHIFT_MS'] === undefined ? {} : { CLOCK_SHIFT_MS: env['CLOCK_SHIFT_MS'] }),
+      ...Object.fromEntries(clocks.map(([variable]) => [variable, env[variable]])),
       HELIOGRAPH_LOG: env['HELIOGRAPH_LOG'] ?? process.env['HELIOGRAPH_LOG'] ?? 'error',
       HELIOGRAPH_ROLE: role,
     },

@@ -11,7 +11,7 @@ const { seenMin, countMin, defaultMs } = bounds;
 
 function open(changes: Partial<typeof bounds> = {}) {
   const clock = new ManualClock();
-  const times = new ReceiptTimes({ ...bounds, ...changes } as typeof bounds, clock);
+  const times = new ReceiptTimes({ ...bounds, ...changes }, clock);
   const add = (prefix: string, count: number, tookMs: number) => {
     for (let at = 0; at < count; at += 1) times.add(prefix, tookMs);
   };

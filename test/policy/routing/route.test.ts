@@ -6,6 +6,7 @@ import type { CarrierState } from '../../../model/carrier-state.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import type { CarrierHealthView, RoutingRules } from '../../../policy/contract.ts';
 import { numberPlan } from '../../../policy/country/number-plan.ts';
+import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { type RouterOptions, router } from '../../../policy/routing/route.ts';
 import { offer, rules } from '../rules.ts';
@@ -206,14 +207,18 @@ test('for all rules and health states: a plan has no carrier twice, only capable
     fc.property(
       fc.tuple(...names.map(anyOffer)),
       fc.uniqueArray(fc.constantFrom(...names), { minLength: 1 }),
-      fc.constantFrom('listed' as const, 'cheapest' as const, 'weighted' as const),
+      fc.constantFrom('listed' as const, 'cheapest' as const, 'weighted' as const, 'conversion' as const),
       fc.constantFrom(...categories),
       fc.dictionary(fc.constantFrom(...names), fc.constantFrom('good' as const, 'weak' as const, 'down' as const)),
       fc.string(),
       fc.boolean(),
       (carriers, listed, choose, category, states, id, livemode) => {
         const given = { ...rules, carriers, routes: [{ prefix: '+880', classes: [], carriers: listed, choose }] };
-        const found = ask('+8801712345678', category, { with: given, health: health(states), id, livemode });
+        const conversions = {
+          of: ({ carrier }: ConversionPlace) => ({ verified: carrier === 'a' ? 200 : 0, missed: 150 }),
+        };
+        const options = { with: given, health: health(states), id, livemode, conversions };
+        const found = ask('+8801712345678', category, options);
         if (!livemode) return void expect(found).toMatchObject({ carrier: 'sandbox', others: [] });
         const able = listed.filter((name) => {
           const of = carriers.find((each) => each.name === name)!;

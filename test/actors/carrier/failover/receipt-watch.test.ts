@@ -136,7 +136,7 @@ describe('a message waits for its receipt', () => {
   ] as const)('not one %s', (_, changes) => {
     const setting = new Setting();
     setting.learn(20);
-    const inFlight = setting.accepted(changes as Partial<Message>);
+    const inFlight = setting.accepted(changes);
     expect(isHeld(inFlight)).toBe(false);
   });
 
