@@ -4,7 +4,7 @@ import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { parkedSubject } from '../../cluster/bus/subjects.ts';
 import type { WebhookEntry } from '../../directory/contract.ts';
-import { type DeliveryEvent, type EventKind, eventOfMessage } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, type EventKind, canceledEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../model/ids.ts';
 import { encodeWebhook } from '../../model/records/webhook-record.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -142,7 +142,9 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
 
 const eventOf = (accountId: AccountId, kind: EventKind): DeliveryEvent => {
   const nowMs = systemClock.nowMs();
-  return eventOfMessage(messageWith({ accountId, messageId: newMessageId(nowMs) }), { kind, atMs: nowMs });
+  const message = messageWith({ accountId, messageId: newMessageId(nowMs) });
+  // With a carrier it would be about a copy that is not needed, which no client is told.
+  return kind === 'canceled' ? canceledEvent(message, nowMs) : eventOfMessage(message, { kind, atMs: nowMs });
 };
 
 const isIdle = async ({ bus }: TestBus) => (await bus.manager.streams.info('WEBHOOKS')).state.messages === 0;
