@@ -38,6 +38,8 @@ import { type Trim, type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
+  /** By how many milliseconds the recorder is later than when nothing delays it; 0 while another node records. */
+  readonly lateMs: number;
   /** Records the events read so far, answers pending queries, and closes the engine. */
   stop(deadlineMs: number): Promise<void>;
 };
@@ -172,6 +174,9 @@ export async function startAnalytics(
   return {
     health: () =>
       recorder === null ? { ok: true, detail: 'another node records' } : { ok: true, detail: 'recording' },
+    get lateMs() {
+      return recorder?.lateMs ?? 0;
+    },
     async stop(deadlineMs) {
       stopping.abort(new Error('the analytics node stops'));
       cancelLag();

@@ -53,6 +53,8 @@ export type Recorder = {
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
+  /** By how many milliseconds it is later than when nothing delays it; 0 while nothing comes. */
+  readonly lateMs: number;
   readonly recorded: StreamPosition;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
   readonly taken: TakenPosition;
@@ -70,6 +72,8 @@ export type Recorder = {
 type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 
 const tickEveryMs = 100;
+/** Without a record for so long it waits for none. */
+const quietMs = 5_000;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
   const { bus, engine, publisher, clock = systemClock, arrived = () => {}, erased = new ErasedNumbers() } = options;
@@ -117,12 +121,24 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   });
   const firstSeq = pending?.first ?? progress.recordedTo + 1;
   const taken = new TakenPosition(firstSeq - 1, clock);
+  const newest = { storedAtNs: 0n, takenAtMs: Number.NEGATIVE_INFINITY };
 
   function take(record: EventRecord): Promise<void> | undefined {
+    newest.storedAtNs = record.timestampNanos;
+    newest.takenAtMs = clock.nowMs();
     const before = batcher.take(record);
     // Held now, except for a record that is being moved to DEAD.
     if (before === undefined || batcher.lastSeq === record.seq) taken.advance(record.seq);
     return before?.then(() => taken.advance(record.seq));
+  }
+
+  function lateMs(): number {
+    const nowMs = clock.nowMs();
+    const heldSinceMs = batcher.heldSinceMs ?? nowMs;
+    const waitedMs = nowMs - heldSinceMs - limits.recorder.insertEveryMs;
+    const isQuiet = nowMs - newest.takenAtMs > quietMs;
+    const takenLateMs = isQuiet ? 0 : newest.takenAtMs - Number(newest.storedAtNs / 1_000_000n);
+    return Math.max(0, waitedMs, takenLateMs);
   }
 
   function write(): void {
@@ -210,6 +226,9 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     },
     get recorded() {
       return writer.recorded;
+    },
+    get lateMs() {
+      return lateMs();
     },
     taken,
     streamMade,

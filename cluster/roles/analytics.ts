@@ -17,6 +17,7 @@ import { loadConfiguration } from '../../config/load.ts';
 import { type Settings, loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { roleClock } from './role-clock.ts';
+import { yieldProcessor } from './yield-processor.ts';
 
 const schemaRetryMs = 1_000;
 
@@ -35,10 +36,12 @@ runRole('analytics', async ({ env, stopping }) => {
     retention: configuration.retention,
     clock,
   });
+  const stopYielding = yieldProcessor(() => node.lateMs, clock);
   const sql = await operatorSql(settings, configuration.analytics.sqlEndpoint);
   return {
     health: () => node.health(),
     async drain(deadlineMs) {
+      stopYielding();
       await sql?.close();
       await node.stop(deadlineMs * 0.8);
       clock.stop();

@@ -125,24 +125,19 @@ function send(child: ChildProcess, message: ToChild): boolean {
   return true;
 }
 
-/** A tenth of the weight of a process at 0: on a machine that is full it still gets on. */
-const yieldingNice = 10;
+/** A third of the weight of a process at 0. */
+const yieldingNice = 5;
 
 /**
  * The recorder of events and its queries yield to what is in a message's way: an OTP does not wait behind a query.
  * Lowers the priority of a process that was just started, and of every thread and process that it starts (a thread
- * that is there already keeps its own). A process may always lower it. Where Linux groups processes by session
- * (sched(7), "The autogroup feature"), a role is a group of its own: there only the nice value of the group counts.
+ * that is there already keeps its own). A process may always lower it, and never raise it again. Where Linux groups
+ * processes by session, the role yields as a group too, and only while it is not late (roles/yield-processor.ts).
  */
 function lowerPriority(pid: number): void {
   try {
     setPriority(pid, yieldingNice);
   } catch (error) {
     ignoring(error, 'it has ended already');
-  }
-  try {
-    writeFileSync(`/proc/${pid}/autogroup`, `${yieldingNice}`);
-  } catch (error) {
-    ignoring(error, 'this system does not group processes by session');
   }
 }

@@ -23,6 +23,8 @@ const total = load.ratePerSecond * load.seconds;
 /** Submits in flight on one bind; there are two binds of each of the three carriers. */
 const window = 20;
 const inFlightMax = window * 2 * 3;
+/** A receipt that finds the event store away, which the later kills are about, waits 5 s, then 30 s, then 120 s more. */
+const storeAwayMs = 155_000;
 const random = seededRandom(seed);
 let harness: SystemHarness;
 /** Everything accepted so far: a later kill must not undo it. */
@@ -72,9 +74,9 @@ describe('after all these kills', () => {
   let reconciliation: Reconciliation;
 
   it('what the actors left unknown is settled by its receipts, or never reached its carrier', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
-    reconciliation = await settledReconciliation(harness, afterActors, lateSettlementMs);
+    reconciliation = await settledReconciliation(harness, afterActors, lateSettlementMs + storeAwayMs);
     const { delivered = 0, unknown = 0 } = reconciliation.statuses;
     process.stdout.write(
       `actors killed twice: ${delivered} delivered, ${unknown} unknown and never (whole) at the carrier\n`,
