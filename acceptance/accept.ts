@@ -42,8 +42,8 @@ export type AcceptParts = PublishParts & {
 export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) => void;
 
 /**
- * Holds one of the account's publish slots until `done`. `use`: 'otp' for every single message, whatever its category;
- * 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier request under the same
+ * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'otp' is for single
+ * messages of any category, 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier request under the same
  * idempotency key may have published it so long ago that the stream's duplicate window has passed.
  * ```ts
  * const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
@@ -84,8 +84,8 @@ export function publishNow(
 }
 
 /**
- * Counts the message against its account (scheduled-shares.ts), then publishes it to SCHEDULED under a fixed name; the
- * release has a fixed id too, so a repeat is dropped at one of the two. Answers only after the `scheduled` event is
+ * Counts the message against its account (scheduled-shares.ts), then publishes it to SCHEDULED under an id that follows
+ * from the message's. The record that is released when it is due has such an id too, so a repeat is dropped by one of the two streams. Answers only after the `scheduled` event is
  * durable: nothing writes that event again before the message is due, and a cancel reads it.
  */
 function acceptScheduled(
@@ -126,7 +126,7 @@ function acceptScheduled(
   });
 }
 
-/** Waits for the end of the first hour with something due; a smaller message may fit earlier. */
+/** `Retry-After` is the end of the first hour in which something is due; a smaller message may fit earlier. */
 function scheduleFull(full: FullShare | undefined, nowMs: number): AcceptanceRefusal {
   const counted = full === undefined ? '' : `: ${full.units} of ${full.perAccount}`;
   const detail =

@@ -32,7 +32,7 @@ export class Capacity {
     this.#parts = parts;
   }
 
-  /** For work that decides by the time and needs no room for events. */
+  /** For work that depends on the right time and writes no events. */
   refuseWrongClock(): AcceptanceRefusal | null {
     return this.#parts.clock.agrees ? null : clockWrong;
   }

@@ -1,5 +1,5 @@
-// The authenticated caller in the one form that rate limits, gates, acceptance, management and the audit log take. A
-// new kind of entry point makes its own Principal and changes nothing else.
+// The authenticated caller in the one form that rate limits, gates, acceptance, management and the audit log take. Each
+// kind of entry point makes its own; what reads it does not know how the caller authenticated.
 import type { Account, KeyEntry, Rate } from '../directory/contract.ts';
 import type { Scope } from '../model/api-key.ts';
 import type { PrincipalId } from '../model/ids.ts';

@@ -38,7 +38,7 @@ import { type Trim, type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
-  /** By how many milliseconds the recorder is later than when nothing delays it; 0 while another node records. */
+  /** How late the recorder is, in ms (recorder.ts); 0 while another node records. */
   readonly lateMs: number;
   /** Records the events read so far, answers pending queries, and closes the engine. */
   stop(deadlineMs: number): Promise<void>;

@@ -75,6 +75,6 @@ function commandedText(desiredState: string, command: NonNullable<CarrierView['c
 }
 
 const whySlowed = ({ slowedBy }: Pace) =>
-  slowedBy === 'ESME_RTHROTTLED'
-    ? 'the carrier allows less than `tps`, or another system sends with this account: set `tps` to the rate of the contract'
-    : 'the carrier reports a full queue: contact it if that lasts';
+  slowedBy === 'ESME_RMSGQFUL'
+    ? 'the carrier reports a full queue: contact it if that lasts'
+    : 'the carrier allows less than `tps`, or another system sends with this account: set `tps` to the rate of the contract';

@@ -72,10 +72,10 @@ const simulator = mapOf({
 });
 
 /**
- * later: retry · next: the next carrier of the message's plan, or reject without one · reject: reject the message ·
+ * later: retry · throttle: retry, at a lower rate; an OTP goes to the next carrier that does well · next: the next carrier of the message's plan, or reject without one · reject: reject the message ·
  * stop: stop the carrier and raise an alarm.
  */
-const errorActions = ['later', 'next', 'reject', 'stop'] as const;
+const errorActions = ['later', 'throttle', 'next', 'reject', 'stop'] as const;
 export type CarrierErrorAction = (typeof errorActions)[number];
 
 const carrier = mapOf({
@@ -114,7 +114,7 @@ const carrier = mapOf({
         error: 'a command_status: a name of SMPP such as ESME_RTHROTTLED, or a number such as 1281 or 0x501',
       }),
       oneOf(errorActions),
-      { error: 'a map of command_status to later, next, reject or stop' },
+      { error: 'a map of command_status to later, throttle, next, reject or stop' },
     )
     .transform((errors, context) => {
       const byName: Record<string, CarrierErrorAction> = {};

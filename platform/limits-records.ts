@@ -29,7 +29,7 @@ export const recordLimits = {
     /** How long publishing an unreadable record to DEAD is retried; then the record stays in EVENTS, with an alarm. */
     deadTimeoutMs: 60_000,
     purgeEveryMs: 30_000,
-    /** Later than this it no longer yields the processor; it yields again below the second (yield-processor.ts). */
+    /** A recorder that is later than the first of these does not yield the processor, until it is below the other. */
     yieldsUntilLateMs: 1_500,
     yieldsAgainBelowMs: 500,
     /** Above this fill share of EVENTS an alarm is raised: the ingress is about to answer 503. */

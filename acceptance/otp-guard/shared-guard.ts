@@ -1,7 +1,8 @@
-// The guard of one ingress thread, and what it shares with those of all others. Each counts everything by itself: its own
-// codes at once, the others' as they tell them (core NATS, some 50 ms later). What one finds to be blocked is stored in the
-// bucket `otp_guard`, which all watch; the first that stores it reports it. While NATS is away no code can be sent either.
-// What is heard here of codes also makes the conversion of carriers, by which routes may be drawn.
+// The guard of one ingress thread, and what it shares with the guards of all other threads. Each thread counts all codes:
+// its own at once, those of other threads when they publish them (core NATS, some 50 ms later). A block that a thread decides is
+// stored in the bucket `otp_guard`, which all threads watch; the thread whose write comes first publishes the event. While
+// NATS is away no code can be sent either. From the same counts follows the conversion of each carrier, by which routes
+// may be drawn.
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -120,7 +121,7 @@ export class SharedGuard {
     this.#talk.tell({ kind: 'sent', ...send });
   }
 
-  /** It was not. */
+  /** It was not accepted: it counts no more. */
   withdraw(number: GuardNumber): void {
     this.#guard.withdraw(number);
   }

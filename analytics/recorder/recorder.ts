@@ -53,7 +53,7 @@ export type Recorder = {
   readonly heldSinceMs: number | null;
   /** Every record up to this one is in ClickHouse. */
   readonly recordedTo: number;
-  /** By how many milliseconds it is later than when nothing delays it; 0 while nothing comes. */
+  /** How late it is, in ms: beyond the age that records have in a recorder that keeps up. 0 while no events come. */
   readonly lateMs: number;
   readonly recorded: StreamPosition;
   /** Every record up to this one is in ClickHouse or among `unflushed`. */
@@ -72,7 +72,7 @@ export type Recorder = {
 type HowEnded = 'fenced' | 'stopped' | 'stream_changed';
 
 const tickEveryMs = 100;
-/** Without a record for so long it waits for none. */
+/** When no record came for so long, none is late. */
 const quietMs = 5_000;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
@@ -85,14 +85,14 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const progress = await Progress.takeOver(await openBucket(bus, 'recorder'), streamMade, holds, clock);
   const { streamEpoch } = progress;
 
-  // There are rows beyond the progress when it was lost, or the server lost its last writes with the power. Then the
-  // pending range is not the last one, and only ids show what is recorded.
+  // ClickHouse has rows beyond the progress when the progress record was lost, or a power cut took its last writes. Then the
+  // pending range is not the last one that was written, and only the event ids show what is recorded.
   const reached = progress.pending?.last ?? progress.recordedTo;
   const beyond = await rowsBeyond(engine, streamEpoch, reached);
   const pending = beyond === 0 && (progress.pending?.last ?? 0) >= state.first_seq ? progress.pending : null;
   const frontierSeq = beyond > 0 ? beyond + 1 : (pending?.first ?? progress.recordedTo + 1);
   const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
-  // Of messages that have events already, each state is looked up when the next one comes.
+  // The state of a message that has events already is looked up when its next event comes.
   const states = new MessageStates((await isEmptyStore(engine)) ? 0 : clock.nowMs());
   const writer = new Writer({
     engine,
@@ -127,7 +127,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     newest.storedAtNs = record.timestampNanos;
     newest.takenAtMs = clock.nowMs();
     const before = batcher.take(record);
-    // Held now, except for a record that is being moved to DEAD.
+    // The batcher holds the record now, unless it cannot be read and is being moved to DEAD.
     if (before === undefined || batcher.lastSeq === record.seq) taken.advance(record.seq);
     return before?.then(() => taken.advance(record.seq));
   }

@@ -1,7 +1,7 @@
-// How much of the processor a role gets that must not be in a message's way, and must not fall behind either. Linux groups
-// processes by session (sched(7), "The autogroup feature"), and a role is a session of its own: its group has a nice value,
-// which its owner may lower and raise between 0 and 19. While the role keeps up, it yields to the others; when it is late,
-// it has the same share as each of them. Elsewhere nothing changes.
+// Makes the analytics role yield the processor to the other roles while it keeps up, and gives it the same share as theirs
+// while it is late. Linux groups processes by session (sched(7), "The autogroup feature"), and each role is a session of its
+// own. The group has a nice value, which the user of the process may lower and raise between 0 and 19. On a system without
+// these groups the role keeps the nice value that the supervisor gave it.
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
@@ -10,7 +10,7 @@ import { log } from '../../platform/log.ts';
 
 /** A tenth of the weight of a group at 0. */
 const yieldingNice = 10;
-/** The kernel accepts ten changes a second of all processes without privileges. */
+/** The kernel accepts ten such changes a second, of all unprivileged processes together. */
 const lookEveryMs = 500;
 const group = '/proc/self/autogroup';
 
@@ -23,7 +23,7 @@ export function yieldProcessor(lateMs: () => number, clock: Clock, setNice = wri
   });
 }
 
-/** The nice value for a role that is so late and has this one now. */
+/** The nice value for a role that is `lateMs` late and has the value `nice` now. */
 export function niceFor(lateMs: number, nice: number): number {
   const { yieldsUntilLateMs, yieldsAgainBelowMs } = limits.recorder;
   if (lateMs > yieldsUntilLateMs) return 0;

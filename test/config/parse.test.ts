@@ -128,7 +128,7 @@ describe('what a carrier means by a command_status', () => {
     ['{ "4294967296": later }', /errors.*expected a command_status/],
     ['{ "-1": later }', /errors.*expected a command_status/],
     ['{ "0x0501": later, "1281": next }', /errors.*each command_status once: .* is 0x00000501/],
-    ['{ ESME_RSYSERR: maybe }', /errors.*expected one of later, next, reject, stop/],
+    ['{ ESME_RSYSERR: maybe }', /errors.*expected one of later, throttle, next, reject, stop/],
   ])('%s is refused', (errors, problem) => {
     expect(problemsOf(errorsOf(errors))).toEqual([expect.stringMatching(problem)]);
   });

@@ -1,6 +1,7 @@
-// Finds one-time passwords that this carrier has accepted and whose receipt does not come within its usual time. Until
-// then the record of such a message gets no ack: whoever gets it after a crash finds the decision and repeats the publish
-// of its copy, or acks it. A carrier many of whose receipts are late is in an outage, and no copy is sent.
+// Finds one-time passwords that this carrier has accepted and whose receipt does not come within the usual time. Until the
+// receipt comes or is late, the message's record gets no ack. So after a crash the record is redelivered: the actor that
+// gets it reads in EVENTS whether a copy was decided, publishes that copy again or acks the record. When many receipts of a
+// carrier are late, the carrier has an outage, and no copy is sent.
 import { overflowShardOfSubject } from '../../../cluster/bus/subjects.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -23,7 +24,7 @@ export type ReceiptHedgesParts = {
   readonly cancels: Pick<CopyCancels, 'onAccepted'>;
   /** The prefix by which the country knows a number's operator; '' for numbers without one. */
   readonly operatorPrefixOf: (to: string) => string;
-  /** A bind is open over which receipts come. */
+  /** Whether a bind is open that receives receipts. */
   readonly isReceiving: () => boolean;
   /** How many records of one account shard may be without an ack. */
   readonly shardHeldMax: number;
@@ -34,21 +35,21 @@ type Waiting = {
   readonly carrierMessageId: string;
   readonly sinceMs: number;
   readonly afterMs: number;
-  /** Lets its ack go; null when it waits no more. */
+  /** Allows the ack of its record; null once its receipt came or was late. */
   release: (() => void) | null;
 };
 
 const bounds = limits.otpHedging;
 /** A submit that asks for a receipt in every case (SMPP 3.4, 5.2.17). */
 const everyReceipt = 1;
-/** Of the usual time: nearly all receipts have come by then. */
+/** After this share of the usual time nearly all receipts have come. */
 const nearlyAll = 0.75;
 
 export class ReceiptHedges {
   readonly #parts: ReceiptHedgesParts;
   readonly #times: ReceiptTimes;
   readonly #waiting = new Map<string, Waiting>();
-  /** Those, and those that wait no more, until each is due. */
+  /** All of `#waiting`, and those that ended, until their time is over: they show how many receipts came. */
   readonly #due = new MinHeap<Waiting>((one, other) => dueAtMs(one) < dueAtMs(other));
   /** By subject, which is a shard of a carrier: how many records wait without an ack. */
   readonly #held = new Map<string, number>();
@@ -77,7 +78,7 @@ export class ReceiptHedges {
     if (this.#due.first === waiting) this.#wake();
   }
 
-  /** A last receipt came. `deliveredAfterMs`: of one that says so, since the submit_sm_resp; null when not known. */
+  /** A final receipt came. `deliveredAfterMs`: from submit_sm_resp to a receipt DELIVRD; null for other receipts. */
   onReceipt(submitted: Submitted, deliveredAfterMs: number | null): void {
     const { hedges, health, operatorPrefixOf } = this.#parts;
     if (deliveredAfterMs !== null && hedges.rules?.receipts === true) {
@@ -113,7 +114,7 @@ export class ReceiptHedges {
     if (((header?.registeredDelivery ?? 0) & 3) !== everyReceipt) return null;
     const usualMs = this.#times.lateAfterMs(operatorPrefixOf(message.recipient));
     const afterMs = usualMs === null ? null : this.#bounded(usualMs);
-    // It would be too late for a copy then.
+    // A copy needs about as long again: later than that it would not arrive within the validity.
     return afterMs === null || clock.nowMs() + 3 * afterMs > message.validUntilMs ? null : afterMs;
   }
 
@@ -168,7 +169,7 @@ export class ReceiptHedges {
     return (this.#parts.health.lateReceiptShare ?? 0) >= limits.carrierHealth.lateShareWeak;
   }
 
-  /** Most of those that nearly are due wait too: the outage has just begun. */
+  /** Of the messages whose time is nearly over, half or more have no receipt: an outage has just begun. */
   #isStalled(nowMs: number): boolean {
     let older = 0;
     let out = 0;

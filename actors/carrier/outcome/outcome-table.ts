@@ -9,6 +9,7 @@ export type OutcomeRow = { readonly action: CarrierErrorAction; readonly why: st
 type Refusal = Exclude<CommandStatusName, 'ESME_ROK'>;
 
 const later = (why: string): OutcomeRow => ({ action: 'later', why });
+const throttle = (why: string): OutcomeRow => ({ action: 'throttle', why });
 const next = (why: string): OutcomeRow => ({ action: 'next', why });
 const reject = (why: string): OutcomeRow => ({ action: 'reject', why });
 const stop = (why: string): OutcomeRow => ({ action: 'stop', why });
@@ -34,7 +35,7 @@ export const outcomeTable: Readonly<Record<Refusal, OutcomeRow>> = {
   ESME_RINVSYSID: stop('the carrier refuses our system_id'),
   ESME_RCANCELFAIL: next(notForSubmit),
   ESME_RREPLACEFAIL: next(notForSubmit),
-  ESME_RMSGQFUL: later("the carrier's queue is full: an OTP goes elsewhere at once, everything else slows"),
+  ESME_RMSGQFUL: throttle("the carrier's queue is full"),
   ESME_RINVSERTYP: next(carriersForm),
   ESME_RINVNUMDESTS: next(notForSubmit),
   ESME_RINVDLNAME: next(notForSubmit),
@@ -50,7 +51,7 @@ export const outcomeTable: Readonly<Record<Refusal, OutcomeRow>> = {
   ESME_RINVSYSTYP: stop('our bind has a system_type the carrier does not know'),
   ESME_RINVREPFLAG: next(carriersForm),
   ESME_RINVNUMMSGS: next(notForSubmit),
-  ESME_RTHROTTLED: later('above the contract: an OTP goes elsewhere at once, everything else slows'),
+  ESME_RTHROTTLED: throttle('above the rate of the contract'),
   ESME_RINVSCHED: reject(malformed),
   ESME_RINVEXPIRY: reject(malformed),
   ESME_RINVDFTMSGID: next(notForSubmit),

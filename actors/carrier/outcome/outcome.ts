@@ -37,15 +37,17 @@ const stopRetryMs = 30_000;
 export function decideOutcome(question: OutcomeInput): Outcome {
   const { status, category, alternative } = question;
   if (status === commandStatus.ESME_ROK) return { action: 'submitted' };
-  const throttled = status === commandStatus.ESME_RTHROTTLED;
-  const full = status === commandStatus.ESME_RMSGQFUL;
-  const slower = throttled || full;
-  const pauseMs = throttled ? throttlePauseMs : 0;
   const action = actionFor(question);
+  const isFull = status === commandStatus.ESME_RMSGQFUL;
+  // These two statuses speak of load, whatever else heliograph.yaml asks for.
+  const slower = action === 'throttle' || isFull || status === commandStatus.ESME_RTHROTTLED;
+  const pauseMs = slower && !isFull ? throttlePauseMs : 0;
   switch (action) {
-    case 'later':
+    case 'throttle':
       // An OTP has no time to wait for a throttled carrier.
-      if (slower && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
+      if (category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
+      return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
+    case 'later':
       return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
     case 'stop':
       return { action: 'stop', afterMs: stopRetryMs, goesElsewhere: alternative === 'good' };
@@ -72,7 +74,7 @@ function rowOf(status: number): OutcomeRow {
 export function isCarriersDoing(status: number, overrides: OutcomeInput['overrides']): boolean {
   if (status === commandStatus.ESME_ROK) return false;
   const action = actionFor({ status, statusName: nameOfStatus(status), overrides });
-  return action === 'later' || action === 'stop';
+  return action === 'later' || action === 'throttle' || action === 'stop';
 }
 
 /** At least half of the exponential delay: jitter spreads the retries without making them immediate. */

@@ -1,4 +1,4 @@
-// The rate for a carrier that throttles (ESME_RTHROTTLED, ESME_RMSGQFUL): cut in proportion to the share of throttled
+// The rate for a carrier that throttles (an outcome of throttle): cut in proportion to the share of throttled
 // answers, and raised by a twentieth of the contract for every second without. One among thousands costs a fiftieth, a
 // burst of them half.
 

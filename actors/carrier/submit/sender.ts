@@ -42,9 +42,9 @@ export type SenderParts = {
   readonly onDeferred: (inFlight: InFlightMessage, code: string, untilMs: number) => void;
   /** Whether it may still be sent, checked when its turn comes. */
   readonly lateGates: LateGates;
-  /** Its intent is durable, but it is not written: its ack deadline has passed, or we stop. */
+  /** Its intent is durable and no PDU of it is written, because its ack deadline has passed or the actor stops. */
   readonly onNotWritten: (inFlight: InFlightMessage) => void;
-  /** The same when its intent is too old: it returns to its lane, and gets a new intent. */
+  /** Its intent is durable and too old to write a PDU for: the message returns to its lane and gets a new intent. */
   readonly onIntentOld: (inFlight: InFlightMessage) => void;
   readonly sequence: Pick<EventSequence, 'next'>;
   /** An OTP was written. */
@@ -63,12 +63,12 @@ const wakeWithinMs = 1_000;
 export class Sender {
   readonly #parts: SenderParts;
   readonly #ready = new ReadySegments();
-  /** Window slots reserved for chosen messages whose intent is not durable yet: of all, and of OTP among them. */
+  /** Window slots reserved for chosen messages whose intent is not durable yet: for all messages, and for OTP alone. */
   #reserved = 0;
   #reservedOtp = 0;
   #timer: Cancel | null = null;
   #timerAtMs = 0;
-  /** When messages other than OTP may be chosen, and written, after the pacing made one wait; monotonic. */
+  /** After the pacing made a message wait: from when on messages other than OTP may be chosen, and written. Monotonic. */
   readonly #nextTurnAtMs = { choose: 0, write: 0 };
   #pumpScheduled = false;
   #stopped = false;
@@ -103,20 +103,20 @@ export class Sender {
     this.#stopped = true;
   }
 
-  /** After stop: nothing more can be written now, because all is written, or because no bind accepts any. */
+  /** After `stop`: true when everything chosen is written, or no bind accepts any of the rest now. */
   get rested(): boolean {
     if (this.#reserved > 0) return false;
     return this.#ready.size === 0 || widestPort(this.#parts.ports) < 0;
   }
 
-  /** No bind may submit: messages with an intent and no PDU are published as not written, and returned. */
+  /** No bind may submit: an event says of each message with an intent and no PDU that it was not written. Returns them. */
   standDown(): ReadonlySet<InFlightMessage> {
     const back = this.#ready.takeBack((inFlight) => inFlight.isUntouched);
     for (const inFlight of back) this.#parts.onNotWritten(inFlight);
     return back;
   }
 
-  /** Messages with an intent and no PDU are published as not written. */
+  /** An event says of each message with an intent and no PDU that it was not written. */
   close(): void {
     this.#stopped = true;
     this.#closed = true;
@@ -170,7 +170,7 @@ export class Sender {
       lanes.remove(inFlight); // it was ended while it waited here, and its events are being written
       return false;
     }
-    // Checked first: its record may have been redelivered to another node.
+    // Before any gate is asked: its record may have been redelivered to another node.
     if (!inFlight.isOursAt(clock.monotonicMs())) {
       lanes.next();
       inFlight.lapse();
@@ -213,9 +213,9 @@ export class Sender {
 
   readonly #intentIsOver = (inFlight: InFlightMessage, durable: boolean): void => {
     const { claims, sequence } = this.#parts;
-    if (durable && this.#closed) return this.#isTooLate(inFlight);
+    if (durable && this.#closed) return this.#sayNotWritten(inFlight);
     if (durable) {
-      // This event repeats all that was known: earlier events are not needed any more.
+      // The intent repeats what earlier events said of this message: a replay from the intent on is enough.
       inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, sequence.next);
       return claims.confirm('intent', inFlight, (verdict) => this.#claimed(inFlight, verdict));
     }
@@ -240,8 +240,8 @@ export class Sender {
     this.wake();
   }
 
-  /** The bus was down when we stopped, and now the intent is durable: only we know that nothing was written. */
-  #isTooLate(inFlight: InFlightMessage): void {
+  /** The intent became durable after the actor stopped. Only this actor knows that nothing was written: it says so. */
+  #sayNotWritten(inFlight: InFlightMessage): void {
     this.#parts.onNotWritten(inFlight);
     this.#parts.events.flush();
   }

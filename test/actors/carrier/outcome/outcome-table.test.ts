@@ -56,15 +56,17 @@ test("a carrier's own meaning wins over the table for every status but 0", () =>
   fc.assert(
     fc.property(
       anyInput.filter(({ status }) => status !== 0),
-      fc.constantFrom('later' as const, 'next' as const, 'reject' as const, 'stop' as const),
+      fc.constantFrom('later' as const, 'throttle' as const, 'next' as const, 'reject' as const, 'stop' as const),
       (question, wanted) => {
         const { status, alternative, category } = question;
         const statusName = nameOfStatus(status);
-        const { action } = decideOutcome({ ...question, statusName, overrides: { [statusName]: wanted } });
+        const outcome = decideOutcome({ ...question, statusName, overrides: { [statusName]: wanted } });
+        const { action } = outcome;
         const isLoad = status === commandStatus.ESME_RTHROTTLED || status === commandStatus.ESME_RMSGQFUL;
+        if ('slower' in outcome) expect(outcome.slower).toBe(isLoad || wanted === 'throttle');
         if (wanted === 'next') expect(action).toBe(alternative === 'none' ? 'reject' : 'next');
-        else if (wanted === 'later' && isLoad && category === 'otp' && alternative === 'good')
-          expect(action).toBe('next');
+        else if (wanted === 'throttle')
+          expect(action).toBe(category === 'otp' && alternative === 'good' ? 'next' : 'later');
         else expect(action).toBe(wanted);
       },
     ),
@@ -84,6 +86,9 @@ describe('a throttled carrier', () => {
     expect(all('transactional', 'good')).toEqual(['later', 'later']);
     expect(load.map((status) => ask(status))).toMatchObject([{ slower: true }, { slower: true }]);
     expect(ask(commandStatus.ESME_RSYSERR)).toMatchObject({ slower: false, pauseMs: 0 });
+    // As a status of the carrier's own does that heliograph.yaml calls throttle; a full queue pauses nothing.
+    expect(ask(0x045a, { overrides: { '0x0000045a': 'throttle' } })).toMatchObject({ slower: true, pauseMs: 250 });
+    expect(ask(commandStatus.ESME_RMSGQFUL)).toMatchObject({ pauseMs: 0 });
   });
 });
 
@@ -95,6 +100,7 @@ test('only what speaks against the carrier counts against its health', () => {
   // What a carrier's own configuration says counts here too.
   expect(isCarriersDoing(0x0501, {})).toBe(false);
   expect(isCarriersDoing(0x0501, { '0x00000501': 'later' })).toBe(true);
+  expect(isCarriersDoing(0x0501, { '0x00000501': 'throttle' })).toBe(true);
   expect(isCarriersDoing(commandStatus.ESME_RTHROTTLED, { ESME_RTHROTTLED: 'reject' })).toBe(false);
 });
 
