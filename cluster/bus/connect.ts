@@ -4,12 +4,12 @@
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import {
   type NatsConnection,
-  connect,
   createInbox,
   type Authenticator,
   type TlsOptions,
   nkeyAuthenticator,
 } from '@nats-io/transport-node';
+import { connectGathering } from './gathering-transport.ts';
 import type { Cancel } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
@@ -35,7 +35,7 @@ const pingsUnansweredMax = 2;
 /** `url`: see natsAddress. Rejects when no server answers within `timeoutMs`. */
 export async function connectBus(url: string, name: string, timeoutMs = 5_000): Promise<Bus> {
   const address = natsAddress(url);
-  const connection = await connect({
+  const connection = await connectGathering({
     ...address,
     name,
     timeout: timeoutMs,
