@@ -1,14 +1,14 @@
 // How long the slow test files take, in seconds of two idle cores; the longest start first
 // (test/support/longest-first.ts). A wrong figure costs waiting at the end of a run and nothing else; a file that is
-// not listed counts as one of its suite (test/support/longest-first.ts).
+// not listed counts as an average one of its suite.
 export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/nodes/three-nodes.test.ts': 149,
   'test/faults/kills.test.ts': 107,
   'test/actors/carrier/deduplication/older-than-the-window.test.ts': 86,
   'test/faults/outages.test.ts': 84,
   'test/actors/carrier/intake/overflow-writer.test.ts': 81,
-  'test/fuzz/fuzz.test.ts': 76,
   'test/cluster/supervisor/system.test.ts': 80,
+  'test/fuzz/fuzz.test.ts': 76,
   'test/analytics/events-recreated.test.ts': 74,
   'test/faults/rolling-restart.test.ts': 72,
   'test/nodes/two-machines.test.ts': 71,
@@ -68,12 +68,14 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/actors/carrier/receipts/receipts.test.ts': 22,
   'test/actors/inbound/kills.test.ts': 22,
   'test/faults/flood.test.ts': 22,
+  'test/system/listen.test.ts': 22,
   'test/actors/carrier/binds/two-hundred-binds.test.ts': 21,
   'test/actors/carrier/binds/bind-faults.test.ts': 20,
   'test/actors/carrier/carrier-actor.test.ts': 20,
   'test/cli/doctor-beside-a-system.test.ts': 20,
   'test/cluster/embedded/nats-watch.test.ts': 20,
   'test/faults/wrong-clock-roles.test.ts': 20,
+  'test/faults/otp-backlog.test.ts': 20,
   'test/analytics/reaper.test.ts': 19,
   'test/nodes/flood.test.ts': 18,
   'test/nodes/unseen-records.test.ts': 18,
@@ -99,6 +101,7 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/analytics/queries.test.ts': 13,
   'test/cluster/embedded/servers.test.ts': 13,
   'test/api/http/forward.test.ts': 13,
+  'test/system/webhooks.test.ts': 13,
   'test/actors/carrier/failover/reroute.test.ts': 12,
   'test/cluster/supervisor/least-privilege.test.ts': 12,
   'test/actors/carrier/carrier-log.test.ts': 12,
@@ -106,4 +109,8 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/api/http/schedule-share.test.ts': 11,
   'test/actors/runtime/host-pool.test.ts': 11,
   'test/actors/inbound/keywords.test.ts': 10,
+  'test/faults/oversize.test.ts': 7,
+  'test/faults/otp.test.ts': 6,
+  'test/faults/mixed-versions.test.ts': 3,
+  'test/faults/fault-table.test.ts': 1,
 };
