@@ -7,7 +7,7 @@ import { killSuite, systemSuite } from './test/suites.ts';
 
 export default defineConfig({
   test: {
-    setupFiles: ['test/support/property-sizes.ts'],
+    setupFiles: ['test/support/property-sizes.ts', 'test/support/leak-check.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
@@ -25,7 +25,6 @@ export default defineConfig({
         // Most files wait for servers and timers; three at a time keep two cores busy.
         test: {
           name: 'quick',
-          setupFiles: ['test/support/leak-check.ts'],
           include: ['test/**/*.test.ts'],
           exclude: [...killSuite, ...systemSuite],
           maxWorkers: 3,
@@ -34,12 +33,18 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {
         extends: true,
-        test: { name: 'systems', include: [...systemSuite], maxWorkers: 2, sequence: { groupOrder: 2 } },
+        test: {
+          name: 'systems',
+          include: [...systemSuite],
+          exclude: [...killSuite],
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

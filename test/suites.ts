@@ -1,16 +1,21 @@
 // Which test files `npm test` runs and which `npm run test:faults` does: those that kill or stop processes under load,
 // need several nats-servers or machines, whole systems, or fuzzing. They wait for real timeouts.
 
-/** Globs relative to the root of the repository: whole systems and clusters, which two at a time keep two cores busy. */
+/**
+ * Globs relative to the root of the repository: whole systems and clusters, which two at a time keep two cores busy.
+ * Those among them that `killSuite` names run there.
+ */
 export const systemSuite: readonly string[] = [
   'test/faults/**/*.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/nodes/**/*.test.ts',
   'test/system/**/*.test.ts',
-  'test/cluster/supervisor/system.test.ts',
 ];
 
-/** One part of a system that is killed, or a wait of half a minute; three at a time do not disturb each other. */
+/**
+ * One part of a system that is killed, or nodes that mostly wait for the end of a lease: four at a time keep two cores
+ * busy.
+ */
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
   'test/actors/carrier/faults.test.ts',
@@ -39,5 +44,11 @@ export const killSuite: readonly string[] = [
   'test/analytics/up-to-date.test.ts',
   'test/api/http/idempotency/repeats.test.ts',
   'test/cluster/embedded/nats-watch.test.ts',
+  'test/cluster/supervisor/killed-supervisor.test.ts',
+  'test/cluster/supervisor/system.test.ts',
   'test/directory/registry/kill.test.ts',
+  'test/faults/wrong-clock.test.ts',
+  'test/nodes/two-machines.test.ts',
+  'test/nodes/two-nodes.test.ts',
+  'test/nodes/unstored-duplicate.test.ts',
 ];

@@ -1,9 +1,11 @@
 // Shared by tests of the bus: a real server with its streams, the content of a stream, and a TCP proxy that can go
 // silent without closing, like a half-open connection.
 import net from 'node:net';
+import { DeliverPolicy } from '@nats-io/jetstream';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
 import { type StreamPosition, nanosOf } from '../../cluster/bus/stream-position.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { type TestNats, startNats } from './nats.ts';
 
 export type TestBus = { readonly nats: TestNats; readonly bus: Bus; stop(): Promise<void> };
@@ -31,27 +33,38 @@ export async function endOf(bus: Bus, stream: string): Promise<StreamPosition> {
 }
 
 export type StoredRecord = {
+  readonly seq: number;
   readonly subject: string;
   readonly data: Uint8Array;
   readonly header: (name: string) => string;
 };
 
-/** Everything a stream (no work queue) holds under a filter, in stream order, without changing it. */
-export async function recordsOf(bus: Bus, stream: string, filter = '>'): Promise<StoredRecord[]> {
-  const consumer = await bus.jetstream.consumers.get(stream, { filter_subjects: filter });
-  const { num_pending: pending } = await consumer.info();
+/**
+ * Everything a stream (no work queue) holds under a filter, in stream order, without changing it. `firstSeq`: only what
+ * is there from that sequence on.
+ */
+export async function recordsOf(bus: Bus, stream: string, filter = '>', firstSeq = 1): Promise<StoredRecord[]> {
+  const consumer = await bus.jetstream.consumers.get(stream, {
+    filter_subjects: filter,
+    ...(firstSeq === 1 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: firstSeq }),
+  });
   const records: StoredRecord[] = [];
-  if (pending === 0) return records;
-  const messages = await consumer.consume({ max_messages: 1_000 });
-  for await (const record of messages) {
-    records.push({
-      subject: record.subject,
-      data: record.data,
-      header: (name) => record.headers?.get(name) ?? '',
-    });
-    if (record.info.pending === 0) break;
+  const { num_pending: pending } = await consumer.info();
+  if (pending > 0) {
+    const messages = await consumer.consume({ max_messages: 1_000 });
+    for await (const record of messages) {
+      records.push({
+        seq: record.seq,
+        subject: record.subject,
+        data: record.data,
+        header: (name) => record.headers?.get(name) ?? '',
+      });
+      if (record.info.pending === 0) break;
+    }
+    await messages.close();
   }
-  await messages.close();
+  // Else the server keeps it for minutes, and tests that look again and again leave hundreds of them.
+  void consumer.delete().catch((error: unknown) => ignoring(error, 'the server deletes it later'));
   return records;
 }
 
@@ -62,7 +75,7 @@ export async function waitingIn(bus: Bus, stream: string): Promise<StoredRecord[
   for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
     const record = await bus.manager.streams.getMessage(stream, { seq });
     if (record === null) continue;
-    records.push({ subject: record.subject, data: record.data, header: (name) => record.header.get(name) });
+    records.push({ seq, subject: record.subject, data: record.data, header: (name) => record.header.get(name) });
   }
   return records;
 }

@@ -30,10 +30,12 @@ import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.t
 import { type RunningRole, startRole } from '../analytics/support/role.ts';
 import { type TestBus, startBus } from './bus.ts';
 import { type HostChild, type HostOptions, bodyKey, startHostChild } from './host-process.ts';
-import { type Account, type SentMessage, account } from './invariant.ts';
+import { type Account, EndedMessages, type SentMessage, account } from './invariant.ts';
 import { messageWith } from './messages.ts';
 
 const cipher = bodyCipher(bodyKey);
+/** Every three seconds. */
+const looksPerAccount = 20;
 
 export type RunningActor = { readonly actor: CarrierActor; drain(deadlineMs?: number): Promise<void> };
 
@@ -211,14 +213,20 @@ export async function openCarrierHarness(
     },
     async settled(sent, limitMs = patienceMs) {
       let last: Account | null = null;
+      let looks = 0;
+      const ended = new EndedMessages();
       const done = async () => {
         if (!base.bus.connected()) return false;
-        last = await account(base.bus, simulator, sent).catch((error: unknown) => {
-          // The server was killed during the query.
-          ignoring(error, 'the account could not be taken this time');
-          return null;
-        });
-        return last !== null && last.terminal === sent.length && last;
+        looks += 1;
+        try {
+          // A whole account reads all of EVENTS: now and then, and when every message seems to have ended.
+          if (!(await ended.include(base.bus, sent)) && looks % looksPerAccount !== 0) return false;
+          last = await account(base.bus, simulator, sent);
+        } catch (error) {
+          ignoring(error, 'the server was killed during the query: the account could not be taken this time');
+          return false;
+        }
+        return last.terminal === sent.length && last;
       };
       return until('every message terminal', done, { limitMs, everyMs: 150 }).catch((error: unknown) => {
         throw new Error(`${String(error)}: ${JSON.stringify(last)}`, { cause: error });

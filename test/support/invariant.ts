@@ -60,3 +60,43 @@ export async function account(bus: Bus, simulator: Simulator, sent: readonly Sen
     never: sent.filter(({ nonce }) => simulator.nonceCount(nonce) === 0).map(({ nonce }) => nonce),
   };
 }
+
+/**
+ * Which messages have ended, by EVENTS. It reads each record once, however often a test looks: most tests look until
+ * the last of thousands has ended.
+ */
+export class EndedMessages {
+  #made = '';
+  #nextSeq = 1;
+  readonly #events = new Map<string, DeliveryEvent[]>();
+  readonly #ended = new Set<string>();
+
+  async include(bus: Bus, sent: readonly SentMessage[]): Promise<boolean> {
+    await this.#read(bus);
+    return sent.every(({ messageId }) => this.#ended.has(messageId));
+  }
+
+  async #read(bus: Bus): Promise<void> {
+    const { created, state } = await bus.manager.streams.info('EVENTS');
+    if (String(created) !== this.#made || state.last_seq < this.#nextSeq - 1) {
+      this.#made = String(created);
+      this.#nextSeq = 1;
+      this.#events.clear();
+      this.#ended.clear();
+    }
+    if (state.last_seq < this.#nextSeq) return;
+    const changed = new Set<string>();
+    for (const { seq, data } of await recordsOf(bus, 'EVENTS', '>', this.#nextSeq)) {
+      this.#nextSeq = seq + 1;
+      for (const event of decodeEvents(data)) {
+        changed.add(event.messageId);
+        this.#events.set(event.messageId, [...(this.#events.get(event.messageId) ?? []), event]);
+      }
+    }
+    for (const messageId of changed) {
+      const folded = foldEvents((this.#events.get(messageId) ?? []).flatMap(expandEvent));
+      if (folded !== null && isTerminal(folded.status)) this.#ended.add(messageId);
+      else this.#ended.delete(messageId);
+    }
+  }
+}

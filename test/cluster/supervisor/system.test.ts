@@ -10,7 +10,7 @@ import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
-import { nothingIsLeftOf, processesOf, serverProcess } from '../../support/processes.ts';
+import { nothingIsLeftOf, serverProcess } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
 afterEach(endSystems);
@@ -206,36 +206,6 @@ describe('a stop', () => {
     await until('the first start', () => system.journal().includes('start actors'));
     system.process.kill('SIGTERM');
     expect(await system.exit()).toBe(0);
-    await nothingIsLeftOf(system.dataDir);
-  });
-});
-
-describe('kill -9 of the supervisor', () => {
-  it('leaves nothing behind, not even a role that hangs, and the next start works on the same data', async () => {
-    const system = await startSystem({ behaviours: { control: 'hang' } });
-    await system.ready();
-    system.process.kill('SIGKILL');
-    await system.exit();
-    await nothingIsLeftOf(system.dataDir);
-    expect(system.journal()).toContain('drained ingress');
-
-    const next = await startSystem({ dataDir: system.dataDir });
-    await next.ready();
-    next.process.kill('SIGTERM');
-    expect(await next.exit()).toBe(0);
-  });
-
-  it('does not make the next start wait for the leftovers', async () => {
-    const system = await startSystem();
-    await system.ready();
-    const ports = (await processesOf(system.dataDir)).length;
-    expect(ports).toBeGreaterThan(5);
-    system.process.kill('SIGKILL');
-    await system.exit();
-    const next = await startSystem({ dataDir: system.dataDir });
-    await next.ready();
-    next.process.kill('SIGTERM');
-    expect(await next.exit()).toBe(0);
     await nothingIsLeftOf(system.dataDir);
   });
 });
