@@ -1,6 +1,6 @@
 // The recorded facts of an account that webhooks told, of a time or of one event id: ends of one-time passwords, blocks of
-// the guard against fraud, clicks. A page is read in the order of its table's key, so it costs what it has and not what the
-// account has. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
+// the guard against fraud, clicks. A page begins at a place in its table's key; what it costs grows with the account's rows of
+// the time asked for. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';
