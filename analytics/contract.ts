@@ -5,10 +5,12 @@
 import type { Counts, Erasure } from '../cluster/bus/erasures.ts';
 import type { HedgeRule } from '../model/copies.ts';
 import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
+import type { Fact } from '../model/fact.ts';
 import type { HistoryEntry } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
 import type { Category, Encoding } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
+import type { WebhookEventType } from '../model/webhook-endpoint.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { ReportQuery } from './reports/report.ts';
 import type { ExportQuery } from './sql/export-query.ts';
@@ -26,6 +28,8 @@ export const querySubjects = {
   report: 'q.report.run',
   /** TellAgain → TellAgainReply. */
   tellAgain: 'q.sms.again',
+  /** TellFactsAgain → TellFactsAgainReply. */
+  tellFactsAgain: 'q.fact.again',
   /** EraseRows → EraseRowsReply. */
   eraseRows: 'q.sms.erase',
 } as const;
@@ -224,7 +228,10 @@ export type TellAgain = {
   readonly livemode: boolean;
   /** `nextMessageId` of the previous page; '' for the first. */
   readonly afterMessageId: string;
-} & ({ readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number });
+} & AskedAgain;
+
+/** One event, or those of a time. */
+type AskedAgain = { readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number };
 
 export type TellAgainReply =
   | {
@@ -235,6 +242,33 @@ export type TellAgainReply =
       readonly nextMessageId: string | null;
       /** About how many events of the query are told, on all pages. */
       readonly total: number;
+    }
+  | Unavailable;
+
+/**
+ * The facts (model/fact.ts) of one kind that are told under one of these types. An OTP whose messages are not in the history
+ * any more is left out: the number went with them.
+ */
+export type TellFactsAgain = {
+  readonly accountId: string;
+  readonly livemode: boolean;
+  readonly kind: Fact['kind'];
+  readonly types: readonly WebhookEventType[];
+  /** `next` of the previous page; null for the first. */
+  readonly after: FactPlace | null;
+} & AskedAgain;
+
+/** The last fact of a page in the order of its table. */
+export type FactPlace = { readonly atMs: number; readonly id: string };
+
+export type TellFactsAgainReply =
+  | {
+      readonly result: 'found';
+      readonly facts: readonly Fact[];
+      /** Null: no further page. */
+      readonly next: FactPlace | null;
+      /** About how many facts of the query there are, on all pages; only the first page has it. */
+      readonly total: number | null;
     }
   | Unavailable;
 

@@ -44,6 +44,8 @@ export const recordLimits = {
     heldMax: 1_000,
     /** Messages of one page of a replay to webhooks: 50 × ~20 events of segments × ~500 B stay under 1 MiB. */
     replayMessagesMax: 50,
+    /** The same of one-time passwords, blocks and clicks: 200 × ~2.5 KiB, most of it the URL of a click, stay under 1 MiB. */
+    replayFactsMax: 200,
     /** Messages read by one statement, for all queries together. */
     messagesPerReadMax: 100,
     /** How long clients' look-ups are gathered for one statement: 50 statements a second at most. */

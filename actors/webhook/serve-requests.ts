@@ -22,7 +22,7 @@ import {
 } from './contract.ts';
 import type { Delivery } from './delivery/delivery.ts';
 import type { ParkedLog } from './delivery/parked-log.ts';
-import type { Replays } from './replay.ts';
+import type { Replays } from './replay/replays.ts';
 import type { WebhookRequests } from './send/webhook-requests.ts';
 
 type Parts = {

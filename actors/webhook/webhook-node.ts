@@ -20,7 +20,7 @@ import type { EndpointWorker } from './delivery/endpoint-worker.ts';
 import { ParkedLog } from './delivery/parked-log.ts';
 import { fanOutFacts } from './fan-out/fact-fan-out.ts';
 import { FanOut } from './fan-out/fan-out.ts';
-import { Replays } from './replay.ts';
+import { Replays } from './replay/replays.ts';
 import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
 import { serveRequests } from './serve-requests.ts';

@@ -1,5 +1,8 @@
-// Codes and clicks as rows of link_codes and link_clicks, and the questions that a batch of clicks asks of the store:
-// only this file knows the columns and their order.
+// Codes and clicks as rows of link_codes and link_clicks, clicks that were told from rows, and the questions that a batch of
+// clicks asks of the store: only this file knows the columns and their order.
+import type { ClickClass } from '../../model/click-class.ts';
+import type { ClickFact } from '../../model/fact.ts';
+import type { EventId } from '../../model/ids.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Cell, Engine } from '../store/engine.ts';
@@ -74,6 +77,32 @@ export function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
 const never = '1970-01-01 00:00:00';
 /** DateTime64(3) reads a bare number of seconds. */
 const time = (ms: number): string => (ms / 1_000).toFixed(3);
+
+export const clickFactColumns =
+  'event_id, click_id, toUnixTimestamp64Milli(at), link_id, url, message_id, class, reasons, category, sender, campaign_id, ' +
+  'variant_id, template_id';
+
+export function clickFactOf(
+  row: readonly Cell[],
+  { accountId, livemode }: { readonly accountId: string; readonly livemode: boolean },
+): ClickFact {
+  return {
+    ...{ kind: 'click', accountId, livemode },
+    eventId: row[0] as EventId,
+    clickId: row[1] as string,
+    atMs: Number(row[2]),
+    linkId: row[3] as string,
+    url: row[4] as string,
+    messageId: orNull(row[5]),
+    class: row[6] as ClickClass,
+    reasons: row[7] as readonly string[],
+    category: row[8] as string,
+    sender: row[9] as string,
+    campaignId: orNull(row[10]),
+    variantId: orNull(row[11]),
+    templateId: orNull(row[12]),
+  };
+}
 
 /** The recorded owners of these codes (numbers in the text: only then is the primary key used); of a number that was used again, the last message accepted. */
 export async function ownersOf(engine: Engine, codes: readonly number[]): Promise<ReadonlyMap<number, CodeOwner>> {

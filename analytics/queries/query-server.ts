@@ -19,6 +19,7 @@ import {
   type ListMessages,
   type RunReport,
   type TellAgain,
+  type TellFactsAgain,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -30,6 +31,7 @@ import { type Sources, getMessage, useOf } from './get-message.ts';
 import type { ReportServer } from './report-server.ts';
 import { listMessages } from './list-messages.ts';
 import { tellAgain } from './tell-again.ts';
+import { tellFactsAgain } from './tell-facts-again.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
@@ -59,6 +61,7 @@ export function serveQueries(
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, numbers, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
     [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
+    [querySubjects.tellFactsAgain]: (query: TellFactsAgain) => tellFactsAgain(engine, query),
     [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };

@@ -170,6 +170,7 @@ export const publicTables: readonly PublicTable[] = [
       shared.accountId,
       column('at', time, 'when it was asked for, UTC'),
       column('click_id', text, 'the click'),
+      column('event_id', 'FixedString(26)', 'the event of the click; webhooks carry it'),
       shared.livemode,
       column('link_id', text, 'the link: `lnk_…`'),
       column('url', text, 'where it led'),

@@ -133,7 +133,8 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
 /** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
 function askersOf(subject: string): readonly NatsRole[] {
   if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
-  return subject === querySubjects.tellAgain ? ['delivery'] : ['ingress', 'actors'];
+  const isForReplays = subject === querySubjects.tellAgain || subject === querySubjects.tellFactsAgain;
+  return isForReplays ? ['delivery'] : ['ingress', 'actors'];
 }
 
 /** Core NATS subjects, without a stream. */

@@ -62,8 +62,8 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     path: '/v1/webhooks/{id}/replay',
     summary: 'Send events to a webhook endpoint again',
     description:
-      'Either one, by `event_id`, or all from `since` on. They have the `webhook-id` they had, so that a receiver that ' +
-      'remembers ids takes none twice.',
+      'Either one, by `event_id`, or all from `since` on: of messages, one-time passwords, blocks and clicks, of the types that ' +
+      'the endpoint subscribes to. They have the `webhook-id` they had, so that a receiver that remembers ids takes none twice.',
     params: idParams,
     body: replayBody,
     answer: { status: 202, description: 'They are being sent.', schema: replayed },

@@ -176,7 +176,7 @@ export const replayed = z
   .object({
     object: z.literal('webhook_replay'),
     webhook: z.string(),
-    events: z.int().describe('How many are sent again, under the `webhook-id` each had.'),
+    events: z.int().describe('How many are sent again, under the `webhook-id` each had; of a time about so many.'),
   })
   .openapi('WebhookReplay');
 

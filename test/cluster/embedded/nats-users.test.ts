@@ -187,6 +187,7 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.again': { publish: ['delivery'], subscribe: ['analytics'] },
+  'q.fact.again': { publish: ['delivery'], subscribe: ['analytics'] },
   'webhooks.deliveries': { publish: ['control'], subscribe: ['delivery'] },
   'webhooks.test': { publish: ['control'], subscribe: ['delivery'] },
   'webhooks.replay': { publish: ['control'], subscribe: ['delivery'] },

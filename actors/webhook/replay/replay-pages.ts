@@ -1,0 +1,109 @@
+// What is told to an endpoint again, read from the event store in pages: the events of messages, and the facts beside them
+// (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are told, the fold of
+// all its events says (fan-out/told.ts); what is told of a fact, fact-content.ts.
+import {
+  type FactPlace,
+  type TellAgainReply,
+  type TellFactsAgainReply,
+  type Unavailable,
+  querySubjects,
+} from '../../../analytics/contract.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
+import type { Fact } from '../../../model/fact.ts';
+import type { EventId } from '../../../model/ids.ts';
+import { unpackEvent } from '../../../model/records/event-record.ts';
+import type { WebhookContent } from '../../../model/records/webhook-record.ts';
+import {
+  type WebhookEndpoint,
+  type WebhookEventType,
+  subscribesTo,
+  webhookTypeOfKind,
+} from '../../../model/webhook-endpoint.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { queryEventStore } from '../../ask-event-store.ts';
+import type { ReplayRequest } from '../contract.ts';
+import { contentOfFact } from '../fact-content.ts';
+import { Told } from '../fan-out/told.ts';
+
+export type ToldAgain = { readonly eventId: EventId; readonly atMs: number; readonly content: WebhookContent };
+
+export type ReplayPage = {
+  readonly result: 'found';
+  readonly items: readonly ToldAgain[];
+  /** About how many there are on all pages. */
+  readonly total: number;
+  /** Null: no further page. */
+  readonly next: ReadPage | null;
+};
+type ReadPage = () => Promise<ReplayPage | Unavailable>;
+
+type Parts = { readonly bus: Bus; readonly clock: Clock };
+
+const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = {
+  otp: ['otp.verified', 'otp.failed'],
+  guard: ['otp.blocked'],
+  click: ['link.clicked', 'link.requested'],
+};
+
+/** One for each place in the event store that has something for this endpoint; each leads to its further pages. */
+export function firstPagesOf(parts: Parts, endpoint: WebhookEndpoint, request: ReplayRequest): readonly ReadPage[] {
+  const isWanted = (type: WebhookEventType) => subscribesTo(endpoint, type);
+  const ofMessages = Object.values(webhookTypeOfKind).some(isWanted);
+  const ofFacts = (Object.keys(typesOfFacts) as Fact['kind'][]).filter((kind) => typesOfFacts[kind].some(isWanted));
+  return [
+    ...(ofMessages ? [() => messagesPage(parts, endpoint, request, '')] : []),
+    ...ofFacts.map((kind) => () => factsPage(parts, endpoint, request, kind, null)),
+  ];
+}
+
+async function messagesPage(
+  parts: Parts,
+  endpoint: WebhookEndpoint,
+  request: ReplayRequest,
+  afterMessageId: string,
+): Promise<ReplayPage | Unavailable> {
+  const query = { ...ownedBy(endpoint), ...whichOf(request), afterMessageId };
+  const reply = await queryEventStore<TellAgainReply>(parts.bus, querySubjects.tellAgain, query);
+  if (reply.result !== 'found') return reply;
+  const { events, nextMessageId, total } = reply;
+  // Every event of each message is there.
+  const told = new Told(parts.clock, 0);
+  const items = events.flatMap((packed): ToldAgain[] => {
+    const event = told.toTell(unpackEvent(Buffer.from(packed, 'base64')));
+    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
+    if (event === null || type === undefined || !subscribesTo(endpoint, type) || !isAsked(request, event)) return [];
+    return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
+  });
+  const next = nextMessageId === null ? null : () => messagesPage(parts, endpoint, request, nextMessageId);
+  return { result: 'found', items, total, next };
+}
+
+async function factsPage(
+  parts: Parts,
+  endpoint: WebhookEndpoint,
+  request: ReplayRequest,
+  kind: Fact['kind'],
+  after: FactPlace | null,
+): Promise<ReplayPage | Unavailable> {
+  const types = typesOfFacts[kind].filter((type) => subscribesTo(endpoint, type));
+  const query = { ...ownedBy(endpoint), ...whichOf(request), kind, types, after };
+  const reply = await queryEventStore<TellFactsAgainReply>(parts.bus, querySubjects.tellFactsAgain, query);
+  if (reply.result !== 'found') return reply;
+  const { facts, next: place, total } = reply;
+  const items = facts.flatMap((fact): ToldAgain[] => {
+    const content = contentOfFact(fact);
+    return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
+  });
+  const next = place === null ? null : () => factsPage(parts, endpoint, request, kind, place);
+  return { result: 'found', items, total: total ?? 0, next };
+}
+
+const ownedBy = ({ accountId, livemode }: WebhookEndpoint) => ({ accountId, livemode });
+
+const whichOf = (request: ReplayRequest) =>
+  'eventId' in request ? { eventId: request.eventId } : { sinceMs: request.sinceMs, untilMs: request.untilMs };
+
+/** Of whole messages, the events that are asked for. */
+function isAsked(request: ReplayRequest, { eventId, atMs }: Pick<ToldAgain, 'eventId' | 'atMs'>): boolean {
+  return 'eventId' in request ? eventId === request.eventId : atMs >= request.sinceMs && atMs < request.untilMs;
+}

@@ -1,0 +1,140 @@
+// The recorded facts of an account that webhooks told, of a time or of one event id: ends of one-time passwords, blocks of
+// the guard against fraud, clicks. A page begins at a place in its table's key; what it costs grows with the account's rows of
+// the time asked for. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
+import type { Fact, OtpFact } from '../../model/fact.ts';
+import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
+import { limits } from '../../platform/limits.ts';
+import { clickFactColumns, clickFactOf } from '../clicks/click-rows.ts';
+import type { TellFactsAgain, TellFactsAgainReply } from '../contract.ts';
+import { type FactOwner, blockFactColumns, blockFactOf, otpFactColumns, otpFactOf } from '../otp/fact-rows.ts';
+import type { Cell, Engine, Params } from '../store/engine.ts';
+
+type Source = {
+  readonly table: string;
+  /** A DateTime64 and an id: the order of the table within an account. */
+  readonly key: readonly [time: string, id: string];
+  /** When the event happened, and how far from that the time of the key may be. */
+  readonly at: string;
+  readonly keyWithinMs: number;
+  /** Of rows with one id the first one counts. */
+  readonly order: string;
+  readonly columns: string;
+  readonly factOf: (row: readonly Cell[], owner: FactOwner) => Fact;
+  /** The rows that are told under a type. */
+  readonly told: { readonly [Type in WebhookEventType]?: string };
+};
+
+/** The clocks of the machines that start and end a one-time password. */
+const clocksMs = 60_000;
+
+const sources: { readonly [Kind in Fact['kind']]: Source } = {
+  otp: {
+    table: 'otps',
+    key: ['started_at', 'otp_id'],
+    at: 'ended_at',
+    keyWithinMs: limits.otp.ttlSecondsMax * 1_000 + clocksMs,
+    order: ', version DESC',
+    columns: otpFactColumns,
+    factOf: otpFactOf,
+    told: {
+      'otp.verified': "status = 'verified'",
+      'otp.failed': "status IN ('expired', 'max_attempts_reached', 'failed') AND reason != 'not_sent'",
+    },
+  },
+  guard: {
+    table: 'otp_guard_decisions',
+    key: ['at', 'event_id'],
+    at: 'at',
+    keyWithinMs: 0,
+    order: '',
+    columns: blockFactColumns,
+    factOf: blockFactOf,
+    told: { 'otp.blocked': "what = 'block'" },
+  },
+  click: {
+    table: 'link_clicks',
+    key: ['at', 'click_id'],
+    at: 'at',
+    keyWithinMs: 0,
+    order: '',
+    columns: clickFactColumns,
+    factOf: clickFactOf,
+    told: { 'link.clicked': "class = 'human'", 'link.requested': "class != 'human'" },
+  },
+};
+
+export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Promise<TellFactsAgainReply> {
+  const { accountId, livemode, kind, after } = query;
+  const { table, key, at, keyWithinMs, order, columns, factOf, told } = sources[kind];
+  const wanted = query.types.flatMap((type) => told[type] ?? []).map((each) => `(${each})`);
+  if (wanted.length === 0) return { result: 'found', facts: [], next: null, total: 0 };
+  const [time, id] = key;
+  const [which, params]: [string, Params] =
+    'eventId' in query
+      ? ['event_id = {eventId:String}', { eventId: query.eventId }]
+      : [
+          `${at} >= ${moment('sinceMs')} AND ${at} < ${moment('untilMs')}
+           AND ${time} >= ${moment('keyFromMs')} AND ${time} < ${moment('keyToMs')}`,
+          {
+            ...{ sinceMs: query.sinceMs, untilMs: query.untilMs },
+            ...{ keyFromMs: query.sinceMs - keyWithinMs, keyToMs: query.untilMs + keyWithinMs },
+          },
+        ];
+  const own = `account_id = {accountId:String} AND livemode = {livemode:Bool}`;
+  const where = `${own} AND (${wanted.join(' OR ')}) AND ${which}`;
+  const read = (sql: string, more: Params = {}) =>
+    engine.rows(
+      `${sql} SETTINGS max_threads = 1`,
+      { accountId, livemode, ...params, ...more },
+      limits.queries.deadlineMs,
+      'account',
+    );
+  const [onward, place]: [string, Params] =
+    after === null
+      ? ['', {}]
+      : [
+          `AND ${time} >= ${moment('afterMs')} AND (${time} > ${moment('afterMs')} OR ${id} > {afterId:String})`,
+          { afterMs: after.atMs, afterId: after.id },
+        ];
+  const page = limits.queries.replayFactsMax;
+  const rows = await read(
+    `SELECT toUnixTimestamp64Milli(${time}), ${id}, ${columns} FROM ${table} WHERE ${where} ${onward}
+     ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id} LIMIT ${page}`,
+    place,
+  );
+  const counted = after === null ? await read(`SELECT uniqCombined64(${id}) FROM ${table} WHERE ${where}`) : null;
+  const found = rows.map((row) => factOf(row.slice(2), { accountId, livemode }));
+  const last = rows.length < page ? undefined : rows.at(-1);
+  return {
+    result: 'found',
+    facts: kind === 'otp' ? await withNumbers(engine, found as OtpFact[], query) : found,
+    next: last === undefined ? null : { atMs: Number(last[0]), id: last[1] as string },
+    total: counted === null ? null : Number(counted[0]?.[0] ?? 0),
+  };
+}
+
+const moment = (name: string): string => `fromUnixTimestamp64Milli({${name}:Int64})`;
+
+/** Each with the number and the reference of its messages; without those that have no message any more. */
+async function withNumbers(
+  engine: Engine,
+  facts: readonly OtpFact[],
+  { accountId, livemode }: FactOwner,
+): Promise<readonly OtpFact[]> {
+  const messageIds = facts.flatMap((fact) => fact.messageIds);
+  if (messageIds.length === 0) return [];
+  const rows = await engine.rows(
+    `SELECT message_id, any(recipient), any(client_reference) FROM sms_events
+     WHERE account_id = {accountId:String} AND livemode = {livemode:Bool} AND message_id IN {messageIds:Array(String)}
+     GROUP BY message_id SETTINGS max_threads = 1`,
+    { accountId, livemode, messageIds },
+    limits.queries.deadlineMs,
+    'account',
+  );
+  const sent = new Map(rows.map(([messageId, to, reference]) => [messageId, [to as string, reference as string]]));
+  return facts.flatMap((fact) => {
+    const message = fact.messageIds.map((messageId) => sent.get(messageId)).find((each) => each !== undefined);
+    const [to = '', reference = ''] = message ?? [];
+    return to === '' ? [] : { ...fact, to, clientReference: reference === '' ? null : reference };
+  });
+}
