@@ -1,7 +1,6 @@
 // The authenticated caller in the one form that rate limits, gates, acceptance, management and the audit log take. Each
 // kind of entry point makes its own; what reads it does not know how the caller authenticated.
-import type { Account, KeyEntry, Rate } from '../directory/contract.ts';
-import type { Scope } from '../model/api-key.ts';
+import type { Account, KeyEntry } from '../directory/contract.ts';
 import type { PrincipalId } from '../model/ids.ts';
 
 /**
@@ -10,20 +9,11 @@ import type { PrincipalId } from '../model/ids.ts';
  */
 export type PrincipalKind = 'api_key' | 'user' | 'smpp_credential' | 'operator';
 
-export type Principal = {
+export type Principal = Pick<KeyEntry, 'livemode' | 'scopes' | 'networks' | 'rate' | 'expiresAtMs'> & {
   readonly kind: PrincipalKind;
   /** The id in messages, events and the audit log. */
   readonly id: PrincipalId;
   readonly account: Account;
-  /** False: its messages go to the sandbox carrier. */
-  readonly livemode: boolean;
-  readonly scopes: readonly Scope[];
-  /** The networks it may call from (CIDR); empty or missing: all. */
-  readonly networks?: readonly string[];
-  /** Null or missing: only the account's limit applies. */
-  readonly rate?: Rate | null;
-  /** Null: valid until revoked. */
-  readonly expiresAtMs: number | null;
 };
 
 /** Makes the Principal of an authenticated API key. Runs for every request. */

@@ -11,6 +11,7 @@ import { openHarness, post } from '../test/api/http/harness.ts';
 import { quantile } from './harness/latency-figures.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import type { BatchTask, BatchResult } from './load/batch-thread.ts';
+import { openLoop } from './load/open-loop.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const smallEveryMs = 4;
@@ -78,11 +79,7 @@ async function run({ seconds }: BenchOptions): Promise<BenchResult> {
 async function smallRequests(agent: Agent, url: string, durationMs: number): Promise<number[]> {
   const took: number[] = [];
   const waiting: Promise<void>[] = [];
-  const beganMs = systemClock.monotonicMs();
-  for (let number = 0; number * smallEveryMs < durationMs; number += 1) {
-    const atMs = beganMs + number * smallEveryMs;
-    const delayMs = atMs - systemClock.monotonicMs();
-    if (delayMs > 0) await systemClock.sleep(delayMs);
+  await openLoop(durationMs / smallEveryMs, 1_000 / smallEveryMs, (_, atMs) => {
     waiting.push(
       new Promise((resolve, reject) => {
         const sent = request(url, { agent }, (response) => {
@@ -96,7 +93,7 @@ async function smallRequests(agent: Agent, url: string, durationMs: number): Pro
         sent.end();
       }),
     );
-  }
+  });
   await Promise.all(waiting);
-  return took.sort((one, other) => one - other);
+  return took;
 }

@@ -13,14 +13,16 @@ import { decodeClickRecord } from '../model/records/click-record.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
-import { endSystems } from '../test/support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
+import type { WholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
+import { withSystem } from './harness/configuration.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import { type BenchResult, zero } from './harness/report.ts';
-import type { RedirectLoad, RedirectTask } from './load/redirect-load.ts';
-import { runChild } from './load/run-child.ts';
+import type { LaneResult } from './load/lanes.ts';
+import type { RedirectTask } from './load/redirect-load.ts';
+import { runChild } from './load/child.ts';
+import { jsonClient } from './load/json-client.ts';
 
 const warmUpSeconds = 5;
 const awaySecondsMax = 10;
@@ -42,13 +44,7 @@ export const bench: Bench = {
 const away = { postgres: 'postgres', clickhouse: 'analytics', nats: 'nats-server' } as const;
 
 async function run({ seconds, seed, rate = 5_000 }: BenchOptions): Promise<BenchResult> {
-  const system = await startWholeSystem(configuration);
-  try {
-    return await measure(system, { seconds, seed, rate });
-  } finally {
-    await system.stop();
-    await endSystems();
-  }
+  return withSystem(configuration, {}, (system) => measure(system, { seconds, seed, rate }));
 }
 
 async function measure(
@@ -60,14 +56,14 @@ async function measure(
   const load = (phaseSeconds: number) => {
     nth += 1;
     const task = { port: system.httpPort, codes, ratePerSecond: rate, seconds: phaseSeconds, seed: seed + nth };
-    return runChild<RedirectTask, RedirectLoad>(
+    return runChild<RedirectTask, LaneResult>(
       'redirect-load.ts',
       { ...task, connections },
       (phaseSeconds + 60) * 1_000,
     );
   };
   const lostSoFar = () => system.metric('heliograph_clicks_lost_total');
-  const loads: RedirectLoad[] = [await load(warmUpSeconds)];
+  const loads: LaneResult[] = [await load(warmUpSeconds)];
 
   const root = system.process.pid ?? 0;
   const before = processTree(root);
@@ -128,6 +124,7 @@ async function codesSent(system: WholeSystem): Promise<readonly string[]> {
   const url = readConnections(system.dataDir)?.natsUrl;
   if (url === undefined) throw new Error('the system does not run');
   const bus = await connectBus(url, 'bench');
+  const post = jsonClient(system.httpPort, system.keys.testKey);
   try {
     const codec = linkCodes(await linkSecret(bus));
     const codes: string[] = [];
@@ -139,13 +136,9 @@ async function codesSent(system: WholeSystem): Promise<readonly string[]> {
     });
     // What a busy machine refuses is sent again as another message.
     for (let sent = 0; codes.length < messages; sent += batchSize) {
-      const response = await fetch(`http://127.0.0.1:${system.httpPort}/v1/sms/batch`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${system.keys.testKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ messages: Array.from({ length: batchSize }, (_, at) => messageOf(sent + at)) }),
-      });
-      const answer = await response.text();
-      if (response.status !== 202) throw new Error(`a batch was not accepted: ${response.status} ${answer}`);
+      const batch = Array.from({ length: batchSize }, (_, at) => messageOf(sent + at));
+      const { status, body } = await post('/v1/sms/batch', { messages: batch });
+      if (status !== 202) throw new Error(`a batch was not accepted: ${status} ${JSON.stringify(body)}`);
     }
     // Their receipts come before the clicks.
     await systemClock.sleep(3_000);

@@ -28,7 +28,8 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import { natsMemoryMb } from './harness/processes.ts';
 import { endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { openLoop } from './load/open-loop.ts';
+import { type Bench, type BenchOptions, withStarted } from './harness/bench.ts';
 
 const rateDefault = 300;
 const daySeconds = 86_400;
@@ -53,13 +54,10 @@ async function run({
   rate = rateDefault,
   count = rate * daySeconds,
 }: BenchOptions): Promise<BenchResult> {
-  const bus = await startBus('bench');
-  try {
+  return withStarted(startBus('bench'), async (bus) => {
     await openBucket(bus.bus, 'idempotency');
-    return await measure(bus, { seconds, seed, rate, count });
-  } finally {
-    await bus.stop();
-  }
+    return measure(bus, { seconds, seed, rate, count });
+  });
 }
 
 type Wanted = { readonly seconds: number; readonly seed: number; readonly rate: number; readonly count: number };
@@ -241,31 +239,23 @@ async function offer(requests: IdempotentRequests, { seconds, rate }: Pick<Wante
   const doneUs: number[] = [];
   const keys: string[] = [];
   const total = Math.round(rate * seconds);
-  let offered = 0;
   let failed = 0;
-  const startMs = systemClock.monotonicMs();
-  const intendedMs = (n: number) => startMs + (n * 1_000) / rate;
-  await new Promise<void>((resolve) => {
-    const stop = systemClock.every(1, () => {
-      const due = Math.min(total, Math.floor(((systemClock.monotonicMs() - startMs) * rate) / 1_000) + 1);
-      for (; offered < due; offered += 1) {
-        const [key, atMs] = [`load-${offered}`, intendedMs(offered)];
-        void requests
-          .run(requestOf(key), () => Promise.resolve({ body: '{}', kept: kepts[0] }))
-          .then(({ ok }) => {
-            if (ok) {
-              keys.push(key);
-              doneUs.push(epochUs(systemClock.monotonicMs()));
-              histogram.add((systemClock.monotonicMs() - atMs) * 1_000);
-            } else failed += 1;
-            if (keys.length + failed < total) return;
-            stop();
-            resolve();
-          });
-      }
+  let lastIntendedMs = 0;
+  const running: Promise<void>[] = [];
+  await openLoop(total, rate, (n, atMs) => {
+    lastIntendedMs = atMs;
+    const key = `load-${n}`;
+    const claimed = requests.run(requestOf(key), () => Promise.resolve({ body: '{}', kept: kepts[0] }));
+    const ended = claimed.then(({ ok }) => {
+      if (!ok) return void (failed += 1);
+      keys.push(key);
+      doneUs.push(epochUs(systemClock.monotonicMs()));
+      histogram.add((systemClock.monotonicMs() - atMs) * 1_000);
     });
+    running.push(ended);
   });
-  return { keys, failed, doneUs, latency: histogram.summary(), lastIntendedUs: epochUs(intendedMs(total - 1)) };
+  await Promise.all(running);
+  return { keys, failed, doneUs, latency: histogram.summary(), lastIntendedUs: epochUs(lastIntendedMs) };
 }
 
 /** Disk usage of the server's files, including holes. */

@@ -12,7 +12,7 @@ import { latencyFigures } from './harness/latency-figures.ts';
 import { servedPerS } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import { type BusLoadResult, offerToBus } from './load/bus-load.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { type Bench, type BenchOptions, withStarted } from './harness/bench.ts';
 
 const tps = 1_000;
 const window = 50;
@@ -33,12 +33,8 @@ export const bench: Bench = {
 };
 
 async function run({ seconds, count = backlogDefault, rate = otpRateDefault }: BenchOptions): Promise<BenchResult> {
-  const link = await openCarrierLink({ tps, window, responseMs: 'lognormal:30,0.5', latencyMs: 'fixed:500' });
-  try {
-    return await measure(link, { seconds, count, otpRate: rate });
-  } finally {
-    await link.stop();
-  }
+  const link = openCarrierLink({ tps, window, responseMs: 'lognormal:30,0.5', latencyMs: 'fixed:500' });
+  return withStarted(link, (opened) => measure(opened, { seconds, count, otpRate: rate }));
 }
 
 type Wanted = { readonly seconds: number; readonly count: number; readonly otpRate: number };

@@ -9,6 +9,7 @@ import type { GuardEvent } from '../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../policy/otp-guard/guard.ts';
 import { guardModesDefault } from '../policy/otp/contract.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
+import { quantile } from './harness/latency-figures.ts';
 import type { BenchResult, Target } from './harness/report.ts';
 import { type Scenario, scenarios } from './load/otp-scenarios.ts';
 import type { CodeRequest } from './load/otp-traffic.ts';
@@ -198,11 +199,6 @@ function figuresOf({
     ...honest,
     ...release,
   };
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
 const none = () => ({ fraud: 0, honest: 0 });

@@ -2,7 +2,6 @@
 // many starts, each with its verification, as --connections clients at a time bring about; then starts and
 // verifications at --rate, open loop, whose latency counts from the intended time. Every verification must be valid, and each
 // start's message must be in its queue: counted there.
-import { Agent, request } from 'node:http';
 import { epochUs, systemClock } from '../platform/clock.ts';
 import { defaultShares } from '../platform/limits-shares.ts';
 import { otpLimitsDefault, otpRulesDefault } from '../policy/otp/contract.ts';
@@ -11,7 +10,9 @@ import { type Harness, openHarness } from '../test/api/http/harness.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { endedBehindMs, servedPerS } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { jsonClient } from './load/json-client.ts';
+import { openLoop } from './load/open-loop.ts';
+import { type Bench, type BenchOptions, withStarted } from './harness/bench.ts';
 
 const rateDefault = 500;
 const clientsAtOnce = 64;
@@ -24,12 +25,7 @@ export const bench: Bench = {
 };
 
 async function run({ seconds, rate = rateDefault }: BenchOptions): Promise<BenchResult> {
-  const harness = await openHarness();
-  try {
-    return await measure(harness, { seconds, rate });
-  } finally {
-    await harness.stop();
-  }
+  return withStarted(openHarness(), (harness) => measure(harness, { seconds, rate }));
 }
 
 type Wanted = { readonly seconds: number; readonly rate: number };
@@ -50,7 +46,7 @@ async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<Ben
   };
   const { port } = await harness.ingress({}, 1, changes);
   const tenant = await harness.tenant();
-  const client = clientOf(port, tenant.test);
+  const client = jsonClient(port, tenant.test);
   let number = 0;
   const next = () => `+880171${String(1_000_000 + ((number += 1) % 9_000_000)).slice(-7)}`;
   const failed = { starts: 0, verifications: 0 };
@@ -70,12 +66,10 @@ async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<Ben
   const [start, verify] = [new LatencyHistogram(), new LatencyHistogram()];
   const doneUs: number[] = [];
   const total = Math.round(rate * seconds);
-  const beginMs = systemClock.monotonicMs();
+  let lastIntendedMs = 0;
   const pending: Promise<void>[] = [];
-  for (let at = 0; at < total; at += 1) {
-    const intendedMs = beginMs + (at * 1_000) / rate;
-    const aheadMs = intendedMs - systemClock.monotonicMs();
-    if (aheadMs > 0) await systemClock.sleep(aheadMs);
+  await openLoop(total, rate, (_, intendedMs) => {
+    lastIntendedMs = intendedMs;
     let verifyFromMs = 0;
     const onStarted = () => {
       verifyFromMs = systemClock.monotonicMs();
@@ -87,7 +81,7 @@ async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<Ben
       doneUs.push(epochUs(nowMs));
     };
     pending.push(pair(onStarted, onVerified));
-  }
+  });
   await Promise.all(pending);
   const { state } = await harness.bus.manager.streams.info('MT_OTP');
   return {
@@ -96,7 +90,7 @@ async function measure(harness: Harness, { seconds, rate }: Wanted): Promise<Ben
       pairs_per_s: servedPerS(pairsUs),
       offered_per_s: rate,
       rate_per_s: servedPerS(doneUs),
-      ended_behind_ms: endedBehindMs(doneUs, epochUs(beginMs) + ((total - 1) * 1e6) / rate),
+      ended_behind_ms: endedBehindMs(doneUs, epochUs(lastIntendedMs)),
       ...latencyFigures('start', start.summary()),
       ...latencyFigures('verify', verify.summary()),
       starts_failed: failed.starts,
@@ -126,29 +120,4 @@ async function closedLoop(seconds: number, once: () => Promise<void>): Promise<v
     while (systemClock.monotonicMs() < endAtMs) await once();
   };
   await Promise.all(Array.from({ length: clientsAtOnce }, loop));
-}
-
-type Reply = { readonly status: number; readonly body: Record<string, unknown> };
-
-function clientOf(port: number, token: string): (path: string, body: object) => Promise<Reply> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true });
-  return (path, body) =>
-    new Promise((resolve, reject) => {
-      const payload = JSON.stringify(body);
-      const headers = {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(payload),
-      };
-      const asked = request({ port, host: '127.0.0.1', path, method: 'POST', agent, headers }, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (piece: string) => (text += piece));
-        response.on('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> });
-        });
-      });
-      asked.on('error', reject);
-      asked.end(payload);
-    });
 }

@@ -6,9 +6,8 @@
 // bench/results/otp.svg.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { endSystems } from '../test/support/system.ts';
-import { startWholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
+import { withSystem } from './harness/configuration.ts';
 import { type PhaseName, phaseNames, phaseOf } from './harness/otp-faults.ts';
 import { type Outcome, runPhase } from './harness/otp-phase.ts';
 import { otpPicture } from './harness/otp-picture.ts';
@@ -50,14 +49,9 @@ async function run({
     middle: await startPeer('middle'),
     large: await startPeer('large'),
   };
-  const system = await startWholeSystem(configuration(smscPeers));
-  try {
-    return await measure({ system, smscPeers, rate, seed }, chosen, seconds, count);
-  } finally {
-    await system.stop();
-    await Promise.all(Object.values(smscPeers).map((smscPeer) => smscPeer.stop()));
-    await endSystems();
-  }
+  return withSystem(configuration(smscPeers), smscPeers, (system) =>
+    measure({ system, smscPeers, rate, seed }, chosen, seconds, count),
+  );
 }
 
 async function measure(

@@ -1,15 +1,13 @@
 // How long the event store takes to find the submit of a receipt that no carrier has in memory, by the number of
 // submits. ClickHouse generates the rows in the queried table; ids and recipients are scattered, so that each day's
 // part has to be searched, and submits spread over four days.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { submittedSearch } from '../analytics/queries/find-submitted.ts';
-import { type Engine, openEngine } from '../analytics/store/engine.ts';
-import { applySchema } from '../analytics/store/schema.ts';
+import type { Engine } from '../analytics/store/engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
 import { seededRandom } from '../platform/random.ts';
+import { withEngine } from './harness/event-store.ts';
+import { quantile } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
@@ -32,67 +30,61 @@ const messageIdOf = (at: number) => `sms_${String(at).padStart(10, '0')}`;
 const recipientOf = (at: number) => `+88017${String((at * 7_919) % 100_000_000).padStart(8, '0')}`;
 
 async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<BenchResult> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
-  const engine = openEngine({ clickhouseUrl: null, dataDir });
-  try {
-    await applySchema(engine);
-    for (let from = 0; from < count; from += rowsPerInsert) {
-      await fill(engine, from, Math.min(rowsPerInsert, count - from), count);
-    }
-    await merged(engine);
-    const random = seededRandom(seed);
-    const search = submittedSearch(
-      engine,
-      { eventsOf: () => [], messages: () => [] },
-      { recordedTo: () => 1, surely: async (read) => ({ result: 'sure', recordedTo: 1, value: await read() }) },
-    );
-    const oneMs: number[] = [];
-    const cpuBefore = process.cpuUsage();
-    let missed = 0;
-    const ask = async () => {
-      const at = Math.floor(random.unit() * count);
-      // A query for a receipt whose id has three readings.
-      const carrierMessageIds = [`${idOf(at)}0`, idOf(at), `9${idOf(at)}`];
-      const reply = await search({ carrier: 'alpha', recipients: [recipientOf(at)], carrierMessageIds });
-      if (reply.result !== 'found' || !reply.submitted.messageId.startsWith(messageIdOf(at))) missed += 1;
-    };
-    const beganMs = systemClock.monotonicMs();
-    while (systemClock.monotonicMs() - beganMs < seconds * 1_000) {
-      const askedMs = systemClock.monotonicMs();
-      await ask();
-      oneMs.push(systemClock.monotonicMs() - askedMs);
-    }
-    const { user, system } = process.cpuUsage(cpuBefore);
-    const floodMs = systemClock.monotonicMs();
-    await Promise.all(Array.from({ length: 1_000 }, ask));
-    const flood = systemClock.monotonicMs() - floodMs;
-    oneMs.sort((one, other) => one - other);
-    const [parts] = await engine.rows(
-      "SELECT toUInt32(count()), toUInt32(sum(marks)), toUInt64(sum(bytes_on_disk)), toUInt64(sum(primary_key_bytes_in_memory)) FROM system.parts WHERE table = 'sms_submits' AND active",
-    );
-    const quantile = (share: number) => oneMs[Math.min(oneMs.length - 1, Math.floor(oneMs.length * share))] ?? 0;
-    return {
-      load: `${count} submits, ${oneMs.length} look-ups one after the other, then 1,000 at once`,
-      figures: {
-        look_up_p50_ms: quantile(0.5),
-        look_up_p99_ms: quantile(0.99),
-        look_up_cpu_ms: (user + system) / 1_000 / oneMs.length,
-        flood_of_1000_ms: flood,
-        parts: Number(parts?.[0]),
-        granules: Number(parts?.[1]),
-        bytes_per_submit: Number(parts?.[2]) / count,
-        index_bytes_per_submit: Number(parts?.[3]) / count,
-        not_found: missed,
-      },
-      targets: [
-        { figure: 'look_up_p99_ms', op: '<=', bound: 50 },
-        { figure: 'not_found', op: '==', bound: 0 },
-      ],
-    };
-  } finally {
-    await engine.close();
-    rmSync(dataDir, { recursive: true, force: true });
+  return withEngine((engine) => measure(engine, seconds, seed, count));
+}
+
+async function measure(engine: Engine, seconds: number, seed: number, count: number): Promise<BenchResult> {
+  for (let from = 0; from < count; from += rowsPerInsert) {
+    await fill(engine, from, Math.min(rowsPerInsert, count - from), count);
   }
+  await merged(engine);
+  const random = seededRandom(seed);
+  const search = submittedSearch(
+    engine,
+    { eventsOf: () => [], messages: () => [] },
+    { recordedTo: () => 1, surely: async (read) => ({ result: 'sure', recordedTo: 1, value: await read() }) },
+  );
+  const oneMs: number[] = [];
+  const cpuBefore = process.cpuUsage();
+  let missed = 0;
+  const ask = async () => {
+    const at = Math.floor(random.unit() * count);
+    // A query for a receipt whose id has three readings.
+    const carrierMessageIds = [`${idOf(at)}0`, idOf(at), `9${idOf(at)}`];
+    const reply = await search({ carrier: 'alpha', recipients: [recipientOf(at)], carrierMessageIds });
+    if (reply.result !== 'found' || !reply.submitted.messageId.startsWith(messageIdOf(at))) missed += 1;
+  };
+  const beganMs = systemClock.monotonicMs();
+  while (systemClock.monotonicMs() - beganMs < seconds * 1_000) {
+    const askedMs = systemClock.monotonicMs();
+    await ask();
+    oneMs.push(systemClock.monotonicMs() - askedMs);
+  }
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const floodMs = systemClock.monotonicMs();
+  await Promise.all(Array.from({ length: 1_000 }, ask));
+  const flood = systemClock.monotonicMs() - floodMs;
+  const [parts] = await engine.rows(
+    "SELECT toUInt32(count()), toUInt32(sum(marks)), toUInt64(sum(bytes_on_disk)), toUInt64(sum(primary_key_bytes_in_memory)) FROM system.parts WHERE table = 'sms_submits' AND active",
+  );
+  return {
+    load: `${count} submits, ${oneMs.length} look-ups one after the other, then 1,000 at once`,
+    figures: {
+      look_up_p50_ms: quantile(oneMs, 0.5),
+      look_up_p99_ms: quantile(oneMs, 0.99),
+      look_up_cpu_ms: (user + system) / 1_000 / oneMs.length,
+      flood_of_1000_ms: flood,
+      parts: Number(parts?.[0]),
+      granules: Number(parts?.[1]),
+      bytes_per_submit: Number(parts?.[2]) / count,
+      index_bytes_per_submit: Number(parts?.[3]) / count,
+      not_found: missed,
+    },
+    targets: [
+      { figure: 'look_up_p99_ms', op: '<=', bound: 50 },
+      { figure: 'not_found', op: '==', bound: 0 },
+    ],
+  };
 }
 
 /** In production rows arrive over days: their merges are not part of a look-up. */

@@ -1,24 +1,19 @@
 // How long reports take over generated counts of many messages of one account, asked four at a time: every report over 30
 // days by the groupings that read most, in zones whose days begin at a whole and at a half hour. Then what they take from
 // others: how fast the recorder works off a backlog and how soon a status look-up is answered, without reports and with.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { RecordedEvents } from '../analytics/queries/recorded-events.ts';
-import { startRecorder } from '../analytics/recorder/recorder.ts';
 import { reports } from '../analytics/reports/catalogue.ts';
 import type { Dimension, ReportQuery } from '../analytics/reports/report.ts';
 import { statementOf } from '../analytics/reports/statement.ts';
-import { type Engine, openEngine } from '../analytics/store/engine.ts';
-import { applySchema } from '../analytics/store/schema.ts';
+import type { Engine } from '../analytics/store/engine.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
-import { encodeEvents } from '../model/records/event-record.ts';
 import { systemClock } from '../platform/clock.ts';
-import { until } from '../platform/deadline.ts';
-import { contextOf, lifeOf } from '../test/analytics/support/events.ts';
-import { startBus } from '../test/support/bus.ts';
-import type { Bench, BenchOptions } from './harness/bench.ts';
+import { contextOf } from '../test/analytics/support/events.ts';
+import { type TestBus, startBus } from '../test/support/bus.ts';
+import { type Bench, type BenchOptions, withStarted } from './harness/bench.ts';
+import { publishLives, recordBacklog, rowsPerMessage, withEngine } from './harness/event-store.ts';
+import { quantile } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
 import { askedAccount, days, fillCounts, fromMs } from './load/report-counts.ts';
 
@@ -33,9 +28,6 @@ const askedAtOnce = 4;
 const askLimitMs = 60_000;
 const lookUpEveryMs = 20;
 const backlogMessages = 60_000;
-const rowsPerMessage = 3;
-const livesPerRecord = 25;
-const recordedWithinMs = 300_000;
 
 /** Of each report, as far as it has them. */
 const groupings: readonly (readonly Dimension[])[] = [
@@ -54,59 +46,53 @@ const tooLarge: ReadonlySet<string> = new Set(['errors hour sender']);
 const zones = ['Asia/Kolkata', 'Europe/Berlin', 'UTC'];
 
 async function run({ seconds, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
-  const { bus, stop } = await startBus('bench');
-  const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-bench-'));
-  const engine = openEngine({ clickhouseUrl: null, dataDir });
-  try {
-    await applySchema(engine);
-    await fillCounts(engine, count);
-    const beganMs = systemClock.monotonicMs();
-    const cpuBefore = process.cpuUsage();
-    const queries = queriesOf();
-    const alone = await asked(
-      engine,
-      queries,
-      (turns) => systemClock.monotonicMs() - beganMs < seconds * 1_000 || turns < queries.length,
-    );
-    const { user, system } = process.cpuUsage(cpuBefore);
-    const [rows] = await engine.rows(
-      'SELECT toUInt32(count()), (SELECT toUInt32(count()) FROM message_tiers) FROM message_counts',
-    );
-    const slowest = alone.reduce((one, other) => (one.tookMs > other.tookMs ? one : other));
-    const took = alone.map(({ tookMs }) => tookMs);
-    const without = await recordedBeside(bus, engine, null);
-    const beside = await recordedBeside(bus, engine, queries);
-    return {
-      load:
-        `${count} messages in ${days} days, ${alone.length} reports, ${askedAtOnce} at a time (slowest: ${slowest.name}); ` +
-        `then a backlog of ${backlogMessages} messages, without reports and with`,
-      figures: {
-        rows_of_counts: Number(rows?.[0]),
-        rows_of_tiers: Number(rows?.[1]),
-        report_p50_ms: quantile(took, 0.5),
-        report_p99_ms: quantile(took, 0.99),
-        report_max_ms: quantile(took, 1),
-        cpu_per_report_ms: (user + system) / 1_000 / alone.length,
-        recorded_events_per_s_without: without.eventsPerS,
-        recorded_events_per_s_with: beside.eventsPerS,
-        status_p99_ms_without: quantile(without.lookUpsMs, 0.99),
-        status_p99_ms_with: quantile(beside.lookUpsMs, 0.99),
-        reports_per_s_beside: beside.reportsPerS,
-        not_recorded: without.missing + beside.missing,
-      },
-      targets: [
-        { figure: 'report_p99_ms', op: '<=', bound: 300 },
-        // What 5,000 messages a second need.
-        { figure: 'recorded_events_per_s_with', op: '>=', bound: 15_000 },
-        { figure: 'status_p99_ms_with', op: '<=', bound: 250 },
-        { figure: 'not_recorded', op: '==', bound: 0 },
-      ],
-    };
-  } finally {
-    await engine.close();
-    await stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  return withStarted(startBus('bench'), (bus) => withEngine((engine) => measure(bus, engine, seconds, count)));
+}
+
+async function measure({ bus }: TestBus, engine: Engine, seconds: number, count: number): Promise<BenchResult> {
+  await fillCounts(engine, count);
+  const beganMs = systemClock.monotonicMs();
+  const cpuBefore = process.cpuUsage();
+  const queries = queriesOf();
+  const alone = await asked(
+    engine,
+    queries,
+    (turns) => systemClock.monotonicMs() - beganMs < seconds * 1_000 || turns < queries.length,
+  );
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const [rows] = await engine.rows(
+    'SELECT toUInt32(count()), (SELECT toUInt32(count()) FROM message_tiers) FROM message_counts',
+  );
+  const slowest = alone.reduce((one, other) => (one.tookMs > other.tookMs ? one : other));
+  const took = alone.map(({ tookMs }) => tookMs);
+  const without = await recordedBeside(bus, engine, null);
+  const beside = await recordedBeside(bus, engine, queries);
+  return {
+    load:
+      `${count} messages in ${days} days, ${alone.length} reports, ${askedAtOnce} at a time (slowest: ${slowest.name}); ` +
+      `then a backlog of ${backlogMessages} messages, without reports and with`,
+    figures: {
+      rows_of_counts: Number(rows?.[0]),
+      rows_of_tiers: Number(rows?.[1]),
+      report_p50_ms: quantile(took, 0.5),
+      report_p99_ms: quantile(took, 0.99),
+      report_max_ms: quantile(took, 1),
+      cpu_per_report_ms: (user + system) / 1_000 / alone.length,
+      recorded_events_per_s_without: without.eventsPerS,
+      recorded_events_per_s_with: beside.eventsPerS,
+      status_p99_ms_without: quantile(without.lookUpsMs, 0.99),
+      status_p99_ms_with: quantile(beside.lookUpsMs, 0.99),
+      reports_per_s_beside: beside.reportsPerS,
+      not_recorded: without.missing + beside.missing,
+    },
+    targets: [
+      { figure: 'report_p99_ms', op: '<=', bound: 300 },
+      // What 5,000 messages a second need.
+      { figure: 'recorded_events_per_s_with', op: '>=', bound: 15_000 },
+      { figure: 'status_p99_ms_with', op: '<=', bound: 250 },
+      { figure: 'not_recorded', op: '==', bound: 0 },
+    ],
+  };
 }
 
 type Asked = { readonly name: string; readonly tookMs: number };
@@ -161,30 +147,18 @@ type Beside = {
 /** The recorder works off a backlog while status look-ups are asked, and reports if there are `queries`. */
 async function recordedBeside(bus: Bus, engine: Engine, queries: readonly ReportQuery[] | null): Promise<Beside> {
   const publisher = new Publisher(bus);
-  const ids: string[] = [];
-  for (let left = backlogMessages; left > 0; left -= livesPerRecord) {
-    const contexts = Array.from({ length: Math.min(left, livesPerRecord) }, () => contextOf());
-    ids.push(...contexts.map(({ messageId }) => messageId));
-    const stored = await publisher.publishOne('ev.sandbox.0', encodeEvents(contexts.flatMap(lifeOf)), null);
-    if (!stored.ok) throw new Error(stored.failure);
-  }
-  const { state } = await bus.manager.streams.info('EVENTS');
+  const ids = await publishLives(publisher, backlogMessages);
   const recorded = new RecordedEvents(engine);
   const { accountId } = contextOf();
   let isDone = false;
-  const beganMs = systemClock.monotonicMs();
-  const recorder = await startRecorder({ bus, engine, publisher });
+  const recording = recordBacklog(bus, engine, publisher);
   const reporting = queries === null ? Promise.resolve([]) : asked(engine, queries, () => !isDone);
   const looking = lookUps(
     ids,
     (messageId) => recorded.of({ accountId, messageId }),
     () => isDone,
   );
-  await until('the backlog is recorded', () => recorder.recordedTo >= state.last_seq, {
-    limitMs: recordedWithinMs,
-    everyMs: lookUpEveryMs,
-  });
-  const tookS = (systemClock.monotonicMs() - beganMs) / 1_000;
+  const { recorder, tookS } = await recording;
   isDone = true;
   const [lookUpsMs, made] = await Promise.all([looking, reporting]);
   await recorder.stop(5_000);
@@ -217,9 +191,4 @@ async function lookUps(
     await systemClock.sleep(lookUpEveryMs);
   }
   return Promise.all(pending);
-}
-
-function quantile(list: readonly number[], share: number): number {
-  const sorted = list.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -123,7 +123,6 @@ async function run({
   publisher.close();
   await stop();
 
-  lateMs.sort((one, other) => one - other);
   const sentAnyway = [...canceled].filter((index) => (came[index] ?? 0) > 0).length;
   return {
     load: `${count} pending over 30 days, ${count} due at ${Math.round(duePerSecond)}/s, ${canceled.size} of them canceled`,

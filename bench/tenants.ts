@@ -3,20 +3,18 @@
 // own, from acceptance (the time in the message id) and, without a target, from the intended send time, which includes
 // the client's share of the processors. Every one must be answered 202. One run, so that all figures are of the same
 // machine state.
-import { fork } from 'node:child_process';
-import { setPriority } from 'node:os';
-import { join } from 'node:path';
-import { until, withDeadline } from '../platform/deadline.ts';
+import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
-import { endSystems } from '../test/support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
+import type { WholeSystem } from '../test/support/whole-system.ts';
+import { configurationWith, withSystem } from './harness/configuration.ts';
 import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import { type Attack, type AttackResult, type AttackTask, attacks } from './load/attack-process.ts';
-import type { LoadTask } from './load/http-load.ts';
-import { acceptedNonces, offerLoad } from './load/offer.ts';
+import { runChild } from './load/child.ts';
+import type { LoadResult, LoadTask } from './load/http-load.ts';
+import { jsonClient } from './load/json-client.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
 
 const otpPerSecond = 50;
@@ -28,7 +26,10 @@ const drainedWithinMs = 90_000;
 /** The attack runs before the first OTP beside it is counted. */
 const leadSeconds = 1;
 const noncesPerPhase = 1_000_000;
-const attackNice = 10;
+const carriers = [
+  { name: 'own', prefix: '13', tps: 1_000 },
+  { name: 'crowd', prefix: '17', tps: 500 },
+] as const;
 
 export const bench: Bench = {
   about: `one account's ${otpPerSecond} OTP/s, alone and beside what another account or a stranger may do`,
@@ -42,14 +43,9 @@ async function run({ seconds, seed, only = attacks }: BenchOptions): Promise<Ben
   if (unknown.length > 0) throw new Error(`--only expects some of ${attacks.join(', ')}; found ${unknown.join(', ')}`);
   const chosen = attacks.filter((attack) => only.includes(attack));
   const smscPeers = { own: await startSmscPeer('own'), crowd: await startSmscPeer('crowd', { tps: 500 }) };
-  const system = await startWholeSystem(configuration(smscPeers));
-  try {
-    return await measure(system, smscPeers.own, chosen, seconds, seed);
-  } finally {
-    await system.stop();
-    await Promise.all([smscPeers.own.stop(), smscPeers.crowd.stop()]);
-    await endSystems();
-  }
+  return withSystem(configurationWith(carriers, smscPeers), smscPeers, (system) =>
+    measure(system, smscPeers.own, chosen, seconds, seed),
+  );
 }
 
 async function measure(
@@ -66,7 +62,11 @@ async function measure(
     return offerOtp(system, smscPeer, forSeconds, seed, phases * noncesPerPhase);
   };
   await otp(warmUpSeconds);
-  for (const attack of chosen) await startAttack({ attack, port: system.httpPort, key, seconds: attackWarmUpSeconds });
+  const start = (attack: Attack, forSeconds: number) => {
+    const task = { attack, port: system.httpPort, key, seconds: forSeconds };
+    return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000);
+  };
+  for (const attack of chosen) await start(attack, attackWarmUpSeconds);
   await drained(system);
   await otp(warmUpSeconds);
   const alone = await otp(seconds);
@@ -78,8 +78,7 @@ async function measure(
   };
   const aloneMs = figures['alone_submit_p99_ms'] ?? Number.NaN;
   for (const attack of chosen) {
-    const task: AttackTask = { attack, port: system.httpPort, key, seconds: seconds + 2 * leadSeconds };
-    const attacking = startAttack(task);
+    const attacking = start(attack, seconds + 2 * leadSeconds);
     const beside = await otp(seconds);
     const { sent, statuses } = await attacking;
     process.stderr.write(`${attack}: ${sent} sent, answers ${JSON.stringify(statuses)}\n`);
@@ -139,8 +138,8 @@ async function offerOtp(
     firstNonce,
     timed: true,
   };
-  const load = await offerLoad(task);
-  const nonces = acceptedNonces(task, load);
+  const load = await runChild<LoadTask, LoadResult>('http-load.ts', task, (seconds + 60) * 1_000);
+  const nonces = [...load.acceptedNonces];
   const haveCome = async () => {
     const come = await smscPeer.arrivals();
     return nonces.every((nonce) => come.has(nonce));
@@ -165,54 +164,21 @@ async function offerOtp(
   return { submit: submit.summary(), whole: whole.summary(), not202, lost };
 }
 
-function startAttack(task: AttackTask): Promise<AttackResult> {
-  const child = fork(join(import.meta.dirname, 'load/attack-process.ts'));
-  // In reality it runs on its own machine: it sends its full load, and takes no processor from the measured path.
-  setPriority(child.pid ?? 0, attackNice);
-  const result = new Promise<AttackResult>((resolve, reject) => {
-    child.once('message', (message) => resolve(message as AttackResult));
-    child.once('exit', (code) => reject(new Error(`the attack ended with exit code ${code}`)));
-  });
-  child.send(task);
-  return withDeadline('the attack', (task.seconds + 60) * 1_000, result);
-}
-
 /** Another account with an approved sender and a content rule, so that its texts are read. Returns its key. */
 async function otherAccount(system: WholeSystem): Promise<string> {
   const cli = async (...words: string[]) => JSON.parse(await system.cli(...words, '--json')) as Record<string, string>;
   const account = await cli('accounts', 'create', '--name', 'Crowd');
   const { key = '' } = await cli('keys', 'create', '--account', account['id'] ?? '');
-  const call = async (method: string, path: string, body: object) => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const init = { method, headers, body: JSON.stringify(body) };
-    // The key was created just now.
-    return until(`${method} ${path}`, async () => {
-      const answer = await fetch(`http://127.0.0.1:${system.httpPort}${path}`, init);
-      const json = (await answer.json()) as Record<string, string>;
-      return answer.ok && json;
+  const client = jsonClient(system.httpPort, key);
+  // The key was created just now.
+  const call = (method: string, path: string, body: object) =>
+    until(`${method} ${path}`, async () => {
+      const reply = await client(path, body, method);
+      return reply.status >= 200 && reply.status < 300 && reply.body;
     });
-  };
   const sender = await call('POST', '/v1/senders', { name: 'CROWD' });
-  await system.cli('senders', 'approve', sender['id'] ?? '');
+  await system.cli('senders', 'approve', String(sender['id']));
   const content_rules = { words: ['a a a a a b'], links_denied: ['blocked.example'], links_allowed: [] };
   await call('PATCH', '/v1/account/settings', { content_rules });
   return key;
-}
-
-function configuration({ own, crowd }: { own: SmscPeer; crowd: SmscPeer }): string {
-  const carrier = (name: string, tps: number, { port, systemId, password }: SmscPeer) => `
-  - name: ${name}
-    tps: ${tps}
-    classes: [otp, transactional, promotional]
-    binds:
-      - { host: 127.0.0.1, port: ${port}, system_id: ${systemId}, password: ${password}, type: transceiver, window: 100, count: 2 }`;
-  return `country:
-  name: Bench
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "13": own, "17": crowd }
-carriers:${carrier('own', 1_000, own)}${carrier('crowd', 500, crowd)}
-actors: { threads: 1 }
-ingress: { threads: 1 }
-`;
 }

@@ -7,22 +7,26 @@
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
-import { endSystems } from '../test/support/system.ts';
-import { type WholeSystem, startWholeSystem } from '../test/support/whole-system.ts';
+import type { WholeSystem } from '../test/support/whole-system.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
+import { configurationWith, webhooksHere, withSystem } from './harness/configuration.ts';
 import { cpuBetween, processTree, watchMemory } from './harness/processes.ts';
 import { type BenchResult, zero } from './harness/report.ts';
 import { type SmscPeer, startSmscPeer } from './harness/smsc-peer.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { behindMsMax, endedBehindMs, servedPerS, servedShareMin } from './harness/rates.ts';
+import { runChild } from './load/child.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
 import { type WebhookReceiver, registerReceiver } from './load/webhook-receiver.ts';
-import { acceptedNonces, offerLoad } from './load/offer.ts';
 
 const quietRate = 500;
 const fullRateDefault = 5_000;
 const warmUpSeconds = 8;
-const phases = { quiet: { prefix: '13', name: 'quiet' }, full: { prefix: '17', name: 'full' } } as const;
+const contract = { tps: 20_000, window: 500 };
+const phases = {
+  quiet: { prefix: '13', name: 'quiet', ...contract },
+  full: { prefix: '17', name: 'full', ...contract },
+} as const;
 
 export const bench: Bench = {
   about: `the whole way of a message at ${quietRate}/s and at ${fullRateDefault}/s`,
@@ -33,16 +37,14 @@ export const bench: Bench = {
 
 async function run({ seconds, seed, rate = fullRateDefault, webhooks = false }: BenchOptions): Promise<BenchResult> {
   const smscPeers = { quiet: await startSmscPeer('quiet'), full: await startSmscPeer('full') };
-  const system = await startWholeSystem(configuration(smscPeers));
-  const receiver = webhooks ? await registerReceiver(system) : null;
-  try {
-    return await measure(system, smscPeers, { seconds, seed, fullRate: rate, receiver });
-  } finally {
-    await receiver?.stop();
-    await system.stop();
-    await Promise.all([smscPeers.quiet.stop(), smscPeers.full.stop()]);
-    await endSystems();
-  }
+  return withSystem(configurationWith(Object.values(phases), smscPeers, webhooksHere), smscPeers, async (system) => {
+    const receiver = webhooks ? await registerReceiver(system) : null;
+    try {
+      return await measure(system, smscPeers, { seconds, seed, fullRate: rate, receiver });
+    } finally {
+      await receiver?.stop();
+    }
+  });
 }
 
 async function measure(
@@ -75,8 +77,8 @@ async function measure(
       firstNonce,
       timed,
     };
-    const load = await offerLoad(task);
-    return { load, ...(await settled(smscPeers[phase], acceptedNonces(task, load))) };
+    const load = await runChild<LoadTask, LoadResult>('http-load.ts', task, (duration + 60) * 1_000);
+    return { load, ...(await settled(smscPeers[phase], load.acceptedNonces)) };
   };
 
   const warmUpRate = Math.min(fullRate, fullRateDefault);
@@ -106,10 +108,10 @@ async function measure(
       rate_per_s: servedPerS(fullEnd.arrivedUs),
       offered_per_s: fullRate,
       ended_behind_ms: endedBehindMs(fullEnd.arrivedUs, full.lastIntendedUs),
-      ...latencyFigures('accept', full.accept),
+      ...latencyFigures('accept', full.latency),
       ...latencyFigures('accept_to_submit', ends.full.intendedToSubmit),
       ...latencyFigures('accept_to_receipt', ends.full.intendedToReceiptAcked),
-      ...latencyFigures('quiet_accept', quiet.accept, ['p99']),
+      ...latencyFigures('quiet_accept', quiet.latency, ['p99']),
       ...latencyFigures('quiet_accept_to_submit', ends.quiet.intendedToSubmit, ['p50', 'p99']),
       ...latencyFigures('quiet_accept_to_receipt', ends.quiet.intendedToReceiptAcked, ['p50']),
       ...cpuFigures(cpu, full.accepted),
@@ -139,7 +141,8 @@ async function measure(
  * Waits until every accepted message has arrived and every receipt was answered. Returns when they arrived, and how
  * many did not: by nonce, because a message sent without an answer arrives too and would hide a missing one.
  */
-async function settled(smscPeer: SmscPeer, nonces: readonly number[]): Promise<{ arrivedUs: number[]; lost: number }> {
+async function settled(smscPeer: SmscPeer, accepted: Float64Array): Promise<{ arrivedUs: number[]; lost: number }> {
+  const nonces = [...accepted];
   const haveCome = async () => {
     const { nonces: counted, receipts } = await smscPeer.stats();
     if (counted.distinct < nonces.length || receipts.acked < counted.distinct) return false;
@@ -167,23 +170,4 @@ function cpuFigures(cpu: ReadonlyMap<string, number>, messages: number): Record<
 function refusedOf(load: LoadResult): number {
   if (load.accepted < load.offered) process.stderr.write(`answers: ${JSON.stringify(load.statuses)}\n`);
   return load.offered - load.accepted;
-}
-
-function configuration({ quiet, full }: { quiet: SmscPeer; full: SmscPeer }): string {
-  const carrier = (phase: keyof typeof phases, smscPeer: SmscPeer) => `
-  - name: ${phases[phase].name}
-    tps: 20000
-    classes: [otp, transactional, promotional]
-    binds:
-      - { host: 127.0.0.1, port: ${smscPeer.port}, system_id: ${smscPeer.systemId}, password: ${smscPeer.password}, type: transceiver, window: 500, count: 2 }`;
-  return `country:
-  name: Bench
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { "${phases.quiet.prefix}": quiet, "${phases.full.prefix}": full }
-carriers:${carrier('quiet', quiet)}${carrier('full', full)}
-actors: { threads: 1 }
-ingress: { threads: 1 }
-webhooks: { allow_networks: [127.0.0.0/8], allow_http: true }
-`;
 }

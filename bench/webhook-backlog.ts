@@ -15,14 +15,11 @@ export const bench: Bench = {
   about: 'a broken endpoint with 1,000,000 parked events beside others that work, and its return',
   secondsDefault: 30,
   takes: ['count', 'rate'],
-  async run({ seconds, seed, count = countDefault, rate = rateDefault }) {
+  async run({ seconds, count = countDefault, rate = rateDefault }) {
     const bus = await startBus('bench');
     try {
       const found = await runBacklog({ bus, count, rate, seconds, drain: count, drainMs });
       return {
-        bench: 'webhook-backlog',
-        seconds,
-        seed,
         load: `${count} parked events of one endpoint of ten, one hangs, ${rate} events/s to all ten`,
         figures: {
           ...latencyFigures('told', found.told, ['p50', 'p99', 'max']),

@@ -112,9 +112,6 @@ export const bench: Bench = {
       await bus.stop();
     }
     return {
-      bench: 'webhooks',
-      seconds,
-      seed,
       load: `${rate} events/s to 1,000 endpoints, 100 of which hang and 100 are dead`,
       figures: {
         ...latencyFigures('told', latencies.summary(), ['p50', 'p99', 'max']),

@@ -3,7 +3,7 @@
 import { RejectMessage, ignoring, messageOf } from '../platform/errors.ts';
 import { maskNumber } from '../platform/log.ts';
 import type { Message } from '../model/message.ts';
-import type { BodyCipher } from '../model/records/body-cipher.ts';
+import { unopened } from '../model/records/body-cipher.ts';
 import type { DeadRead } from '../cluster/bus/dead-records.ts';
 import { readBatch } from '../model/records/event-record.ts';
 import { decodeDecision, decodeInbound } from '../model/records/inbound-record.ts';
@@ -25,18 +25,10 @@ export function contentsOf(record: DeadRead): DeadContents | null {
   }
 }
 
-/** Returns an empty text instead of decrypting. */
-const sealed: BodyCipher = {
-  seal: () => {
-    throw new Error('nothing is sealed here');
-  },
-  open: () => Buffer.of(0),
-};
-
 function read({ stream, subject, data }: DeadRead): DeadContents {
   if (stream === streamNames.events) return { fields: eventFields(data), message: null };
   if (stream === streamNames.inbound) return { fields: inboundFields(subject, data), message: null };
-  const message = decodeMessage(data, sealed);
+  const message = decodeMessage(data, unopened);
   const { messageId, accountId, hop, category, carrier, sender, recipient, acceptedAtMs, validUntilMs } = message;
   const fields = {
     kind: 'message',
@@ -70,7 +62,7 @@ function inboundFields(subject: string, data: Uint8Array): DeadContents['fields'
     return { kind: 'decision', keyword, account: accountId, number: maskNumber(number), message_id: messageId };
   }
   if (!subject.endsWith('.in')) return receiptFields(data);
-  const record = decodeInbound(data, sealed);
+  const record = decodeInbound(data, unopened);
   if (record.kind === 'overdue') return { kind: 'overdue', carrier: record.carrier };
   const { carrier, source, destination, receivedAtMs } = record;
   const receivedAt = new Date(receivedAtMs).toISOString();

@@ -17,12 +17,14 @@ export type KeyEntry = {
   readonly publicId: string;
   /** SHA-256 of the secret, base64url. */
   readonly secretHash: string;
+  /** False: its messages go to the sandbox carrier. */
   readonly livemode: boolean;
   readonly scopes: readonly Scope[];
   /** Milliseconds since the epoch; null: until it is revoked. */
   readonly expiresAtMs: number | null;
   /** Networks it may be used from (CIDR); empty or missing: all. */
   readonly networks?: readonly string[];
+  /** Null or missing: only the account's limit applies. */
   readonly rate?: Rate | null;
 };
 

@@ -2,7 +2,7 @@
 // message's life; every view of it, live or in a report, is a fold over them (fold.ts).
 import { type EventId, eventIdOf } from './ids.ts';
 import type { Keyword } from './keyword.ts';
-import type { Category, Encoding, Message, MessageCallback } from './message.ts';
+import type { Message } from './message.ts';
 
 /**
  * intent: durable before the submit_sm is written, so that a crash leads to `unknown` and not to a second SMS; it
@@ -38,7 +38,12 @@ export const eventKinds = [
 ] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-export type DeliveryEvent = {
+/** What an event says of its message, as the message has it. */
+type OfMessage = Pick<Message, 'carrier' | 'hop' | 'segments' | 'category' | 'sender' | 'recipient' | 'encoding'> &
+  Pick<Message, 'livemode' | 'clientReference' | 'campaignId' | 'variantId' | 'templateId'> &
+  Pick<Message, 'acceptedAtMs' | 'validUntilMs' | 'scheduledAtMs' | 'callback'>;
+
+export type DeliveryEvent = OfMessage & {
   readonly eventId: EventId;
   readonly kind: EventKind;
   /** Wall time of the event, milliseconds since the epoch. */
@@ -46,8 +51,6 @@ export type DeliveryEvent = {
   readonly messageId: string;
   readonly accountId: string;
   readonly keyId: string;
-  readonly carrier: string;
-  readonly hop: number;
   /**
    * Distinguishes submits of the same message on one hop: releases from LATER × 16, plus the attempts since the last
    * one (actors/carrier/in-flight/attempt.ts).
@@ -55,32 +58,16 @@ export type DeliveryEvent = {
   readonly attempt: number;
   /** 1..segments, or 0 when the event is about the whole message. */
   readonly segment: number;
-  readonly segments: number;
   readonly carrierMessageId: string | null;
   /** A code of docs/errors.md or a carrier's error as text; null without an error. */
   readonly error: string | null;
   /** The incarnation of the actor thread that wrote it, where several nodes share the carrier; 0 on a single node. */
   readonly epoch: number;
-  readonly category: Category;
-  readonly sender: string;
-  readonly recipient: string;
-  readonly encoding: Encoding;
-  readonly livemode: boolean;
-  readonly clientReference: string | null;
-  readonly campaignId: string | null;
-  readonly variantId: string | null;
-  readonly templateId: string | null;
-  readonly acceptedAtMs: number;
-  readonly validUntilMs: number;
-  /** When the message is to be sent; null: at once. */
-  readonly scheduledAtMs: number | null;
   /**
    * What the carrier already had of the message at this event, for readers without the earlier events: bits 1..n are
    * the submitted segments, bit 0 marks the one resend. Absent: nothing.
    */
   readonly progress?: number;
-  /** Where the message's events go; absent: only to the account's endpoints. */
-  readonly callback?: MessageCallback;
   /** Only of messages from subscribers. */
   readonly inbound?: InboundFacts;
 };

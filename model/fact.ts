@@ -15,29 +15,17 @@ type FactBase = {
 };
 
 /** A one-time password as it is at a time: whole, so that the fact with the highest version is all there is to know. */
-export type OtpFact = FactBase & {
-  readonly kind: 'otp';
-  readonly version: number;
-  readonly id: OtpId;
-  /** E.164. */
-  readonly to: string;
-  readonly status: OtpStatus;
-  readonly reason: OtpEndReason | null;
-  readonly purpose: string;
-  /** Of its text; null for a template of the account. */
-  readonly language: string | null;
-  /** The client brought the code. */
-  readonly ownCode: boolean;
-  readonly sender: string;
-  readonly clientReference: string | null;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number;
-  readonly endedAtMs: number | null;
-  /** Guesses that were counted. */
-  readonly attempts: number;
-  /** Its messages, the first one first. */
-  readonly messageIds: readonly MessageId[];
-};
+export type OtpFact = FactBase &
+  Pick<Otp, 'id' | 'status' | 'purpose' | 'language' | 'ownCode' | 'sender' | 'clientReference'> &
+  Pick<Otp, 'createdAtMs' | 'expiresAtMs' | 'endedAtMs' | 'attempts'> & {
+    readonly kind: 'otp';
+    readonly version: number;
+    /** E.164. */
+    readonly to: string;
+    readonly reason: OtpEndReason | null;
+    /** Its messages, the first one first. */
+    readonly messageIds: readonly MessageId[];
+  };
 
 /**
  * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was

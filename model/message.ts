@@ -72,7 +72,7 @@ export type Message = {
   readonly priceVersion: number | null;
   /** The reasons of its routing: one short line per decision, for `explain` and support. */
   readonly trace: readonly string[];
-  /** Absent: without one. */
+  /** Absent: its events go to the account's endpoints only. */
   readonly callback?: MessageCallback;
   /** 1 after the decision to resend it although a carrier may have it; never more. */
   readonly resends: number;

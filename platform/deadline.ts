@@ -24,16 +24,7 @@ export function withDeadline<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(limitMs, () => reject(new DeadlineExceeded(what, limitMs)));
-    work.then(
-      (value) => {
-        cancel();
-        resolve(value);
-      },
-      (error) => {
-        cancel();
-        reject(error);
-      },
-    );
+    void work.then(resolve, reject).finally(cancel);
   });
 }
 

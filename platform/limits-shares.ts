@@ -32,15 +32,15 @@ export type BoundSpec = Share & {
   readonly code: string | null;
 };
 
-const bound = (spec: Omit<BoundSpec, 'reserve'> & { reserve?: number }): BoundSpec => ({ reserve: 0, ...spec });
+/** What most have. */
+const usual = { countedIn: 'ingress thread', kind: 'at once', code: 'account_busy', reserve: 0 } as const;
+type Spec = Pick<BoundSpec, 'unit' | 'total' | 'perAccount'> & Partial<BoundSpec>;
+const bound = (spec: Spec): BoundSpec => ({ ...usual, ...spec });
 
 export const sharedBounds = {
   /** 512 × ~400 bytes saturate the bus (measured); a batch of one account must leave room for others' OTP. */
   publish_slots: bound({
     unit: 'publishes of messages that wait for JetStream; the reserve is for single messages',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 1_536,
     /** Items of batches: 4 batches × 32 at once. */
     perAccount: 128,
@@ -51,9 +51,6 @@ export const sharedBounds = {
   /** An unfinished body occupies memory and a slot and costs only its sender time: 512 × 256 KiB = 128 MiB. */
   bodies_received: bound({
     unit: 'request bodies that are being received; the reserve is for single messages',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 512,
     perAccount: 64,
     perAccountOtp: 128,
@@ -62,9 +59,6 @@ export const sharedBounds = {
   /** 5,000/s × 200 ms of single messages: beyond that a refusal is better than a longer queue. */
   requests_at_work: bound({
     unit: 'requests that wait for their response; the reserve is for single messages',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 2_000,
     perAccount: 250,
     perAccountOtp: 1_000,
@@ -73,26 +67,18 @@ export const sharedBounds = {
   /** Batches alternate in slices of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
   batches_at_work: bound({
     unit: 'batches whose messages are being accepted',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 32,
     perAccount: 4,
   }),
   /** Connections to the control role. */
   requests_forwarded: bound({
     unit: 'requests forwarded to the management API, from their headers to their response',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 128,
     perAccount: 16,
   }),
   /** Requests without a key: the client address takes the place of the account. A browser opens six connections. */
   pages_read: bound({
     unit: 'requests for /docs and /openapi.json; the client address takes the place of the account',
-    countedIn: 'ingress thread',
-    kind: 'at once',
     code: 'rate_limited',
     total: 32,
     perAccount: 8,
@@ -100,9 +86,6 @@ export const sharedBounds = {
   /** The event store runs one query at a time; a query for a young message may wait up to a second. */
   status_queries: bound({
     unit: 'queries to the event store; the reserve is for cancels and repeats under an idempotency key',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 256,
     perAccount: 32,
     /** Cancels. */
@@ -113,8 +96,6 @@ export const sharedBounds = {
   store_queries: bound({
     unit: 'pending queries of clients in the event store; the reserve is for receipts, cancels and repeats under an idempotency key',
     countedIn: 'analytics process',
-    kind: 'at once',
-    code: 'account_busy',
     total: 1_000,
     perAccount: 128,
     /** Cancels: half of what the reserve has. */
@@ -125,8 +106,6 @@ export const sharedBounds = {
   reports_running: bound({
     unit: 'reports, from the query to the last part of the answer',
     countedIn: 'analytics process',
-    kind: 'at once',
-    code: 'account_busy',
     total: 8,
     perAccount: 2,
   }),
@@ -169,9 +148,6 @@ export const sharedBounds = {
   /** ~500 B each: 25 MB while NATS does not answer, ten seconds at 5,000/s. */
   clicks_held: bound({
     unit: 'clicks that are not yet stored; beyond, redirects go on and clicks are only counted as lost',
-    countedIn: 'ingress thread',
-    kind: 'at once',
-    code: 'account_busy',
     total: 50_000,
     perAccount: 20_000,
   }),
@@ -179,7 +155,6 @@ export const sharedBounds = {
   webhook_requests: bound({
     unit: 'requests to webhook endpoints at once',
     countedIn: 'delivery process',
-    kind: 'at once',
     code: null,
     total: 2_048,
     perAccount: 256,
@@ -197,8 +172,6 @@ export const sharedBounds = {
   management_requests: bound({
     unit: 'management requests in progress',
     countedIn: 'control process',
-    kind: 'at once',
-    code: 'account_busy',
     total: 64,
     perAccount: 8,
   }),
@@ -206,8 +179,6 @@ export const sharedBounds = {
   management_imports: bound({
     unit: 'imports of suppressed numbers in progress',
     countedIn: 'control process',
-    kind: 'at once',
-    code: 'account_busy',
     total: 4,
     perAccount: 1,
   }),

@@ -131,22 +131,15 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
     case 'bind_receiver_resp':
     case 'bind_transceiver_resp':
       return { command: known.command, status, sequence, systemId: text(readFields(frame)['system_id']) };
-    case 'query_sm': {
-      const fields = readFields(frame);
-      const [messageId, source] = [text(fields['message_id']), text(fields['source_addr'])];
-      const [sourceTon, sourceNpi] = [number(fields['source_addr_ton']), number(fields['source_addr_npi'])];
-      return { command: 'query_sm', status, sequence, messageId, sourceTon, sourceNpi, source };
-    }
+    case 'query_sm':
+      return { command: 'query_sm', status, sequence, ...submitNamedIn(readFields(frame)) };
     case 'cancel_sm': {
       const fields = readFields(frame);
       return {
         command: 'cancel_sm',
         status,
         sequence,
-        messageId: text(fields['message_id']),
-        sourceTon: number(fields['source_addr_ton']),
-        sourceNpi: number(fields['source_addr_npi']),
-        source: text(fields['source_addr']),
+        ...submitNamedIn(fields),
         destinationTon: number(fields['dest_addr_ton']),
         destinationNpi: number(fields['dest_addr_npi']),
         destination: text(fields['destination_addr']),
@@ -162,6 +155,13 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
       return { command: 'other', commandId: id, status, sequence };
   }
 }
+
+const submitNamedIn = (fields: Record<string, unknown>): QueryFields => ({
+  messageId: text(fields['message_id']),
+  sourceTon: number(fields['source_addr_ton']),
+  sourceNpi: number(fields['source_addr_npi']),
+  source: text(fields['source_addr']),
+});
 
 function readFields(frame: Buffer): Record<string, unknown> {
   try {

@@ -87,7 +87,7 @@ type BarePdu = Header & {
   command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'cancel_sm_resp' | 'generic_nack';
 };
 /** The source address of the queried submit. */
-export type QueryFields = { messageId: string; sourceTon: number; sourceNpi: number; source: string };
+export type QueryFields = { messageId: string } & Pick<ShortMessage, 'sourceTon' | 'sourceNpi' | 'source'>;
 export type QueryPdu = Header & { command: 'query_sm' } & QueryFields;
 export type QueryRespPdu = Header & {
   command: 'query_sm_resp';
@@ -97,15 +97,7 @@ export type QueryRespPdu = Header & {
   errorCode: number;
 };
 /** One submit by the id of its response; the addresses as in it (SMPP 3.4, 4.9.1). */
-export type CancelFields = {
-  messageId: string;
-  sourceTon: number;
-  sourceNpi: number;
-  source: string;
-  destinationTon: number;
-  destinationNpi: number;
-  destination: string;
-};
+export type CancelFields = QueryFields & Pick<ShortMessage, 'destinationTon' | 'destinationNpi' | 'destination'>;
 export type CancelPdu = Header & { command: 'cancel_sm' } & CancelFields;
 /** A command that we do not use, known to SMPP or not. */
 type OtherPdu = Header & { command: 'other'; commandId: number };

@@ -38,17 +38,11 @@ export function sendBatch(parts: SendBatchParts, exchange: Exchange, req: HttpRe
   new SendBatch(parts, exchange, req).proceed();
 }
 
-class SendBatch extends WriteRequest {
+class SendBatch extends WriteRequest<SendBatchParts> {
   readonly steps = steps;
-  readonly parts: SendBatchParts;
   readonly use = 'ordinary';
   items: readonly unknown[] = [];
   automatic: AutomaticKey | null = null;
-
-  constructor(parts: SendBatchParts, exchange: Exchange, req: HttpRequest) {
-    super(exchange, req);
-    this.parts = parts;
-  }
 }
 
 /** The gates run for each item (batch-items.ts), after the look-up of the key. */

@@ -22,7 +22,7 @@ import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
-import { holdAtWork, missingScope } from './access.ts';
+import { missingScope } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
@@ -39,6 +39,7 @@ import {
   keyedRequest,
   readHeaders,
   receiveBody,
+  takeSlot,
 } from './write-request.ts';
 
 export type SendSmsParts = TrackParts &
@@ -59,9 +60,8 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
   new SendSms(parts, exchange, req).proceed();
 }
 
-class SendSms extends WriteRequest {
+class SendSms extends WriteRequest<SendSmsParts> {
   readonly steps = steps;
-  readonly parts: SendSmsParts;
   readonly use = 'otp';
   /** Set once the body is parsed. */
   request: SmsRequest | null = null;
@@ -72,11 +72,6 @@ class SendSms extends WriteRequest {
   /** The id derived from an automatic key; null: a new id. */
   messageId: MessageId | null = null;
   admitted: Admitted | null = null;
-
-  constructor(parts: SendSmsParts, exchange: Exchange, req: HttpRequest) {
-    super(exchange, req);
-    this.parts = parts;
-  }
 }
 
 const steps: readonly Step<SendSms>[] = [
@@ -96,10 +91,6 @@ const steps: readonly Step<SendSms>[] = [
 function checkCapacity({ parts }: SendSms): StepResult {
   const full = parts.capacity.refuseNow();
   return full === null ? null : problemOf(full);
-}
-
-function takeSlot({ parts, exchange, principal, use }: SendSms): StepResult {
-  return holdAtWork(parts.access, exchange, principal, use);
 }
 
 function parseBody(sending: SendSms): StepResult {

@@ -9,7 +9,7 @@ import type { Account } from '../../directory/contract.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { type Problem, problemOf } from '../problem.ts';
-import { type AccessParts, admitCaller } from './access.ts';
+import { type AccessParts, admitCaller, holdAtWork } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
@@ -23,8 +23,8 @@ export type WriteParts = KeyParts & {
   readonly idempotent: IdempotentRequests<AcceptanceRefusal | Problem>;
 };
 
-export abstract class WriteRequest extends SteppedRequest {
-  abstract override readonly parts: WriteParts;
+export abstract class WriteRequest<Parts extends WriteParts = WriteParts> extends SteppedRequest {
+  readonly parts: Parts;
   /** The share of its account's slots that it uses. */
   abstract readonly use: Use;
   /** Valid only until the first wait: then uWebSockets.js reuses it. */
@@ -35,8 +35,9 @@ export abstract class WriteRequest extends SteppedRequest {
   #principal: Principal | null = null;
   #body: Buffer | null = null;
 
-  constructor(exchange: Exchange, req: HttpRequest) {
+  constructor(parts: Parts, exchange: Exchange, req: HttpRequest) {
     super(exchange);
+    this.parts = parts;
     this.req = req;
   }
 
@@ -83,6 +84,10 @@ export function receiveBody(request: WriteRequest): StepResult {
   const sender = { account: principal.account.accountId, use };
   readBody(exchange, contentLength, parts.access.places.bodies, sender, (body) => request.proceedWith(body));
   return 'waits';
+}
+
+export function takeSlot({ parts, exchange, principal, use }: WriteRequest): StepResult {
+  return holdAtWork(parts.access, exchange, principal, use);
 }
 
 /** The Idempotency-Key; empty without one. */

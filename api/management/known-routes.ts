@@ -4,7 +4,7 @@ import { plannedReports } from '../../analytics/reports/catalogue.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** Routes that a later version has. A trailing star matches everything below. */
+/** Routes that a later version has. */
 const planned = plannedReports.map((name) => `/v1/reports/${name}`);
 
 export type KnownPath = { readonly method: string; readonly path: string };
@@ -33,10 +33,6 @@ export function refuseUnrouted(
 }
 
 function fits(pattern: string, path: string): boolean {
-  if (pattern.endsWith('*')) {
-    const stem = pattern.slice(0, -1);
-    return path.startsWith(stem) && (stem.endsWith('/') || path.length === stem.length || path[stem.length] === '/');
-  }
   const steps = pattern.split('/');
   const taken = path.split('/');
   return (

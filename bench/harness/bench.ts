@@ -1,6 +1,19 @@
 // The type of a bench: main.ts runs each of them the same way.
 import type { BenchResult } from './report.ts';
 
+/** Runs `work` with what was started, and stops it however that ends. */
+export async function withStarted<Started extends { stop(): Promise<unknown> }>(
+  starting: Promise<Started>,
+  work: (started: Started) => Promise<BenchResult>,
+): Promise<BenchResult> {
+  const started = await starting;
+  try {
+    return await work(started);
+  } finally {
+    await started.stop();
+  }
+}
+
 export type BenchOptions = {
   readonly seconds: number;
   readonly seed: number;

@@ -16,18 +16,13 @@ export function latencyFigures(
   );
 }
 
-/** NaN of nothing, which meets no target. */
-export function median(values: readonly number[]): number {
-  return quantile(
-    values.toSorted((one, other) => one - other),
-    0.5,
-  );
-}
-
-/** The value that this share of `sorted` is below. */
-export function quantile(sorted: readonly number[], share: number): number {
+/** The value that this share of `values` is below; NaN of nothing, which meets no target. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
+
+export const median = (values: readonly number[]) => quantile(values, 0.5);
 
 export function cpuPerCallUs(call: () => void, durationMs: number, callsPerSlice: number): number {
   const each: number[] = [];

@@ -1,6 +1,7 @@
 // The phases of the OTP bench: what is different from the steady one, and what goes wrong beside it, in its middle third.
 import { systemClock } from '../../platform/clock.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
+import { jsonClient } from '../load/json-client.ts';
 import { type Setting, heavyHandset } from './otp-setting.ts';
 
 /** A phase with a fault is not longer: each has its fault in its middle third. */
@@ -28,8 +29,6 @@ export type Phase = {
 };
 
 export function phaseOf(name: PhaseName, { system, smscPeers }: Setting): Phase & { readonly secondsMax: number } {
-  const third = (seconds: number) => systemClock.sleep((seconds * 1_000) / 3);
-  const secondsMax = faultSecondsMax;
   switch (name) {
     case 'steady':
       return { secondsMax: Number.POSITIVE_INFINITY };
@@ -38,36 +37,17 @@ export function phaseOf(name: PhaseName, { system, smscPeers }: Setting): Phase 
     case 'heavy_tail_unhedged':
       return { secondsMax: heavySecondsMax, handset: heavyHandset, hedging: false };
     case 'carrier_killed':
-      return {
-        secondsMax,
-        async disturb(seconds) {
-          await third(seconds);
-          await smscPeers.middle.down();
-          await third(seconds);
-          await smscPeers.middle.up();
-        },
-      };
+      return inMiddle(smscPeers.middle.down, smscPeers.middle.up);
     case 'carrier_throttles':
-      return {
-        secondsMax,
-        async disturb(seconds) {
-          await third(seconds);
-          await smscPeers.middle.setFault('throttle');
-          await third(seconds);
-          await smscPeers.middle.setFault(null);
-        },
-      };
+      return inMiddle(
+        () => smscPeers.middle.setFault('throttle'),
+        () => smscPeers.middle.setFault(null),
+      );
     case 'nats_restarted':
-      return {
-        secondsMax,
-        async disturb(seconds) {
-          await third(seconds);
-          await system.restart('nats-server');
-        },
-      };
+      return inMiddle(() => system.restart('nats-server'));
     case 'receiver_dead':
       return {
-        secondsMax,
+        secondsMax: faultSecondsMax,
         async disturb(seconds) {
           const remove = await deadReceiver(system);
           await systemClock.sleep(seconds * 1_000);
@@ -77,19 +57,29 @@ export function phaseOf(name: PhaseName, { system, smscPeers }: Setting): Phase 
   }
 }
 
+/** Begins the fault after a third of the phase and, where it does not end by itself, ends it after two. */
+function inMiddle(begin: () => Promise<void>, end?: () => Promise<void>): Phase & { readonly secondsMax: number } {
+  return {
+    secondsMax: faultSecondsMax,
+    async disturb(seconds) {
+      await systemClock.sleep((seconds * 1_000) / 3);
+      await begin();
+      if (end === undefined) return;
+      await systemClock.sleep((seconds * 1_000) / 3);
+      await end();
+    },
+  };
+}
+
 /** An endpoint of the account at a port where nobody listens, for every event. Resolves with its removal. */
 async function deadReceiver({ httpPort, keys }: WholeSystem): Promise<() => Promise<void>> {
-  const call = async (method: string, path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${keys.liveKey}`, 'content-type': 'application/json' };
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, init);
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-    return text === '' ? {} : (JSON.parse(text) as Record<string, string>);
+  const client = jsonClient(httpPort, keys.liveKey);
+  const call = async (method: string, path: string, sent: object) => {
+    const { status, body } = await client(path, sent, method);
+    if (status < 200 || status > 299) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(body)}`);
+    return body;
   };
   const events = ['sms.submitted', 'sms.delivered'];
-  const { id = '' } = await call('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/dead', events });
-  return async () => {
-    await call('DELETE', `/v1/webhooks/${id}`);
-  };
+  const { id } = await call('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/dead', events });
+  return async () => void (await call('DELETE', `/v1/webhooks/${String(id)}`, {}));
 }

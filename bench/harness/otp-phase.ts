@@ -7,7 +7,7 @@ import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
 import type { Backlog } from '../load/backlog.ts';
 import type { OtpLoadResult, OtpLoadTask } from '../load/otp-load.ts';
-import { runChild } from '../load/run-child.ts';
+import { runChild } from '../load/child.ts';
 import { latencyFigures } from './latency-figures.ts';
 import type { Phase } from './otp-faults.ts';
 import { type Setting, carriers, usualHandset, verifiedShare } from './otp-setting.ts';
@@ -58,8 +58,8 @@ export async function runPhase(
   const tookMs = systemClock.monotonicMs() - beganMs;
   const waitingAtEnd = await backlog.waiting();
   const came = await arrivedOf(peers, load, firstNonce);
-  const reportedUnknown = await countUnknown(system, came.missing);
-  const hedged = await countHedged(system, came.twice);
+  const reportedUnknown = await countOf(system, came.missing, isUnknown);
+  const hedged = await countOf(system, came.twice, isHedged);
   if (handset !== undefined) await setHandset(usualHandset);
   const handsetTimes = difference(await handsetOf(peers), handsetBefore);
   process.stderr.write(
@@ -103,41 +103,35 @@ type Came = Pick<Outcome, 'platform' | 'delivered'> & {
   withoutReceipt: number;
 };
 
-/** How many of these OTP the client is told that nobody knows whether they were sent. */
-async function countUnknown({ httpPort, keys }: WholeSystem, ids: readonly string[]): Promise<number> {
-  let unknown = 0;
+type Send = { readonly status: string | null };
+
+/** Of how many of these OTP the client is told within some seconds that their messages are so. */
+async function countOf(
+  { httpPort, keys }: WholeSystem,
+  ids: readonly string[],
+  isSo: (sends: readonly Send[]) => boolean,
+): Promise<number> {
+  const headers = { authorization: `Bearer ${keys.liveKey}` };
+  let count = 0;
   for (const id of ids) {
-    const headers = { authorization: `Bearer ${keys.liveKey}` };
-    const isUnknown = async () => {
+    const look = async () => {
       const answer = await fetch(`http://127.0.0.1:${httpPort}/v1/otp/${id}`, { headers });
-      const { sends = [] } = (await answer.json()) as { sends?: { status: string }[] };
-      return sends.some(({ status }) => status === 'unknown');
+      return isSo(((await answer.json()) as { sends?: Send[] }).sends ?? []);
     };
-    const found = await until('its status is unknown', isUnknown, { limitMs: 10_000, everyMs: 1_000 }).catch(
-      (error: unknown) => void ignoring(error, 'it is counted as lost'),
+    const found = await until('the messages of an OTP are known', look, { limitMs: 10_000, everyMs: 1_000 }).catch(
+      (error: unknown) => void ignoring(error, 'it is not counted'),
     );
-    if (found === true) unknown += 1;
+    if (found === true) count += 1;
   }
-  return unknown;
+  return count;
 }
 
-/** How many of these OTP have a second copy that was sent on purpose: their message is at two carriers and left neither. */
-async function countHedged({ httpPort, keys }: WholeSystem, ids: readonly string[]): Promise<number> {
-  let hedged = 0;
-  const headers = { authorization: `Bearer ${keys.liveKey}` };
-  for (const id of ids) {
-    const isHedged = async () => {
-      const answer = await fetch(`http://127.0.0.1:${httpPort}/v1/otp/${id}`, { headers });
-      const { sends = [] } = (await answer.json()) as { sends?: { status: string | null }[] };
-      return sends.filter(({ status }) => status !== null && status !== 'rerouted').length > 1;
-    };
-    const found = await until('both copies are known', isHedged, { limitMs: 10_000, everyMs: 1_000 }).catch(
-      (error: unknown) => void ignoring(error, 'it is counted as a duplicate'),
-    );
-    if (found === true) hedged += 1;
-  }
-  return hedged;
-}
+/** Nobody knows whether it was sent. */
+const isUnknown = (sends: readonly Send[]) => sends.some(({ status }) => status === 'unknown');
+
+/** It has a second copy that was sent on purpose: the message is at two carriers and left neither. */
+const isHedged = (sends: readonly Send[]) =>
+  sends.filter(({ status }) => status !== null && status !== 'rerouted').length > 1;
 
 /** Waits for every OTP that was accepted, and reads when each came and when its receipt was answered. */
 async function arrivedOf(peers: readonly SmscPeer[], load: OtpLoadResult, firstNonce: number): Promise<Came> {

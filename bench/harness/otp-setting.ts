@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../platform/deadline.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
+import { configurationWith, webhooksHere } from './configuration.ts';
 import { type SmscPeer, startSmscPeer } from './smsc-peer.ts';
 
 export const carriers = [
@@ -40,30 +41,11 @@ export async function setHedging({ system, smscPeers }: Setting, isOn: boolean):
   await until('the configuration is in effect', async () => (await reloads()) > before, { limitMs: 30_000 });
 }
 
-export function configuration(smscPeers: Readonly<Record<CarrierName, SmscPeer>>, isHedging = true): string {
-  const carrier = ({ name, tps }: (typeof carriers)[number]) => {
-    const { port, systemId, password } = smscPeers[name];
-    return `
-  - name: ${name}
-    tps: ${tps}
-    classes: [otp, transactional, promotional]
-    binds:
-      - { host: 127.0.0.1, port: ${port}, system_id: ${systemId}, password: ${password}, type: transceiver, window: 100, count: 2 }`;
-  };
-  return `country:
-  name: Bench
-  calling_code: "+880"
-  national_lengths: [10]
-  prefixes: { ${carriers.map(({ prefix, name }) => `"${prefix}": ${name}`).join(', ')} }
-carriers:${carriers.map(carrier).join('')}
-routing:
-  fallback: [large, middle, small]
-otp:
-  hedging: { enabled: ${isHedging} }
-webhooks:
-  allow_networks: [127.0.0.0/8]
-  allow_http: true
-actors: { threads: 1 }
-ingress: { threads: 1 }
-`;
+export function configuration(smscPeers: Setting['smscPeers'], isHedging = true): string {
+  const routing = 'routing: { fallback: [large, middle, small] }\n';
+  return configurationWith(
+    carriers,
+    smscPeers,
+    `${routing}otp: { hedging: { enabled: ${isHedging} } }\n${webhooksHere}`,
+  );
 }

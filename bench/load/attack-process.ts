@@ -2,9 +2,14 @@
 // open loop, with a fixed rate of requests whatever became of the earlier ones. Its answers are counted by status.
 import { Agent, request } from 'node:http';
 import { type Socket, connect } from 'node:net';
+import { setPriority } from 'node:os';
 import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
+import { serveTask } from './child.ts';
+import { openLoop } from './open-loop.ts';
+
+const attackNice = 10;
 
 /** `batches` is last: its backlog waits beside whatever comes after it. */
 export const attacks = [
@@ -94,6 +99,8 @@ const kinds: Readonly<Record<Attack, Kind>> = {
 };
 
 async function run({ attack, port, key, seconds }: AttackTask): Promise<AttackResult> {
+  // In reality it runs on its own machine: it sends its full load, and takes no processor from the measured path.
+  setPriority(attackNice);
   const kind = kinds[attack];
   const statuses: Record<string, number> = {};
   const count = (status: string) => {
@@ -129,17 +136,8 @@ async function run({ attack, port, key, seconds }: AttackTask): Promise<AttackRe
     });
     sent.end(body);
   };
-  const beganMs = systemClock.monotonicMs();
-  let sent = 0;
-  await new Promise<void>((resolve) => {
-    const stop = systemClock.every(5, () => {
-      const ranMs = systemClock.monotonicMs() - beganMs;
-      for (const due = (ranMs * kind.perSecond) / 1_000; sent < due; sent += 1) fire(sent);
-      if (ranMs < seconds * 1_000) return;
-      stop();
-      resolve();
-    });
-  });
+  const sent = kind.perSecond * seconds;
+  await openLoop(sent, kind.perSecond, fire);
   for (const socket of open) socket.destroy();
   agent.destroy();
   return { sent, statuses };
@@ -161,6 +159,4 @@ function halfRequest(
   return socket;
 }
 
-process.on('message', (task: AttackTask) => {
-  void run(task).then((result) => process.send?.(result, () => process.exit(0)));
-});
+serveTask(run);

@@ -2,6 +2,8 @@
 // were accepted. A process of its own. Each text carries its nonce.
 import { systemClock } from '../../platform/clock.ts';
 import { seededRandom } from '../../platform/random.ts';
+import { serveTask } from './child.ts';
+import { jsonClient } from './json-client.ts';
 
 export type BacklogTask = {
   readonly port: number;
@@ -23,13 +25,13 @@ export type BacklogResult = {
 
 const batchSize = 1_000;
 const nationalDigits = 10;
-const answerWithinMs = 30_000;
 /** After an answer that accepts nothing, such as 429 or 503. */
 const pauseMs = 250;
 const refusedInSuccessionMax = 200;
 
 async function run({ port, key, count, seed, sender, shares, firstNonce }: BacklogTask): Promise<BacklogResult> {
   const random = seededRandom(seed);
+  const post = jsonClient(port, key);
   const beganMs = systemClock.monotonicMs();
   const recipient = () => {
     let left = random.unit();
@@ -45,22 +47,15 @@ async function run({ port, key, count, seed, sender, shares, firstNonce }: Backl
       const message = `Winter sale: everything half price until Sunday. #${(nonce++).toString(36)}#`;
       return { to: recipient(), from: sender, category: 'promotional', message };
     });
-    const response = await fetch(`http://127.0.0.1:${port}/v1/sms/batch`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ messages }),
-      signal: AbortSignal.timeout(answerWithinMs),
-    });
-    const text = await response.text();
-    const taken = response.ok ? (JSON.parse(text) as { accepted: number }).accepted : 0;
+    const { status, body } = await post('/v1/sms/batch', { messages });
+    const taken = status === 202 ? Number(body['accepted']) : 0;
     accepted += taken;
     refusedInSuccession = taken > 0 ? 0 : refusedInSuccession + 1;
-    if (refusedInSuccession > refusedInSuccessionMax) throw new Error(`batches are refused: ${text.slice(0, 500)}`);
+    if (refusedInSuccession > refusedInSuccessionMax)
+      throw new Error(`batches are refused: ${JSON.stringify(body).slice(0, 500)}`);
     if (taken === 0) await systemClock.sleep(pauseMs);
   }
   return { accepted, nextNonce: nonce, seconds: (systemClock.monotonicMs() - beganMs) / 1_000 };
 }
 
-process.on('message', (task: BacklogTask) => {
-  void run(task).then((result) => process.send?.(result, () => process.exit(0)));
-});
+serveTask(run);

@@ -1,7 +1,7 @@
 // The campaign that waits beside the OTP of a bench: fills it up to a number of messages.
 import { type Setting, carriers, tpsOfAll } from '../harness/otp-setting.ts';
 import type { BacklogResult, BacklogTask } from './backlog-load.ts';
-import { runChild } from './run-child.ts';
+import { runChild } from './child.ts';
 
 const noncesOfBacklog = 1_000_000_000;
 

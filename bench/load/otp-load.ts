@@ -1,12 +1,13 @@
 // Clients that ask for one-time passwords, a process of its own: open loop, each start with a code of the client's, most
 // of them verified some seconds later, as people do. The brand of the text carries the nonce and the intended send time
 // to the SMSC peer.
-import { Agent, request } from 'node:http';
 import { epochUs, systemClock } from '../../platform/clock.ts';
-import { ignoring } from '../../platform/errors.ts';
 import { type Random, seededRandom } from '../../platform/random.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import { parseLatency } from '../../smpp/simulator/latency.ts';
+import { serveTask } from './child.ts';
+import { jsonClient } from './json-client.ts';
+import { openLoop } from './open-loop.ts';
 
 export type OtpLoadTask = {
   readonly port: number;
@@ -39,7 +40,6 @@ export type OtpLoadResult = {
 
 const enteredAfter = parseLatency('lognormal:5000,0.4')!;
 const nationalDigits = 10;
-const answerWithinMs = 20_000;
 
 async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
   const random = seededRandom(task.seed);
@@ -49,7 +49,7 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
   const ids = Array.from<string | undefined>({ length: total });
   const refused: Record<string, number> = {};
   const [accept, verify] = [new LatencyHistogram(), new LatencyHistogram()];
-  const post = clientOf(task);
+  const post = jsonClient(task.port, task.key);
   let notValid = 0;
   const one = async (index: number, intendedMs: number) => {
     const code = digits(random, 6);
@@ -72,21 +72,10 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
     verify.add((systemClock.monotonicMs() - askedMs) * 1_000);
     if (verdict.body['valid'] !== true) notValid += 1;
   };
-  const beganMs = systemClock.monotonicMs();
   const running: Promise<void>[] = [];
-  await new Promise<void>((resolve) => {
-    let offered = 0;
-    const stop = systemClock.every(1, () => {
-      const due = Math.floor(((systemClock.monotonicMs() - beganMs) * task.ratePerSecond) / 1_000) + 1;
-      for (; offered < Math.min(total, due); offered += 1) {
-        const intendedMs = beganMs + (offered * 1_000) / task.ratePerSecond;
-        intendedUs[offered] = Math.round(epochUs(intendedMs));
-        running.push(one(offered, intendedMs));
-      }
-      if (offered < total) return;
-      stop();
-      resolve();
-    });
+  await openLoop(total, task.ratePerSecond, (index, intendedMs) => {
+    intendedUs[index] = Math.round(epochUs(intendedMs));
+    running.push(one(index, intendedMs));
   });
   await Promise.all(running);
   return { intendedUs, accepted, ids, refused, accept: accept.summary(), verify: verify.summary(), notValid };
@@ -106,37 +95,4 @@ function digits(random: Random, count: number): string {
   return Array.from({ length: count }, () => Math.floor(random.unit() * 10)).join('');
 }
 
-type Reply = { readonly status: number; readonly body: Record<string, unknown> };
-
-/** Status 0: no answer. */
-function clientOf({ port, key }: OtpLoadTask): (path: string, body: object) => Promise<Reply> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true });
-  return (path, body) =>
-    new Promise((resolve) => {
-      const payload = JSON.stringify(body);
-      const headers = {
-        authorization: `Bearer ${key}`,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(payload),
-      };
-      const options = { port, host: '127.0.0.1', path, method: 'POST', agent, headers, timeout: answerWithinMs };
-      const asked = request(options, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (piece: string) => (text += piece));
-        response.on('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> });
-        });
-      });
-      asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
-      asked.on('error', (error) => {
-        ignoring(error, 'it is counted as a start without an answer');
-        resolve({ status: 0, body: {} });
-      });
-      asked.end(payload);
-    });
-}
-
-process.on('message', (task: OtpLoadTask) => {
-  void run(task).then((result) => process.send?.(result, () => process.exit(0)));
-});
+serveTask(run);

@@ -7,6 +7,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
+import { jsonClient } from './json-client.ts';
 
 export type WebhookReceiver = {
   /** Waits for so many events; how many have not come. */
@@ -25,12 +26,10 @@ export async function registerReceiver({ httpPort, keys }: WholeSystem): Promise
   worker.on('message', (count: number) => {
     came = count;
   });
-  const reply = await fetch(`http://127.0.0.1:${httpPort}/v1/webhooks`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${keys.liveKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ url: `http://127.0.0.1:${port}/hook`, events: ['sms.delivered'] }),
-  });
-  if (reply.status !== 201) throw new Error(`the endpoint could not be registered: ${await reply.text()}`);
+  const client = jsonClient(httpPort, keys.liveKey);
+  const hook = { url: `http://127.0.0.1:${port}/hook`, events: ['sms.delivered'] };
+  const { status, body } = await client('/v1/webhooks', hook);
+  if (status !== 201) throw new Error(`the endpoint could not be registered: ${JSON.stringify(body)}`);
   return {
     async missingOf(expected) {
       await until(`${expected} webhooks`, () => came >= expected, { limitMs: waitMs, everyMs: 250 }).catch(

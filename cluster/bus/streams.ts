@@ -49,6 +49,8 @@ export const streamNames = {
   dead: 'DEAD',
 } as const;
 
+const cancelAge = nanos((limits.bus.laterDaysMax + 1) * 86_400_000);
+
 export type StreamDeclaration = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>;
 
 /** Kept until its age, or until a purge. */
@@ -80,6 +82,10 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   const scheduledBytes = shares.scheduled_messages.total * limits.scheduled.unitBytes;
   // The last bound of a shard: entry points refuse an account's excess long before.
   const subjectMax = (lane: Lane, usual: number) => Math.max(usual, accountQueueMax[lane] * 2);
+  const sized = (name: keyof typeof streamNames & keyof typeof streamMb, ...subjects: string[]) => {
+    return { name: streamNames[name], subjects, max_bytes: streamMb[name] * mib };
+  };
+  const of = (...given: Parameters<typeof sized>) => ({ ...keeping, ...sized(...given) });
   return [
     messageStream('otp', gib / 2, subjectMax('otp', 200_000), queueMessagesMax),
     messageStream('txn', 2 * gib, subjectMax('txn', 1_500_000), queueMessagesMax),
@@ -90,94 +96,44 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     { ...workQueue, name: streamNames.waiting.holds, subjects: ['holds.>'], max_bytes: streamMb.holds * mib },
     // The system's own short waits: deferrals of seconds, parked receipts, checks for missing parts. ~500 bytes each.
     { ...workQueue, name: streamNames.waiting.later, subjects: ['later.>'], max_bytes: streamMb.later * mib },
-    {
-      // Clients' cancels of messages in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
-      name: streamNames.cancels,
-      subjects: ['cancel.>'],
-      ...kept,
-      max_age: nanos((limits.bus.laterDaysMax + 1) * 86_400_000),
-      max_bytes: gib,
-    },
-    {
-      ...workQueue,
-      name: streamNames.inbound,
-      subjects: ['mo.>'],
-      max_bytes: streamMb.inbound * mib,
-      // A carrier may repeat an unanswered deliver_sm a minute later, on another bind.
-      duplicate_window: nanos(limits.inbound.repeatWindowMs),
-    },
-    {
-      name: streamNames.events,
-      subjects: ['ev.>'],
-      ...keeping,
-      max_bytes: streamMb.events * mib,
-    },
-    {
-      // Where short links lead, kept for as long as the last of their messages may need them: a message may be sent 36
-      // days after it was accepted, and a series is shared by the messages of a day.
-      name: streamNames.links,
-      subjects: ['links.>'],
-      ...keeping,
-      max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000),
-      max_bytes: streamMb.links * mib,
-    },
-    {
-      // Codes with their messages, and clicks, until ClickHouse has them.
-      name: streamNames.clicks,
-      subjects: ['clicks.>'],
-      ...keeping,
-      max_bytes: streamMb.clicks * mib,
-    },
-    {
-      // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse has them and webhooks were told.
-      name: streamNames.facts,
-      subjects: [factFilter],
-      ...keeping,
-      max_bytes: streamMb.facts * mib,
-    },
+    // Clients' cancels of messages in SCHEDULED, ~100 bytes each; the releaser forgets an hour when it is over.
+    { ...kept, name: streamNames.cancels, subjects: ['cancel.>'], max_bytes: gib, max_age: cancelAge },
+    // A carrier may repeat an unanswered deliver_sm a minute later, on another bind.
+    { ...of('inbound', 'mo.>'), ...workQueue, duplicate_window: nanos(limits.inbound.repeatWindowMs) },
+    of('events', 'ev.>'),
+    // Where short links lead, kept for as long as the last of their messages may need them: a message may be sent 36
+    // days after it was accepted, and a series is shared by the messages of a day.
+    { ...of('links', 'links.>'), max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000) },
+    // Codes with their messages, and clicks, until ClickHouse has them.
+    of('clicks', 'clicks.>'),
+    // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse has them and webhooks were told.
+    of('facts', factFilter),
     {
       // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
+      ...of('webhooks', 'wh.>'),
       ...workQueue,
-      name: streamNames.webhooks,
-      subjects: ['wh.>'],
-      max_bytes: streamMb.webhooks * mib,
       max_msgs_per_subject: limits.delivery.accountShardMax,
       discard_new_per_subject: true,
     },
     {
       // What an endpoint did not take, ~400 bytes each, until it does. Of one endpoint the oldest ones go beyond its
       // bound; the stream itself refuses.
-      name: streamNames.webhookLog,
-      subjects: ['whl.>', 'whr.>'],
-      ...keeping,
+      ...of('webhookLog', 'whl.>', 'whr.>'),
       max_age: nanos(webhookDays * 86_400_000),
-      max_bytes: streamMb.webhookLog * mib,
       max_msgs_per_subject: limits.delivery.parkedPerEndpointMax,
     },
     {
       // What was sent to endpoints and what they answered, ~3 KB a record: for people to look at, so the oldest go.
-      name: streamNames.webhookAttempts,
-      subjects: ['wha.>'],
       ...kept,
+      ...sized('webhookAttempts', 'wha.>'),
       discard: DiscardPolicy.Old,
       max_age: nanos(webhookAttemptDays * 86_400_000),
-      max_bytes: streamMb.webhookAttempts * mib,
       max_msgs_per_subject: limits.webhookAttempts.recordsMax,
     },
-    {
-      // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
-      // audit log in PostgreSQL has them. Holds three months of a command a minute while PostgreSQL is away.
-      name: streamNames.orders,
-      subjects: ['ops.>', auditNoteSubject],
-      ...keeping,
-      max_bytes: gib / 16,
-    },
-    {
-      name: streamNames.dead,
-      subjects: ['dead.>'],
-      ...kept,
-      max_bytes: streamMb.dead * mib,
-    },
+    // Operator commands, ~400 bytes each: the last one of a subject is in effect; earlier ones are purged once the
+    // audit log in PostgreSQL has them. Holds three months of a command a minute while PostgreSQL is away.
+    { ...keeping, name: streamNames.orders, subjects: ['ops.>', auditNoteSubject], max_bytes: gib / 16 },
+    { ...kept, ...sized('dead', 'dead.>') },
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
 
@@ -187,6 +143,14 @@ export const untilAcked = {
   ack_wait: nanos(limits.carrier.ackWaitMs),
   max_deliver: -1,
 } as const;
+
+/** `held`: how many records may be without an ack. */
+const consumerOf = (name: string, filter: string, held: number): Partial<ConsumerConfig> => ({
+  durable_name: name,
+  filter_subject: filter,
+  ...untilAcked,
+  max_ack_pending: held,
+});
 
 /**
  * The consumer of one shard of one lane for one carrier. A consumer delivers in stream order, so a single one for all
@@ -204,13 +168,8 @@ export function messageConsumer(
     typeof shard === 'number'
       ? accountShardHeldMax(windowPdus)
       : Math.min(limits.overflow.heldMax, Math.max(32, windowPdus * 2));
-  return {
-    durable_name: messageConsumerName(lane, carrier, shard),
-    filter_subject: messageFilter(lane, carrier, shard),
-    ...untilAcked,
-    ...(lane === 'otp' ? { ack_wait: nanos(limits.carrier.ackWaitOtpMs) } : {}),
-    max_ack_pending: held,
-  };
+  const consumer = consumerOf(messageConsumerName(lane, carrier, shard), messageFilter(lane, carrier, shard), held);
+  return lane === 'otp' ? { ...consumer, ack_wait: nanos(limits.carrier.ackWaitOtpMs) } : consumer;
 }
 
 /** How many records of an account shard may be without an ack. */
@@ -223,51 +182,26 @@ export function messageConsumerName(lane: Lane, carrier: string, shard: MessageS
 }
 
 /** The consumer with which a carrier's actor takes back the receipts it parked. */
-export function inboundConsumer(carrier: string): Partial<ConsumerConfig> {
-  return {
-    durable_name: `carrier_${carrier}_inbound`,
-    filter_subject: inboundSubject(carrier),
-    ...untilAcked,
-    max_ack_pending: 256,
-  };
-}
+export const inboundConsumer = (carrier: string) =>
+  consumerOf(`carrier_${carrier}_inbound`, inboundSubject(carrier), 256);
 
 /** The one consumer of subscribers' messages for all threads and nodes. */
-export function inboundPartConsumer(): Partial<ConsumerConfig> {
-  return {
-    durable_name: 'inbound_parts',
-    filter_subject: inboundPartFilter,
-    ...untilAcked,
-    max_ack_pending: limits.inbound.heldMax * 4,
-  };
-}
+export const inboundPartConsumer = () => consumerOf('inbound_parts', inboundPartFilter, limits.inbound.heldMax * 4);
 
 /** The consumer that moves fallback records to DEAD: a few at a time, and rarely. */
 export function fallbackConsumer(filter: string | undefined): Partial<ConsumerConfig> {
   assert(filter !== undefined, 'a stream without a fallback subject');
-  return { durable_name: 'unread', filter_subject: filter, ...untilAcked, max_ack_pending: limits.bus.fallbackHeldMax };
+  return consumerOf('unread', filter, limits.bus.fallbackHeldMax);
 }
 
 /** The consumer with which the control role stores subscribers' decisions. */
-export function decisionConsumer(): Partial<ConsumerConfig> {
-  return {
-    durable_name: 'inbound_decisions',
-    filter_subject: decisionFilter,
-    ...untilAcked,
-    max_ack_pending: limits.inbound.decisionsHeldMax,
-  };
-}
+export const decisionConsumer = () => consumerOf('inbound_decisions', decisionFilter, limits.inbound.decisionsHeldMax);
 
 /** The consumer of all records of a kind that are due in one second; the server deletes it when it is idle. */
-export function waitConsumer(kind: WaitKind, second: number): Partial<ConsumerConfig> {
-  return {
-    durable_name: `${kind}_${second}`,
-    filter_subject: waitSecondFilter(kind, second),
-    ...untilAcked,
-    max_ack_pending: limits.bus.laterHeldMax,
-    inactive_threshold: nanos(60_000),
-  };
-}
+export const waitConsumer = (kind: WaitKind, second: number): Partial<ConsumerConfig> => ({
+  ...consumerOf(`${kind}_${second}`, waitSecondFilter(kind, second), limits.bus.laterHeldMax),
+  inactive_threshold: nanos(60_000),
+});
 
 export const keyValueBuckets = {
   directory: { ttlMs: 0, maxBytes: gib / 4 },

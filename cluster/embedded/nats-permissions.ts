@@ -2,12 +2,16 @@
 // publishes or subscribes to. A user's allowed subjects are derived from the tables; docs/operations.md prints them for
 // an external server. A stream or bucket missing here does not compile. Decision 149.
 import { querySubjects, recorderSubject, reportPartSubject } from '../../analytics/contract.ts';
-import { type KeyValueBucket, type streamNames, streamOfBucket, subjectInBucket } from '../bus/streams.ts';
+import {
+  type KeyValueBucket,
+  type streamNames,
+  streamDeclarations,
+  streamOfBucket,
+  subjectInBucket,
+} from '../bus/streams.ts';
 import { disableSubject, webhookSubjects } from '../../actors/webhook/contract.ts';
 import {
-  auditNoteSubject,
   fallbackFilters,
-  factFilter,
   carrierReportsSubject,
   keysUsedSubject,
   otpGuardSubject,
@@ -26,75 +30,62 @@ export type Access = {
   /** Reads and overwrites single records, to erase a subscriber's number (control/erasure). */
   readonly erase?: readonly NatsRole[];
 };
-/** A stream and the subjects it stores. */
 export type StreamAccess = Access & {
-  readonly subjects: readonly string[];
   /** Move unreadable records to the fallback while DEAD is full, and write nothing else. */
   readonly putInFallback?: readonly NatsRole[];
 };
 
 const everyRole = natsRoles;
-const queue = (lane: string): StreamAccess => ({
-  subjects: [`mt.${lane}.>`],
-  write: ['ingress', 'actors'],
-  read: ['actors'],
-  remove: ['actors'],
-});
+const queue: StreamAccess = { write: ['ingress', 'actors'], read: ['actors'], remove: ['actors'] };
 
 type Names<T> = T extends string ? T : { [K in keyof T]: Names<T[K]> }[keyof T];
 
 export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAccess>> = {
-  MT_OTP: queue('otp'),
-  MT_TXN: queue('txn'),
-  MT_PROMO: queue('promo'),
-  SCHEDULED: { subjects: ['scheduled.>'], write: ['ingress', 'actors'], read: ['actors'], erase: ['control'] },
-  HOLDS: { subjects: ['holds.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
-  LATER: { subjects: ['later.>'], write: ['actors'], read: ['actors'], erase: ['control'] },
+  MT_OTP: queue,
+  MT_TXN: queue,
+  MT_PROMO: queue,
+  SCHEDULED: { write: ['ingress', 'actors'], read: ['actors'], erase: ['control'] },
+  HOLDS: { write: ['actors'], read: ['actors'], erase: ['control'] },
+  LATER: { write: ['actors'], read: ['actors'], erase: ['control'] },
   // The releaser closes a second here too: either a cancel or the release comes first.
   CANCELS: {
-    subjects: ['cancel.>'],
     write: ['ingress', 'actors', 'control'],
     read: ['ingress', 'actors', 'control'],
     remove: ['actors'],
   },
   INBOUND: {
-    subjects: ['mo.>'],
     write: ['actors'],
     putInFallback: ['control'],
     read: ['actors', 'control'],
     remove: ['actors'],
   },
   EVENTS: {
-    subjects: ['ev.>'],
     write: ['ingress', 'actors', 'analytics', 'control'],
     read: ['actors', 'analytics', 'control', 'delivery'],
     remove: ['analytics'],
   },
-  LINKS: { subjects: ['links.>'], write: ['ingress', 'control'], read: ['ingress', 'control'] },
-  CLICKS: { subjects: ['clicks.>'], write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
+  LINKS: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
+  CLICKS: { write: ['ingress'], read: ['analytics'], remove: ['analytics'] },
   FACTS: {
-    subjects: [factFilter],
     write: ['ingress', 'actors', 'analytics'],
     read: ['analytics', 'delivery', 'control'],
     remove: ['analytics'],
   },
-  WEBHOOKS: { subjects: ['wh.>'], write: ['delivery'], read: ['delivery'], erase: ['control'] },
+  WEBHOOKS: { write: ['delivery'], read: ['delivery'], erase: ['control'] },
   WEBHOOK_LOG: {
-    subjects: ['whl.>', 'whr.>'],
     write: ['delivery'],
     read: ['delivery'],
     remove: ['delivery'],
     erase: ['control'],
   },
-  WEBHOOK_ATTEMPTS: { subjects: ['wha.>'], write: ['delivery'], read: ['control'], erase: ['control'] },
+  WEBHOOK_ATTEMPTS: { write: ['delivery'], read: ['control'], erase: ['control'] },
   ORDERS: {
-    subjects: ['ops.>', auditNoteSubject],
     write: ['control'],
     read: ['actors', 'control'],
     remove: ['control'],
   },
   // Only the operator reads and removes, and who erases a number.
-  DEAD: { subjects: ['dead.>'], write: ['actors', 'control', 'analytics', 'delivery'], read: [], erase: ['control'] },
+  DEAD: { write: ['actors', 'control', 'analytics', 'delivery'], read: [], erase: ['control'] },
 };
 
 export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
@@ -202,9 +193,11 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
   };
 }
 
-/** Streams and those of the buckets, by name. */
-export const accessAll: readonly (readonly [string, StreamAccess])[] = [
-  ...Object.entries(streamAccess),
+/** Streams and those of the buckets, by name, with the subjects that each stores. */
+export const accessAll: readonly (readonly [string, StreamAccess & { readonly subjects: readonly string[] }])[] = [
+  ...streamDeclarations().map(
+    ({ name, subjects }) => [name, { ...streamAccess[name as keyof typeof streamAccess], subjects }] as const,
+  ),
   ...(Object.keys(bucketAccess) as KeyValueBucket[]).map(
     (bucket) =>
       [streamOfBucket(bucket), { ...bucketAccess[bucket], subjects: [subjectInBucket(bucket, '>')] }] as const,

@@ -5,7 +5,7 @@ import { decodeDecision, decodeInbound } from '../../model/records/inbound-recor
 import { decodeMessage } from '../../model/records/message-record.ts';
 import { decodeOtpNumber } from '../../model/records/otp-record.ts';
 import { decodeWebhook } from '../../model/records/webhook-record.ts';
-import type { BodyCipher } from '../../model/records/body-cipher.ts';
+import { type BodyCipher, unopened } from '../../model/records/body-cipher.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
 import { ignoring } from '../../platform/errors.ts';
@@ -97,14 +97,6 @@ function dead(from: string, { data, header, time }: StoredMsg): HeldNumbers {
 /** Positions of an event (model/records/event-record.ts) that this version cannot read as a whole. */
 const accountAt = 4;
 const recipientAt = 16;
-
-/** Bodies are not looked at. */
-const unopened: BodyCipher = {
-  seal: () => {
-    throw new Error('nothing is sealed here');
-  },
-  open: () => Buffer.of(0),
-};
 
 function ofMessage(data: Uint8Array): HeldNumbers {
   const message = decodeMessage(data, unopened);

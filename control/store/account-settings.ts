@@ -20,7 +20,7 @@ export async function readAccountSettings(store: Store, id: AccountId): Promise<
   return row === undefined ? null : settingsOf(row);
 }
 
-/** Changes the given settings only. Null when there is no such account. */
+/** Changes the given settings only; undefined ones stay as they are. Null when there is no such account. */
 export async function changeAccountSettings(
   store: Store,
   id: AccountId,

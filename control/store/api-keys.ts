@@ -108,8 +108,7 @@ export async function findKey(store: Store, id: ApiKeyId, accountId: AccountId):
   const row = await store.db
     .selectFrom('api_keys')
     .selectAll()
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
+    .where((eb) => eb.and({ id, account_id: accountId }))
     .executeTakeFirst();
   return row === undefined ? null : storedKey(row);
 }

@@ -11,7 +11,7 @@ import { snakeFields } from '../../platform/letter-case.ts';
 import type { Tables } from './schema.ts';
 import { createHash } from 'node:crypto';
 
-type AuditEntry = {
+export type AuditEntry = {
   /** When it happened; null: now. */
   readonly atMs: number | null;
   readonly accountId: AccountId | null;
@@ -70,17 +70,12 @@ async function withoutKnown(tx: Transaction<Tables>, entries: readonly AuditEntr
 }
 
 /** A row without its hashes. Times in whole milliseconds, which PostgreSQL keeps exactly. */
-type ChainedFacts = {
+type ChainedFacts = Omit<AuditEntry, 'action' | 'detail'> & {
   /** 1 for the first row, one more for each. */
   readonly seq: number;
   readonly recordedAtMs: number;
   readonly atMs: number;
-  readonly accountId: string | null;
-  readonly actor: string;
-  readonly origin: string;
   readonly action: string;
-  readonly target: string;
-  readonly recordId: string | null;
   readonly detail: unknown;
 };
 
@@ -94,19 +89,8 @@ export function auditHash(before: Uint8Array, facts: ChainedFacts): Buffer {
 /** A list, so that values cannot be confused; its first element is the version of this form. */
 function canonicalText(facts: ChainedFacts): string {
   const { seq, recordedAtMs, atMs, accountId, actor, origin, action, target, recordId, detail } = facts;
-  return JSON.stringify([
-    'v1',
-    seq,
-    recordedAtMs,
-    atMs,
-    accountId,
-    actor,
-    origin,
-    action,
-    target,
-    recordId,
-    sorted(JSON.parse(JSON.stringify(detail))),
-  ]);
+  const plain = ['v1', seq, recordedAtMs, atMs, accountId, actor, origin, action, target, recordId];
+  return JSON.stringify([...plain, sorted(JSON.parse(JSON.stringify(detail)))]);
 }
 
 /** Sorts keys, because jsonb does not keep their order. */

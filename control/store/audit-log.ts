@@ -1,25 +1,20 @@
 // Reads the audit log for operators, and appends operator commands, which are durable on the bus first. A known record
 // is not appended again.
 import { type Selectable, sql } from 'kysely';
-import type { AuditAction } from './audit-actions.ts';
 import type { AuditLogTable } from './schema.ts';
-import { appendAudit } from './audit-chain.ts';
+import { type AuditEntry, appendAudit } from './audit-chain.ts';
 import { type Store, transaction } from './store.ts';
 
-type Audited = {
-  readonly atMs: number;
-  readonly actor: string;
-  readonly origin: string;
-  readonly action: string;
-  readonly target: string;
-  readonly detail: Readonly<Record<string, unknown>>;
-};
-
 /** A record without account. Its id is the same at every attempt. */
-export type NewAuditRecord = Omit<Audited, 'action'> & { readonly recordId: string; readonly action: AuditAction };
+export type NewAuditRecord = Omit<AuditEntry, 'accountId'> & { readonly recordId: string; readonly atMs: number };
 
 /** `row` increases with every record and is the cursor of pages. */
-export type AuditRecord = Audited & { readonly row: number; readonly accountId: string | null };
+export type AuditRecord = Omit<AuditEntry, 'recordId' | 'action'> & {
+  readonly row: number;
+  readonly atMs: number;
+  /** Perhaps of another version. */
+  readonly action: string;
+};
 
 /** The record as the API and `audit --json` give it. */
 export const auditRecordJson = ({ atMs, actor, origin, action, target, accountId, detail }: AuditRecord) => ({
@@ -73,6 +68,6 @@ export async function listAuditRecords(
 }
 
 function recordOf({ id, at, account_id: accountId, actor, origin, action, target, detail }: Selectable<AuditLogTable>) {
-  const facts = { accountId, actor, origin, action, target, detail: detail as unknown as Audited['detail'] };
+  const facts = { accountId, actor, origin, action, target, detail: detail as unknown as AuditRecord['detail'] };
   return { row: Number(id), atMs: at.getTime(), ...facts };
 }

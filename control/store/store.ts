@@ -73,14 +73,6 @@ export async function record(store: Store, tx: Transaction<Tables>, change: Chan
   ]);
 }
 
-/** A change of what this row has, for `record`. */
-export const changeOfRow = (
-  row: { readonly id: string; readonly account_id: AccountId },
-  actor: Actor,
-  action: AuditAction,
-  outbox: OutboxEntry,
-): Change => ({ accountId: row.account_id, actor, action, target: row.id, outbox });
-
 /** Has entries of the directory projected again: outbox rows, and the wake-up. `record` does it for changes of tenants. */
 export async function project(tx: Transaction<Tables>, entries: readonly OutboxEntry[]): Promise<void> {
   if (entries.length === 0) return;

@@ -56,8 +56,7 @@ export async function isInDirectory(store: Store, block: string): Promise<boolea
   const waiting = await store.db
     .selectFrom('outbox')
     .select('id')
-    .where('entity', '=', 'suppression')
-    .where('entity_id', '=', block)
+    .where((eb) => eb.and({ entity: 'suppression', entity_id: block }))
     .limit(1)
     .executeTakeFirst();
   return waiting === undefined;
@@ -102,11 +101,8 @@ async function remove(
 ): Promise<number> {
   const gone = await tx
     .deleteFrom('suppressions')
-    .where('account_id', '=', accountId)
     .where('number', 'in', numberKeys)
-    .where('sender', '=', sender ?? '')
-    .where('category', '=', '')
-    .where('reason', '=', 'keyword')
+    .where((eb) => eb.and({ account_id: accountId, sender: sender ?? '', category: '', reason: 'keyword' }))
     .executeTakeFirst();
   return Number(gone.numDeletedRows);
 }

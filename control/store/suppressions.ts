@@ -99,8 +99,7 @@ export async function removeSuppression(
     if (account === null) return null;
     const row = await tx
       .deleteFrom('suppressions')
-      .where('id', '=', id)
-      .where('account_id', '=', accountId)
+      .where((eb) => eb.and({ id, account_id: accountId }))
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) return null;

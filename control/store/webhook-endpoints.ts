@@ -1,6 +1,6 @@
 // Webhook endpoints of accounts. Their secrets are sealed before they are stored. A disabled endpoint keeps its place
 // in the directory: what happens meanwhile is kept for it, to be sent when it is enabled again.
-import type { Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { type AccountId, type WebhookEndpointId, newWebhookEndpointId } from '../../model/ids.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { WebhookDisabledReason, WebhookEndpoint } from '../../model/webhook-endpoint.ts';
@@ -16,8 +16,8 @@ import { limits } from '../../platform/limits.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import { snakeFields, camelFields } from '../../platform/letter-case.ts';
-import type { WebhookEndpointsTable } from './schema.ts';
-import { type Actor, type Store, changeOfRow, changesOf, lockAccount, record, transaction } from './store.ts';
+import type { Tables, WebhookEndpointsTable } from './schema.ts';
+import { type Actor, type Store, changesOf, lockAccount, record, transaction } from './store.ts';
 
 export type StoredWebhook = WebhookEndpoint & { readonly disabledAtMs: number | null };
 
@@ -64,18 +64,11 @@ export async function createWebhook(
 export async function changeWebhook(
   store: Store,
   id: WebhookEndpointId,
-  { accountId, livemode, actor }: Asked,
+  asked: Asked,
   change: Partial<WebhookSettings> & { readonly status?: WebhookEndpoint['status'] },
 ): Promise<StoredWebhook | null> {
   return transaction(store, async (tx) => {
-    const before = await tx
-      .selectFrom('webhook_endpoints')
-      .selectAll()
-      .where('id', '=', id)
-      .where('account_id', '=', accountId)
-      .where('livemode', '=', livemode)
-      .forUpdate()
-      .executeTakeFirst();
+    const before = await ownEndpoint(tx, id, asked).forUpdate().executeTakeFirst();
     if (before === undefined) return null;
     const { status, ...settings } = change;
     const wasEnabled = before.disabled_reason === null;
@@ -88,10 +81,11 @@ export async function changeWebhook(
       .returningAll()
       .executeTakeFirstOrThrow();
     const detail = changesOf(settingsOf(before), settingsOf(row));
-    if (Object.keys(detail).length > 0) await record(store, tx, { ...changeOf(row, actor, 'webhook.changed'), detail });
+    if (Object.keys(detail).length > 0)
+      await record(store, tx, { ...changeOf(row, asked.actor, 'webhook.changed'), detail });
     if (wasEnabled !== isEnabled) {
       const action = isEnabled ? 'webhook.enabled' : 'webhook.disabled';
-      await record(store, tx, { ...changeOf(row, actor, action), detail: { reason: row.disabled_reason } });
+      await record(store, tx, { ...changeOf(row, asked.actor, action), detail: { reason: row.disabled_reason } });
     }
     return endpointOf(row);
   });
@@ -125,17 +119,10 @@ export async function rotateWebhookSecret(
   store: Store,
   cipher: BodyCipher,
   id: WebhookEndpointId,
-  { accountId, livemode, actor, overlapMs }: Asked & { readonly overlapMs: number },
+  { overlapMs, ...asked }: Asked & { readonly overlapMs: number },
 ): Promise<(Shown & { readonly previousEndAtMs: number }) | Refused<'not_found' | 'too_many_secrets'>> {
   return transaction(store, async (tx) => {
-    const before = await tx
-      .selectFrom('webhook_endpoints')
-      .selectAll()
-      .where('id', '=', id)
-      .where('account_id', '=', accountId)
-      .where('livemode', '=', livemode)
-      .forUpdate()
-      .executeTakeFirst();
+    const before = await ownEndpoint(tx, id, asked).forUpdate().executeTakeFirst();
     if (before === undefined) return { ok: false, code: 'not_found' };
     const nowMs = store.clock.nowMs();
     const secret = newWebhookSecret();
@@ -148,7 +135,7 @@ export async function rotateWebhookSecret(
       .returningAll()
       .executeTakeFirstOrThrow();
     const detail = { overlap_seconds: overlapMs / 1_000 };
-    await record(store, tx, { ...changeOf(row, actor, 'webhook.secret_rotated'), detail });
+    await record(store, tx, { ...changeOf(row, asked.actor, 'webhook.secret_rotated'), detail });
     return { ok: true, webhook: endpointOf(row), secret, previousEndAtMs: nowMs + overlapMs };
   });
 }
@@ -183,9 +170,7 @@ export async function deleteWebhook(
   return transaction(store, async (tx) => {
     const row = await tx
       .deleteFrom('webhook_endpoints')
-      .where('id', '=', id)
-      .where('account_id', '=', accountId)
-      .where('livemode', '=', livemode)
+      .where((eb) => eb.and({ id, account_id: accountId, livemode }))
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) return false;
@@ -197,16 +182,19 @@ export async function deleteWebhook(
 export async function findWebhook(
   store: Store,
   id: WebhookEndpointId,
-  { accountId, livemode }: Omit<Asked, 'actor'>,
+  asked: Omit<Asked, 'actor'>,
 ): Promise<StoredWebhook | null> {
-  const row = await store.db
+  const row = await ownEndpoint(store.db, id, asked).executeTakeFirst();
+  return row === undefined ? null : endpointOf(row);
+}
+
+/** The endpoint with this id, if it is of the account and the mode. */
+function ownEndpoint(db: Kysely<Tables>, id: WebhookEndpointId, { accountId, livemode }: Omit<Asked, 'actor'>) {
+  const own = { id, account_id: accountId, livemode };
+  return db
     .selectFrom('webhook_endpoints')
     .selectAll()
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .where('livemode', '=', livemode)
-    .executeTakeFirst();
-  return row === undefined ? null : endpointOf(row);
+    .where((eb) => eb.and(own));
 }
 
 export async function listWebhooks(
@@ -217,8 +205,7 @@ export async function listWebhooks(
   const query = store.db
     .selectFrom('webhook_endpoints')
     .selectAll()
-    .where('account_id', '=', accountId)
-    .where('livemode', '=', livemode);
+    .where((eb) => eb.and({ account_id: accountId, livemode }));
   return readPage(query, page, endpointOf);
 }
 
@@ -240,5 +227,10 @@ function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store)
   return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
 }
 
-const changeOf = (row: Selectable<WebhookEndpointsTable>, actor: Actor, action: AuditAction) =>
-  changeOfRow(row, actor, action, { entity: 'webhook', entityId: `${row.account_id}.${row.id}` });
+const changeOf = ({ id, account_id: accountId }: WebhookEndpointsTable, actor: Actor, action: AuditAction) => ({
+  accountId,
+  actor,
+  action,
+  target: id,
+  outbox: { entity: 'webhook', entityId: `${accountId}.${id}` } as const,
+});

@@ -3,26 +3,18 @@
 import { Packr } from 'msgpackr';
 import type { ClickId } from '../ids.ts';
 import type { CodePlace } from '../link-code.ts';
-import { type Category, categories } from '../message.ts';
+import type { DeliveryEvent } from '../delivery-event.ts';
+import { categories } from '../message.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { numberAt, textAt } from './record-positions.ts';
 
 /** The codes of one message: durable before the message is. */
-export type IssuedLinks = {
-  readonly messageId: string;
-  readonly accountId: string;
-  readonly livemode: boolean;
-  readonly category: Category;
-  readonly sender: string;
-  readonly carrier: string;
-  readonly campaignId: string | null;
-  readonly variantId: string | null;
-  readonly templateId: string | null;
-  readonly acceptedAtMs: number;
-  /** When it is to be sent: its acceptance, or the time it is scheduled for. */
-  readonly dueAtMs: number;
-  readonly links: readonly IssuedLink[];
-};
+export type IssuedLinks = Pick<DeliveryEvent, 'messageId' | 'accountId' | 'livemode' | 'category' | 'sender'> &
+  Pick<DeliveryEvent, 'carrier' | 'campaignId' | 'variantId' | 'templateId' | 'acceptedAtMs'> & {
+    /** When it is to be sent: its acceptance, or the time it is scheduled for. */
+    readonly dueAtMs: number;
+    readonly links: readonly IssuedLink[];
+  };
 
 export type IssuedLink = CodePlace & { readonly linkId: string; readonly url: string };
 

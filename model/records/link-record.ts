@@ -45,17 +45,8 @@ export function encodeLink(record: LinkRecord): Buffer {
     return packr.pack([version, kind, record.accountId, record.linkId, record.disabled, record.atMs]);
   }
   const { target, series, size, createdAtMs, expiresAtMs } = record;
-  return packr.pack([
-    version,
-    kind,
-    target.accountId,
-    target.livemode,
-    target.url,
-    series,
-    size,
-    createdAtMs,
-    expiresAtMs,
-  ]);
+  const { accountId, livemode, url } = target;
+  return packr.pack([version, kind, accountId, livemode, url, series, size, createdAtMs, expiresAtMs]);
 }
 
 /** Throws RejectMessage('poison_record') for octets that this version cannot read. */

@@ -7,20 +7,21 @@
  * for their code to be entered than usual · sequence: numbers that follow each other · clients: many numbers from one
  * address or device · operator: a person ordered it.
  */
-export type GuardRule =
-  | 'destination'
-  | 'conversion'
-  | 'partial_conversion'
-  | 'velocity'
-  | 'sequence'
-  | 'clients'
-  | 'operator';
-
+export const guardRules = [
+  'destination',
+  'conversion',
+  'partial_conversion',
+  'velocity',
+  'sequence',
+  'clients',
+] as const;
 /** The rules that have a mode; what a person orders is always in effect. */
-export type SwitchedRule = Exclude<GuardRule, 'operator'>;
+export type SwitchedRule = (typeof guardRules)[number];
+export type GuardRule = SwitchedRule | 'operator';
 
+export const guardModes = ['on', 'shadow', 'off'] as const;
 /** shadow: what the rule would refuse is sent, and reported. */
-export type GuardMode = 'on' | 'shadow' | 'off';
+export type GuardMode = (typeof guardModes)[number];
 export type GuardModes = Readonly<Record<SwitchedRule, GuardMode>>;
 
 /** How many digits of a number a block leaves open: 4 for a block of 10^4 numbers, 6 for one of 10^6. */
@@ -113,17 +114,6 @@ export type GuardBounds = {
   readonly carriersMax: number;
   readonly carrierPrefixesMax: number;
 };
-
-export const guardRules = [
-  'destination',
-  'conversion',
-  'partial_conversion',
-  'velocity',
-  'sequence',
-  'clients',
-] as const satisfies readonly SwitchedRule[];
-
-export const guardModes = ['on', 'shadow', 'off'] as const;
 
 export type OtpGuardRules = {
   readonly modes: GuardModes;

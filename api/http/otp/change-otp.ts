@@ -7,7 +7,7 @@ import { newMessageId, placeOfOtp } from '../../../model/ids.ts';
 import { type Problem, problemOf } from '../../problem.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, receiveBody } from '../write-request.ts';
+import { answerOutcome, authenticate, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
 import {
@@ -18,7 +18,6 @@ import {
   checkClock,
   readOptionalHeaders,
   requireScope,
-  takeSlot,
 } from './otp-parts.ts';
 import { type ResendOtpBody, parseOtpBody, resendOtpBody } from './otp-request.ts';
 

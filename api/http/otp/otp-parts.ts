@@ -7,11 +7,9 @@ import type { FoundEntry } from '../../../acceptance/idempotency/store.ts';
 import { type MessageId, type OtpId, isOtpId } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
-import type { HttpRequest } from 'uWebSockets.js';
 import { problemOf } from '../../problem.ts';
-import { holdAtWork, missingScope } from '../access.ts';
+import { missingScope } from '../access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from '../automatic-key.ts';
-import type { Exchange } from '../exchange.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
 import type { StepResult } from '../steps.ts';
 import { type WriteParts, WriteRequest, answerOutcome, keyedRequest, readHeaders, readKey } from '../write-request.ts';
@@ -30,22 +28,15 @@ export type OtpRouteParts = OtpParts &
   };
 
 /** A write about one-time passwords: as single messages, it uses the account's share for OTP. */
-export abstract class OtpRequest extends WriteRequest {
-  readonly parts: OtpRouteParts;
+export abstract class OtpRequest extends WriteRequest<OtpRouteParts> {
   readonly use = 'otp';
   /** Of the path; empty for a start. */
-  readonly id: string;
+  readonly id = this.req.getParameter(0) ?? '';
   /** With the client's own idempotency key: the keyed request, and the entry that the look-up found. */
   keyed: KeyedRequest | null = null;
   entry: FoundEntry | null = null;
   /** The message id derived from an automatic key; null: a new id. */
   automaticId: MessageId | null = null;
-
-  constructor(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest) {
-    super(exchange, req);
-    this.parts = parts;
-    this.id = req.getParameter(0) ?? '';
-  }
 
   get otpId(): OtpId | null {
     return isOtpId(this.id) ? this.id : null;
@@ -70,10 +61,6 @@ export function readOptionalHeaders(request: OtpRequest): StepResult {
   if (typeof key !== 'string') return key;
   request.idempotencyKey = key;
   return null;
-}
-
-export function takeSlot({ parts, exchange, principal, use }: OtpRequest): StepResult {
-  return holdAtWork(parts.access, exchange, principal, use);
 }
 
 export const requireScope =

@@ -11,10 +11,10 @@ import { type Problem, problemOf, problemOfRefusal } from '../../problem.ts';
 import type { Exchange } from '../exchange.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, readHeaders, receiveBody } from '../write-request.ts';
+import { answerOutcome, authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
 import { problemOfOtp, startedBody } from './otp-answer.ts';
-import { type OtpRouteParts, OtpRequest, answerRepeat, checkCapacity, requireScope, takeSlot } from './otp-parts.ts';
+import { type OtpRouteParts, OtpRequest, answerRepeat, checkCapacity, requireScope } from './otp-parts.ts';
 import { type StartOtpBody, parseOtpBody, startOtpBody } from './otp-request.ts';
 import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
 

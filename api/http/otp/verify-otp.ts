@@ -9,9 +9,9 @@ import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, readHeaders, receiveBody } from '../write-request.ts';
+import { answerOutcome, authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
 import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
-import { type OtpRouteParts, OtpRequest, answerRepeat, checkClock, requireScope, takeSlot } from './otp-parts.ts';
+import { type OtpRouteParts, OtpRequest, answerRepeat, checkClock, requireScope } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
 import { type VerifyOtpBody, parseOtpBody, verifyOtpBody } from './otp-request.ts';
 

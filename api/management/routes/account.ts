@@ -62,13 +62,14 @@ export const accountEndpoints: readonly Endpoint[] = [
       const refusal = problemOfFields(locksOut(from, ipAllowlist)) ?? helpTextProblem(account, body, everywhere());
       if (refusal !== null) return { problem: refusal };
       const change = {
-        ...(ipAllowlist === undefined ? {} : { ipAllowlist }),
-        ...(requireTemplate === undefined ? {} : { requireTemplate: [...new Set(requireTemplate)] }),
-        ...(content === undefined
-          ? {}
-          : { contentWords: content.words, linksDenied: content.links_denied, linksAllowed: content.links_allowed }),
-        ...(resend === undefined ? {} : { resendUnknown: categories.filter((category) => resend[category]) }),
-        ...(inbound === undefined ? {} : { keepInboundText: inbound.keep_text, helpText: inbound.help_text }),
+        ipAllowlist,
+        requireTemplate: requireTemplate && [...new Set(requireTemplate)],
+        contentWords: content?.words,
+        linksDenied: content?.links_denied,
+        linksAllowed: content?.links_allowed,
+        resendUnknown: resend && categories.filter((category) => resend[category]),
+        keepInboundText: inbound?.keep_text,
+        helpText: inbound?.help_text,
       };
       return answerOf(await changeAccountSettings(store, account.accountId, change, by));
     },

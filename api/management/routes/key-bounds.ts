@@ -3,21 +3,11 @@
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { KeyChange, StoredApiKey } from '../../../control/store/api-keys.ts';
 import type { Rate } from '../../../directory/contract.ts';
-import type { Scope } from '../../../model/api-key.ts';
 import { isInAny, isWithinAny, parseIp, parseNetwork, parseNetworks } from '../../../platform/ip-address.ts';
 import { type FieldProblem, type Problem, problem, problemOfFields } from '../../problem.ts';
 
 /** Everything that bounds a key. */
-export type KeyPowers = {
-  readonly livemode: boolean;
-  readonly scopes: readonly Scope[];
-  /** Empty: no restriction. */
-  readonly networks: readonly string[];
-  /** Null: no limit. */
-  readonly rate: Rate | null;
-  /** Null: valid until revoked. */
-  readonly expiresAtMs: number | null;
-};
+export type KeyPowers = Required<Pick<Principal, 'livemode' | 'scopes' | 'networks' | 'rate' | 'expiresAtMs'>>;
 
 export const powersOf = ({ livemode, scopes, networks = [], rate = null, expiresAtMs }: Principal): KeyPowers => ({
   livemode,

@@ -20,11 +20,17 @@ export const account = z
   .openapi('Account');
 
 const scope = z.enum(scopes);
-const description = text(0, descriptionCharsMax).optional();
 const expiresAt = z.iso
   .datetime({ offset: true, error: ({ input }) => whyNoMoment(input) })
   .nullish()
   .describe('In the future; null: never.');
+
+const changeable = {
+  description: text(0, descriptionCharsMax).optional(),
+  expires_at: expiresAt,
+  ip_allowlist: ipAllowlist.optional(),
+  rate_limit: rateLimit.optional(),
+};
 
 export const apiKey = z
   .object({
@@ -66,21 +72,11 @@ export const createApiKeyBody = z
       .max(accountScopes.length, 'expected every scope only once')
       .refine((list) => new Set(list).size === list.length, 'expected every scope only once')
       .openapi({ description: 'At most those of the calling key.', example: ['sms:send', 'sms:read'] }),
-    description,
-    expires_at: expiresAt,
-    ip_allowlist: ipAllowlist.optional(),
-    rate_limit: rateLimit.optional(),
+    ...changeable,
   })
   .openapi('CreateApiKey');
 
-export const changeApiKeyBody = z
-  .strictObject({
-    description,
-    expires_at: expiresAt,
-    ip_allowlist: ipAllowlist.optional(),
-    rate_limit: rateLimit.optional(),
-  })
-  .openapi('ChangeApiKey');
+export const changeApiKeyBody = z.strictObject(changeable).openapi('ChangeApiKey');
 
 export const sender = z
   .object({

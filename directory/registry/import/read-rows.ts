@@ -23,16 +23,7 @@ export type ImportOrder = {
   readonly onProgress: (text: string) => void;
 };
 
-export type RowsRead = {
-  readonly lines: number;
-  /** Valid rows; a number listed twice counts twice. */
-  readonly entries: number;
-  /** Valid numbers that are not served here: other countries, fixed lines. */
-  readonly notServed: number;
-  readonly badRows: number;
-  /** The first bad rows: `line 17: not a phone number`. Never the row itself, which may contain a phone number. */
-  readonly shown: readonly string[];
-};
+export type RowsRead = Readonly<Pick<Checkpoint, 'lines' | 'entries' | 'notServed' | 'badRows' | 'shown'>>;
 
 type ReadParts = {
   readonly order: ImportOrder;

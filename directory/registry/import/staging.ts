@@ -24,9 +24,12 @@ export type Checkpoint = {
   offset: number;
   columns: Columns;
   lines: number;
+  /** Valid rows; a number listed twice counts twice. */
   entries: number;
+  /** Valid numbers that are not served here: other countries, fixed lines. */
   notServed: number;
   badRows: number;
+  /** The first bad rows: `line 17: not a phone number`. Never the row itself, which may contain a phone number. */
   shown: string[];
   /** Marks are numbered in the order in which their names appeared. */
   names: readonly string[];
