@@ -20,8 +20,10 @@ export class LineReader {
   readonly #clock: Clock;
   /** Up to here the line was read. */
   #readSeq = 0;
-  /** Events of the line in memory. */
+  /** Events of the line in memory, and those that were removed while something was being fetched. */
   readonly #held = new Set<number>();
+  readonly #removed = new Set<number>();
+  #fetches = 0;
   /** Batches in which events of the line were sent, as long as this process knows. */
   readonly #groups = new Map<number, WebhookGroup>();
   /** Grows with every `forget`: what is being fetched then is not taken. */
@@ -55,6 +57,7 @@ export class LineReader {
       const found = await this.#next(this.#readSeq);
       if (this.#round !== round || !mayRead()) return;
       if (found === null) {
+        this.#forgetRemoved();
         if (this.#held.size === 0) this.#log.foundEmpty(this.#key);
         return;
       }
@@ -91,8 +94,17 @@ export class LineReader {
   /** It was delivered. */
   remove(seq: number): void {
     this.#groups.delete(seq);
-    // Until it is gone there, it could be read once more.
-    void this.#log.remove(this.#key, seq).finally(() => this.#held.delete(seq));
+    // Until it is gone there, it could be read once more, also by a fetch that began before and is answered later.
+    void this.#log.remove(this.#key, seq).finally(() => {
+      this.#removed.add(seq);
+      this.#forgetRemoved();
+    });
+  }
+
+  #forgetRemoved(): void {
+    if (this.#fetches > 0) return;
+    for (const seq of this.#removed) this.#held.delete(seq);
+    this.#removed.clear();
   }
 
   /** It was sent in a batch, and is sent again with the same events. */
@@ -108,7 +120,11 @@ export class LineReader {
   }
 
   async #next(afterSeq: number): Promise<ParkedRecord | null> {
-    const found = await this.#log.next(this.#key, afterSeq);
+    this.#forgetRemoved();
+    this.#fetches += 1;
+    const found = await this.#log.next(this.#key, afterSeq).finally(() => {
+      this.#fetches -= 1;
+    });
     const group = found === null ? undefined : this.#groups.get(found.seq);
     return found === null || group === undefined ? found : { ...found, record: { ...found.record, group } };
   }
