@@ -23,7 +23,7 @@ export class LineReader {
   /** Events of the line in memory, and those that were removed while something was being fetched. */
   readonly #held = new Set<number>();
   readonly #removed = new Set<number>();
-  #fetches = 0;
+  #isFetching = false;
   /** Batches in which events of the line were sent, as long as this process knows. */
   readonly #groups = new Map<number, WebhookGroup>();
   /** Grows with every `forget`: what is being fetched then is not taken. */
@@ -54,15 +54,28 @@ export class LineReader {
   async #readAll({ mayRead, add }: Reading): Promise<void> {
     while (mayRead()) {
       const round = this.#round;
-      const found = await this.#next(this.#readSeq);
-      if (this.#round !== round || !mayRead()) return;
-      if (found === null) {
-        this.#forgetRemoved();
-        if (this.#held.size === 0) this.#log.foundEmpty(this.#key);
-        return;
-      }
-      this.#readSeq = found.seq;
-      if (!this.#held.has(found.seq)) add(this.itemOf(found));
+      const found = await this.#fetch((next) => {
+        if (this.#round !== round || !mayRead()) return 'stopped';
+        if (next === null) return 'nothing';
+        this.#readSeq = next.seq;
+        if (!this.#held.has(next.seq)) add(this.itemOf(next));
+        return 'one';
+      });
+      if (found === 'one') continue;
+      this.#forgetRemoved();
+      if (found === 'nothing' && this.#held.size === 0) this.#log.foundEmpty(this.#key);
+      return;
+    }
+  }
+
+  /** `take` decides about the next event before the removal of any is forgotten. */
+  async #fetch<T>(take: (next: ParkedRecord | null) => T): Promise<T> {
+    this.#forgetRemoved();
+    this.#isFetching = true;
+    try {
+      return take(await this.#next(this.#readSeq));
+    } finally {
+      this.#isFetching = false;
     }
   }
 
@@ -102,7 +115,7 @@ export class LineReader {
   }
 
   #forgetRemoved(): void {
-    if (this.#fetches > 0) return;
+    if (this.#isFetching) return;
     for (const seq of this.#removed) this.#held.delete(seq);
     this.#removed.clear();
   }
@@ -120,11 +133,7 @@ export class LineReader {
   }
 
   async #next(afterSeq: number): Promise<ParkedRecord | null> {
-    this.#forgetRemoved();
-    this.#fetches += 1;
-    const found = await this.#log.next(this.#key, afterSeq).finally(() => {
-      this.#fetches -= 1;
-    });
+    const found = await this.#log.next(this.#key, afterSeq);
     const group = found === null ? undefined : this.#groups.get(found.seq);
     return found === null || group === undefined ? found : { ...found, record: { ...found.record, group } };
   }
