@@ -75,6 +75,8 @@ async function measure(
     if (phase.hedging === false) await setHedging(setting, false);
     const outcome = await runPhase(setting, backlog, nth + 1, { ...phase, seconds: phaseSeconds });
     if (phase.hedging === false) await setHedging(setting, true);
+    // At once: a later phase may fail, and all of them take half an hour.
+    process.stderr.write(`${name}: ${JSON.stringify(outcome.figures)}\n`);
     for (const [figure, value] of Object.entries(outcome.figures)) figures[`${name}_${figure}`] = value;
     if (name === 'steady') {
       drawPicture(setting, outcome, count);

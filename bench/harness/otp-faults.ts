@@ -1,4 +1,5 @@
 // The phases of the OTP bench: what is different from the steady one, and what goes wrong beside it, in its middle third.
+import { freePort } from '../../cluster/embedded/ports.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
 import { jsonClient } from '../load/json-client.ts';
@@ -80,6 +81,7 @@ async function deadReceiver({ httpPort, keys }: WholeSystem): Promise<() => Prom
     return body;
   };
   const events = ['sms.submitted', 'sms.delivered'];
-  const { id } = await call('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9/dead', events });
+  const url = `http://127.0.0.1:${String(await freePort())}/dead`;
+  const { id } = await call('POST', '/v1/webhooks', { url, events });
   return async () => void (await call('DELETE', `/v1/webhooks/${String(id)}`, {}));
 }

@@ -6,10 +6,12 @@ export type Reply = { readonly status: number; readonly body: Record<string, unk
 export type JsonClient = (path: string, body: object, method?: string) => Promise<Reply>;
 
 const answerWithinMs = 30_000;
+/** Below the ten seconds after which the API closes a connection without requests: a request must not meet that close. */
+const idleMs = 5_000;
 
 /** Status 0: no answer. */
 export function jsonClient(port: number, key: string): JsonClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true });
+  const agent = new Agent({ keepAlive: true, maxSockets: 512, noDelay: true, timeout: idleMs });
   return (path, body, method = 'POST') =>
     new Promise((resolve) => {
       const payload = JSON.stringify(body);
