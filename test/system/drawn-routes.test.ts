@@ -177,7 +177,7 @@ test('traffic goes to the carrier whose codes are entered, the other one keeps i
   await later(maturityMs);
   const [ofAlpha, ofBeta] = await explained(operator);
   expect(ofAlpha).toMatch(
-    /^alpha: route \+88017, conversion: (drew 0\.\d\d|floor of 2 %), \d{3} of \d{3} codes entered$/,
+    /^alpha: route \+88017, conversion: (drew (?:0\.\d\d|1\.00)|floor of 2 %), \d{3} of \d{3} codes entered$/,
   );
   expect(ofBeta).toMatch(/^beta: route \+88017, conversion: (drew 0\.\d\d|floor of 2 %), 0 of \d\d codes entered$/);
   expect(await explained(tenant.live)).toEqual(['alpha: route +88017, conversion', 'beta: route +88017, conversion']);

@@ -39,7 +39,9 @@ test('a live one is marked with the operator of its number, and goes by one of t
     const { message } = await started(tenant.live);
     expect(message.scoredAs).toBe('alpha');
     expect([message.carrier, ...message.plan].toSorted()).toEqual(['alpha', 'beta']);
-    expect(message.trace[0]).toMatch(/^route \+880, conversion: (drew (0\.\d\d|1\.00)|floor of 2 %), 0 of 0 codes entered$/);
+    expect(message.trace[0]).toMatch(
+      /^route \+880, conversion: (drew (0\.\d\d|1\.00)|floor of 2 %), 0 of 0 codes entered$/,
+    );
     carriers.add(message.carrier);
   }
   expect(carriers.size).toBe(2);
