@@ -43,8 +43,9 @@ export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) 
 
 /**
  * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'otp' is for single
- * messages of any category, 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier request under the same
- * idempotency key may have published it so long ago that the stream's duplicate window has passed.
+ * messages of any category, 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier
+ * request under the same idempotency key may have published it so long ago that the stream's duplicate window has
+ * passed.
  * ```ts
  * const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
  * acceptMessage(parts, message, 'otp', (refused) => (refused === null ? answer202(message) : refuse(refused)));
@@ -85,8 +86,9 @@ export function publishNow(
 
 /**
  * Counts the message against its account (scheduled-shares.ts), then publishes it to SCHEDULED under an id that follows
- * from the message's. The record that is released when it is due has such an id too, so a repeat is dropped by one of the two streams. Answers only after the `scheduled` event is
- * durable: nothing writes that event again before the message is due, and a cancel reads it.
+ * from the message's. The record that is released when it is due has such an id too, so a repeat is dropped by one of
+ * the two streams. Answers only after the `scheduled` event is durable: nothing writes that event again before the
+ * message is due, and a cancel reads it.
  */
 function acceptScheduled(
   parts: AcceptParts,

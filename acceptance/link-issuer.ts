@@ -1,6 +1,7 @@
 // Gives codes to the links of messages. A thread has series of codes of its own for each link, so that no two threads
-// ask each other: a series is a record of LINKS. Before its first code is given the record is durable and was read back: of two
-// threads that took the same number, the first in the stream has it. A known link costs no I/O; a new one, or a used-up series, one publish.
+// ask each other: a series is a record of LINKS. Before its first code is given the record is durable and was read back:
+// of two threads that took the same number, the first in the stream has it. A known link costs no I/O; a new one, or a
+// used-up series, one publish.
 import type { Publisher, PublishResult } from '../cluster/bus/publisher.ts';
 import { linkSeriesSubject } from '../cluster/bus/subjects.ts';
 import type { LinkDirectory } from '../directory/links.ts';

@@ -122,10 +122,10 @@ export const problemCatalogue = {
   otp_pending_limit: client(429, 'Too many codes wait for this number').fix(
     'Two codes of one purpose may wait for a number. Send one of them again, cancel one, or wait for the seconds in `Retry-After`.',
   ),
-  otp_blocked: client(429, 'No codes to these numbers for now').fix(
+  otp_blocked: client(429, 'Codes to these numbers are blocked for a while').fix(
     'The guard against fraud has blocked them (`GET /v1/otp-guard/blocks`); `Retry-After` says when it ends. Offer your user another way. Numbers that are blocked wrongly: release them, or put them on the safe list.',
   ),
-  otp_challenge: client(429, 'Show that a person is asking').fix(
+  otp_challenge: client(429, 'A challenge has to be passed first').fix(
     'Let your user solve a challenge, such as a CAPTCHA, and repeat the request with `challenge_passed: true`; without one, wait for the seconds in `Retry-After`.',
   ),
   otp_expiring: client(409, 'The code expires too soon to be sent again').fix('Start a new one.'),

@@ -1,8 +1,8 @@
 // The guard of one ingress thread, and what it shares with the guards of all other threads. Each thread counts all codes:
-// its own at once, those of other threads when they publish them (core NATS, some 50 ms later). A block that a thread decides is
-// stored in the bucket `otp_guard`, which all threads watch; the thread whose write comes first publishes the event. While
-// NATS is away no code can be sent either. From the same counts follows the conversion of each carrier, by which routes
-// may be drawn.
+// its own at once, those of other threads when they publish them (core NATS, some 50 ms later). A block that a thread
+// decides is stored in the bucket `otp_guard`, which all threads watch; the thread whose write comes first publishes the
+// event. While NATS is away no code can be sent either. From the same counts follows the conversion of each carrier, by
+// which routes may be drawn.
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
