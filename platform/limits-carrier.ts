@@ -26,6 +26,12 @@ export const carrierLimits = {
      * write, and at the SMSC a read. A write of one PDU costs more than the rest of its message (bench: otp).
      */
     pacedTogetherMs: 5,
+    /**
+     * The share of its contract that promotional messages use falls to shrinkTo of itself, at most every shrinkEveryMs, while
+     * too many intents of OTP take marginMs longer than twice the usual time (slowShareMax of bulkPace); it grows back
+     * within 15 s.
+     */
+    campaignShare: { shareMin: 0.25, shrinkTo: 0.8, shrinkEveryMs: 500, growthPerS: 0.05, marginMs: 10 },
     /** A replay that receives nothing for this long logs it and requests the records again. */
     replaySilentMs: 10_000,
     /** A carrier whose replay takes longer does not delay the others of its thread any more. */

@@ -1,17 +1,26 @@
 // Counts which of many durations are slow, measured against what is usual for them, so that the same code fits a single
-// node, where a publish takes 1 ms, and three replicas in three places, where it takes 20.
+// node, where a publish takes 1 ms, and three replicas in three places, where it takes 20; and whether too many of the
+// last ones were.
+import type { Clock } from './clock.ts';
 import { limits } from './limits.ts';
 
 /** Of how many durations how many were slow. */
 export type SlowCount = { readonly count: number; readonly slow: number };
 
-const { usualFactor, marginMs, step } = limits.bulkPace.slow;
+const { usualFactor, step } = limits.bulkPace.slow;
+const { halfLifeMs, slowShareMax, slowMin } = limits.bulkPace;
 
 export class SlowTimes {
   /** A running estimate of the lower quartile: slow times hardly move it. */
   #usualMs = Number.NaN;
   #count = 0;
   #slow = 0;
+  readonly #marginMs: number;
+
+  /** `marginMs`: what is as much slower than twice the usual time is slow. */
+  constructor(marginMs: number = limits.bulkPace.slow.marginMs) {
+    this.#marginMs = marginMs;
+  }
 
   get usualMs(): number {
     return this.#usualMs;
@@ -24,7 +33,7 @@ export class SlowTimes {
       this.#usualMs = ms;
       return false;
     }
-    const isSlow = ms > this.#usualMs * usualFactor + marginMs;
+    const isSlow = ms > this.#usualMs * usualFactor + this.#marginMs;
     if (isSlow) this.#slow += 1;
     // At the quartile a quarter of the steps lead down, three times as far as the others lead up.
     this.#usualMs += ms < this.#usualMs ? -3 * step * this.#usualMs : step * this.#usualMs;
@@ -37,5 +46,38 @@ export class SlowTimes {
     this.#count = 0;
     this.#slow = 0;
     return taken;
+  }
+}
+
+/** Whether too many of the last durations were slow: their counts have a half-life. */
+export class RecentSlowness {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  #count = 0;
+  #slow = 0;
+  #fadedAtMs: number;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+    this.#fadedAtMs = clock.monotonicMs();
+  }
+
+  add({ count, slow }: SlowCount): void {
+    this.#fade();
+    this.#count += count;
+    this.#slow += slow;
+  }
+
+  /** A few slow ones are chance: a machine that does nothing else has some. */
+  get isTooMuch(): boolean {
+    this.#fade();
+    return this.#slow > Math.max(slowMin, this.#count * slowShareMax);
+  }
+
+  #fade(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const left = 0.5 ** ((nowMs - this.#fadedAtMs) / halfLifeMs);
+    this.#fadedAtMs = nowMs;
+    this.#count *= left;
+    this.#slow *= left;
   }
 }

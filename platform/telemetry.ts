@@ -209,6 +209,12 @@ export const metrics = {
     ['carrier'],
     'max',
   ),
+  campaignShare: gauge(
+    'campaign_share',
+    'Share of their contracts that promotional messages use beside OTP, 0.25 to 1; the least of all threads',
+    [],
+    'min',
+  ),
   carrierRate: gauge(
     'carrier_rate_per_s',
     'Segments per second the pacing allows now, by carrier: each of several nodes has its share, a standby node 0',

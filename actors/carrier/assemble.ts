@@ -47,6 +47,7 @@ import { ReplayIndex } from './deduplication/replay-index.ts';
 import { ConsumerUptime, ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding, receiptFormLearnt } from './receipts/outstanding.ts';
+import { CampaignShare } from './pacing/campaign-share.ts';
 import { type Pacing, contractOf, pacing as pacingFor } from './pacing/pacing.ts';
 import { OtpObservations } from './receipts/otp-observations.ts';
 import { parkReceipt } from './receipts/parked-receipts.ts';
@@ -98,6 +99,8 @@ export type CarrierActorParts = {
   readonly laneMax?: number;
   /** An account's weight in a lane; 1 without it. */
   readonly weightOf?: (accountId: string) => number;
+  /** Common to the carriers of a thread. Without it: this carrier's own. */
+  readonly campaignShare?: CampaignShare;
   /** Absent on a single node. */
   readonly leases?: BindLeases;
   readonly clock?: Clock;
@@ -142,7 +145,7 @@ const nodeNameBytes = 6;
 export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { bus, publisher, cipher, simulated, reconnectBudget: budget, clock = systemClock } = parts;
   const { isConfigured, candidatesOfRemoved, carriers = everyCarrierIsGood, lateGates = passLateGates } = parts;
-  const { operatorPrefixOf = () => '' } = parts;
+  const { operatorPrefixOf = () => '', campaignShare = new CampaignShare(clock) } = parts;
   const { recipientOf = asWritten, leases = singleNodeLeases, resendUnknown: policy = neverResend } = parts;
   const { laneMax = laneHeldMax, moves: rules = failoverDefault, accountQueueMax = accountQueueMaxDefault } = parts;
   const carrier = { ...parts.carrier };
@@ -230,7 +233,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const { onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost } = carryOut;
   const intentTimes = new SlowTimes();
   const sender = new Sender({
-    ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, ports: binds.ports },
+    ...{ carrier, lanes, pacing: paced, events, claims, sequence, clock, ports: binds.ports, campaignShare },
     lateGates: cancels.asLateGate(lateGates),
     ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost, otpTimes: intentTimes },
     onOtpWritten: (token) => responseHedges.written(token),

@@ -18,6 +18,7 @@ import { addressForms } from '../../policy/country/address-forms.ts';
 import { operatorPrefixes } from '../../policy/country/number-plan.ts';
 import { lateGates } from '../../policy/late/late-gates.ts';
 import { ReconnectBudget } from '../../smpp/reconnect-budget.ts';
+import { CampaignShare } from '../carrier/pacing/campaign-share.ts';
 import { CarrierActor } from '../carrier/carrier-actor.ts';
 import type { BindLeases } from '../lease/contract.ts';
 import { singleNodeLeases } from '../lease/single-node-leases.ts';
@@ -52,6 +53,7 @@ export default async function host(task: HostTask): Promise<void> {
   const commands = await watchCommands(bus);
   const clock = await clockOf(task, bus);
   const leases = await leasesOf(task, bus, clock);
+  const campaignShare = new CampaignShare(clock);
   const hosted = new HostedCarriers(
     (carrier, moves) =>
       new CarrierActor({
@@ -60,6 +62,7 @@ export default async function host(task: HostTask): Promise<void> {
         weightOf: (accountId) => directory.account(accountId as AccountId)?.weight ?? 1,
         accountQueueMax: task.accountQueueMax,
         flightDumps: task.flightDumps,
+        campaignShare,
         bus,
         publisher,
         cipher,

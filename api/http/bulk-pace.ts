@@ -5,25 +5,22 @@
 // were published together. Decision 174.
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import { type SlowCount, SlowTimes } from '../../platform/slow-times.ts';
+import { RecentSlowness, type SlowCount, SlowTimes } from '../../platform/slow-times.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
-const { first, min, max, growth, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax, halfLifeMs, slowShareMax, slowMin } =
-  limits.bulkPace;
+const { first, min, max, growth, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax } = limits.bulkPace;
 
 export class BulkPace {
   readonly #clock: Clock;
   #messagesPerS: number = first;
-  /** Decaying sums of what was heard. */
-  #count = 0;
-  #slow = 0;
-  #fadedAtMs: number;
+  /** Of what was heard. */
+  readonly #slowness: RecentSlowness;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
   readonly #publishes = new SlowTimes();
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#fadedAtMs = clock.monotonicMs();
+    this.#slowness = new RecentSlowness(clock);
     metrics.bulkPace.set(this.#messagesPerS);
   }
 
@@ -43,38 +40,22 @@ export class BulkPace {
   }
 
   /** Times of OTP that were measured here or in an actor. */
-  heard({ count, slow }: SlowCount): void {
-    const nowMs = this.#fade();
-    this.#count += count;
-    this.#slow += slow;
-    if (slow === 0 || !this.#isTooSlow || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
+  heard(times: SlowCount): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#slowness.add(times);
+    if (times.slow === 0 || !this.#slowness.isTooMuch || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
     this.#shrunkAtMs = nowMs;
     this.#become(this.#messagesPerS * shrinkTo);
   }
 
   /** A message of bulk work is being published. The pace grows by what is accepted: only that shows its effect. */
   tookMessage(): void {
-    this.#fade();
-    if (!this.#isTooSlow) this.#become(this.#messagesPerS + growth);
+    if (!this.#slowness.isTooMuch) this.#become(this.#messagesPerS + growth);
   }
 
   /** The pause before the next slice. */
   get pauseMs(): number {
     return (this.itemsPerSlice * 1_000) / this.#messagesPerS;
-  }
-
-  #fade(): number {
-    const nowMs = this.#clock.monotonicMs();
-    const left = 0.5 ** ((nowMs - this.#fadedAtMs) / halfLifeMs);
-    this.#fadedAtMs = nowMs;
-    this.#count *= left;
-    this.#slow *= left;
-    return nowMs;
-  }
-
-  /** A few slow ones are chance: a machine that does nothing else has some. */
-  get #isTooSlow(): boolean {
-    return this.#slow > Math.max(slowMin, this.#count * slowShareMax);
   }
 
   #become(messagesPerS: number): void {

@@ -19,6 +19,7 @@ import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import { type Lanes, slotsReservedFor, tokensReservedFor } from '../queue/lanes.ts';
+import { CampaignPace, type CampaignShare } from '../pacing/campaign-share.ts';
 import type { Pacing } from '../pacing/pacing.ts';
 import { ReadySegments } from './ready-segments.ts';
 import { type SubmitPort, widestPort, windowFree, windowsBound } from './submit-ports.ts';
@@ -49,6 +50,8 @@ export type SenderParts = {
   readonly sequence: Pick<EventSequence, 'next'>;
   /** An OTP was written. */
   readonly onOtpWritten?: (token: SubmitToken) => void;
+  /** What promotional messages leave of the contract while OTP are late. */
+  readonly campaignShare: CampaignShare;
   /** Times of the intents of OTP. */
   readonly otpTimes?: Pick<SlowTimes, 'note'>;
   /** Why the next message or PDU has to wait. */
@@ -73,11 +76,13 @@ export class Sender {
   #pumpScheduled = false;
   #stopped = false;
   #closed = false;
+  readonly #campaign: CampaignPace;
   readonly #submits;
   readonly #latency;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#campaign = new CampaignPace(parts.campaignShare);
     const carrier = parts.carrier.name;
     const categories = ['otp', 'transactional', 'promotional'] as const;
     this.#submits = Object.fromEntries(
@@ -148,6 +153,8 @@ export class Sender {
       if (!this.#parts.events.hasCapacity) return this.#wakeIn(50, 'bus'); // the bus is down: no intent, no PDU
       const now = this.#parts.clock.monotonicMs();
       if (!isTurn && inFlight.category !== 'otp') return this.#wakeIn(this.#nextTurnAtMs.choose - now, 'pacing');
+      const yieldMs = inFlight.category === 'promotional' ? this.#campaign.waitMs(now) : 0;
+      if (yieldMs > 0) return this.#waitFor('choose', inFlight.category, yieldMs, now);
       const segments = pdus * segmentsPerPdu(inFlight.message, inFlight.pdus);
       // An OTP is written before the others that were chosen.
       const reserved = inFlight.category === 'otp' ? this.#reservedOtp : this.#reserved;
@@ -158,6 +165,7 @@ export class Sender {
       if (!pacing.take(segments, now, chosen, room)) {
         return this.#waitFor('choose', inFlight.category, pacing.waitMs(segments, now, chosen, room), now);
       }
+      if (inFlight.category === 'promotional') this.#campaign.took(segments, pacing.ratePerS(now), now);
       this.#parts.lanes.next();
       this.#begin(inFlight, slots, now);
     }
@@ -228,11 +236,14 @@ export class Sender {
   }
 
   #claimed(inFlight: InFlightMessage, verdict: ClaimStatus): void {
-    const { clock, pacing, onClaimLost, onNotWritten, otpTimes } = this.#parts;
+    const { clock, pacing, onClaimLost, onNotWritten, otpTimes, campaignShare } = this.#parts;
     this.#reserve(inFlight, -inFlight.slots);
     const tookMs = clock.monotonicMs() - inFlight.intentAtMs;
     pacing.intentTook(tookMs);
-    if (inFlight.category === 'otp') otpTimes?.note(tookMs);
+    if (inFlight.category === 'otp') {
+      otpTimes?.note(tookMs);
+      campaignShare.otpTook(tookMs);
+    }
     if (verdict !== 'new') return onClaimLost(inFlight, verdict);
     if (this.#closed) return onNotWritten(inFlight);
     inFlight.send();

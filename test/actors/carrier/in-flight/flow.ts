@@ -30,6 +30,7 @@ import type { LateGates } from '../../../../policy/late/late-gates.ts';
 import { deferralText } from '../../../../actors/carrier/deduplication/deferral-event.ts';
 import { carrierWith } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
+import { CampaignShare } from '../../../../actors/carrier/pacing/campaign-share.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
@@ -134,6 +135,7 @@ export class Flow {
         written: () => 0,
         intentTook() {},
       },
+      campaignShare: new CampaignShare(this.clock),
       ...{ onRefused, onDeferred, onNotWritten, onIntentOld, onClaimLost },
       ports: [port],
       lateGates: ((_message, nowMs) => {

@@ -5,6 +5,7 @@ import { EventSequence } from '../../../../actors/carrier/deduplication/event-se
 import { localClaims } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
+import { CampaignShare } from '../../../../actors/carrier/pacing/campaign-share.ts';
 import { pacing } from '../../../../actors/carrier/pacing/pacing.ts';
 import { Lanes } from '../../../../actors/carrier/queue/lanes.ts';
 import { Sender, type SenderParts } from '../../../../actors/carrier/submit/sender.ts';
@@ -22,6 +23,7 @@ function setUp({ tps = usualTps, intentMs = 0 } = {}) {
   const clock = new ManualClock();
   const lanes = new Lanes<InFlightMessage>(50_000);
   const pace = pacing(tps);
+  const campaignShare = new CampaignShare(clock);
   const written: { readonly category: Category; readonly atMs: number }[] = [];
   const port = {
     window: tps * 10,
@@ -49,6 +51,7 @@ function setUp({ tps = usualTps, intentMs = 0 } = {}) {
       flush() {},
     },
     claims: localClaims,
+    campaignShare,
     sequence: new EventSequence(() => 0),
     ports: [{ ...port, submit: (_pdu: unknown, token: SubmitToken) => port.submit(token) }],
     clock,
@@ -56,6 +59,7 @@ function setUp({ tps = usualTps, intentMs = 0 } = {}) {
   } as unknown as SenderParts);
   return {
     written,
+    campaignShare,
     async put(category: Category, count = 1): Promise<void> {
       for (let nth = 0; nth < count; nth += 1) {
         const message = messageWith({ category, validUntilMs: clock.nowMs() + 3_600_000 });
@@ -121,3 +125,32 @@ for (const tps of [2, 10, 100, 200, 1_000, 5_000]) {
     });
   }
 }
+
+test('while OTP are late a campaign has a share of the contract, evenly, and transactional messages all of it', async () => {
+  const { put, run, written, campaignShare } = setUp();
+  const { shareMin, shrinkEveryMs } = limits.carrier.campaignShare;
+  await put('promotional', 6_000);
+  const late = async (seconds: number) => {
+    for (let past = 0; past < seconds * 1_000; past += shrinkEveryMs) {
+      campaignShare.otpTook(1);
+      for (let nth = 0; nth < 3; nth += 1) campaignShare.otpTook(60);
+      await run(shrinkEveryMs);
+    }
+  };
+  await late(5);
+  expect(campaignShare.now()).toBe(shareMin);
+  const before = written.length;
+  await late(2);
+  const share = written.slice(before);
+  expect(share.length).toBeGreaterThanOrEqual(2 * usualTps * shareMin * 0.95);
+  expect(share.length).toBeLessThanOrEqual(2 * usualTps * shareMin);
+  // No second of it is fuller than another.
+  const half = share.filter(({ atMs }) => atMs - (share[0]?.atMs ?? 0) < 1_000).length;
+  expect(Math.abs(half - share.length / 2)).toBeLessThanOrEqual(usualTps / 50);
+  await put('transactional', 3_000);
+  const others = () => written.filter(({ category }) => category === 'transactional').length;
+  await late(1);
+  const first = others();
+  await late(1);
+  expect(others() - first).toBeGreaterThanOrEqual(usualTps * 0.97);
+});

@@ -1,0 +1,73 @@
+// Which share of a carrier's contract promotional messages use beside OTP. It follows the times that the intents of OTP
+// take in this thread, as congestion control does: too many slow ones and the share falls, none and it grows back. An
+// intent passes the bus and this thread twice, so it is slow when a full machine makes OTP wait. Decision 177.
+import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { RecentSlowness, SlowTimes } from '../../../platform/slow-times.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+
+const { shareMin, shrinkTo, shrinkEveryMs, growthPerS, marginMs } = limits.carrier.campaignShare;
+
+export class CampaignShare {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #times = new SlowTimes(marginMs);
+  readonly #slowness: RecentSlowness;
+  #share = 1;
+  #shrunkAtMs = Number.NEGATIVE_INFINITY;
+  #grownAtMs: number;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+    this.#slowness = new RecentSlowness(clock);
+    this.#grownAtMs = clock.monotonicMs();
+    metrics.campaignShare.set(1);
+  }
+
+  /** The intent of an OTP of any carrier of this thread was durable after so long. */
+  otpTook(ms: number): void {
+    const isSlow = this.#times.note(ms);
+    this.#slowness.add({ count: 1, slow: isSlow ? 1 : 0 });
+    const nowMs = this.#clock.monotonicMs();
+    if (!isSlow || !this.#slowness.isTooMuch || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
+    this.#become(Math.max(shareMin, this.now() * shrinkTo));
+    this.#shrunkAtMs = nowMs;
+  }
+
+  /** shareMin to 1. */
+  now(): number {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#share < 1 && !this.#slowness.isTooMuch) {
+      this.#become(Math.min(1, this.#share + ((nowMs - this.#grownAtMs) / 1_000) * growthPerS));
+    }
+    this.#grownAtMs = nowMs;
+    return this.#share;
+  }
+
+  #become(share: number): void {
+    this.#share = share;
+    metrics.campaignShare.set(share);
+  }
+}
+
+/** When the next promotional message of one carrier may be chosen while they have a share of its contract only. */
+export class CampaignPace {
+  readonly #share: CampaignShare;
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(share: CampaignShare) {
+    this.#share = share;
+  }
+
+  /** 0: now. */
+  waitMs(nowMs: number): number {
+    return Math.max(0, this.#nextAtMs - nowMs);
+  }
+
+  /** One of `segments` was chosen; `ratePerS`: of the whole contract, segments. A late turn makes up for its own wait only. */
+  took(segments: number, ratePerS: number, nowMs: number): void {
+    const share = this.#share.now();
+    if (share === 1) return;
+    const earliestMs = nowMs - limits.carrier.pacedTogetherMs;
+    this.#nextAtMs = Math.max(this.#nextAtMs, earliestMs) + (segments * 1_000) / (ratePerS * share);
+  }
+}
