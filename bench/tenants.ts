@@ -64,7 +64,9 @@ async function measure(
   await otp(warmUpSeconds);
   const start = (attack: Attack, forSeconds: number) => {
     const task = { attack, port: system.httpPort, key, seconds: forSeconds };
-    return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000);
+    return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000, {
+      ownSession: false,
+    });
   };
   for (const attack of chosen) await start(attack, attackWarmUpSeconds);
   await drained(system);

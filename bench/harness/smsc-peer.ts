@@ -34,7 +34,8 @@ const answerWithinMs = 10_000;
 
 export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}): Promise<SmscPeer> {
   const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0 } = options;
-  const child = fork(file, { serialization: 'advanced' });
+  // A session of its own, as load generators are (bench/load/child.ts).
+  const child = fork(file, { serialization: 'advanced', detached: true });
   const password = 'bench';
   const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps };
   const { port, statsPort } = await ask<SmscPeerPlace>(child, task);

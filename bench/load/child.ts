@@ -1,11 +1,18 @@
-// A load generator as a child process: one task in, one result out.
+// A load generator as a child process: one task in, one result out. It is a session of its own, as everything is that
+// runs on another machine in reality: Linux shares the processor out by session (sched(7), "The autogroup feature"), and
+// a load generator that waits for its turn behind the others of the bench would measure itself.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
 
-/** `file`: beside this one; it calls `serveTask`. */
-export function runChild<Task extends object, Result>(file: string, task: Task, limitMs: number): Promise<Result> {
-  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced' });
+/** `file`: beside this one; it calls `serveTask`. Without `ownSession` it shares the processor with the bench. */
+export function runChild<Task extends object, Result>(
+  file: string,
+  task: Task,
+  limitMs: number,
+  { ownSession = true } = {},
+): Promise<Result> {
+  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced', detached: ownSession });
   const result = new Promise<Result>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Result));
     child.once('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
@@ -14,8 +21,9 @@ export function runChild<Task extends object, Result>(file: string, task: Task, 
   return withDeadline(file, limitMs, result);
 }
 
-/** In the child: carries out the task, sends its result and ends. */
+/** In the child: carries out the task, sends its result and ends; it ends with the bench. */
 export function serveTask<Task, Result>(run: (task: Task) => Promise<Result>): void {
+  process.once('disconnect', () => process.exit(0));
   process.on('message', (task: Task) => {
     void run(task).then((result) => process.send?.(result, () => process.exit(0)));
   });
