@@ -4,15 +4,75 @@
 // do under the same ids and lose nothing.
 import type { KV } from '@nats-io/kv';
 import { readEntry, remove, replace } from '../cluster/bus/bucket.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { openBucket } from '../cluster/bus/ensure.ts';
+import type { KeyValueBucket } from '../cluster/bus/streams.ts';
 import type { Clock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
-import { messageOf } from '../platform/errors.ts';
+import { ignoring, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { secretBytes } from '../platform/random.ts';
 
 const key = 'owner';
 const { renewEveryMs, takenOverAfterMs, answerMs } = limits.delivery;
+const beginAgainMs = 1_000;
+
+type OwnedWork = {
+  readonly bus: Bus;
+  readonly bucket: KeyValueBucket;
+  readonly replicas: number;
+  /** Of the work, for people. */
+  readonly what: string;
+  /** No other process can do it. */
+  readonly alone: boolean;
+  readonly clock: Clock;
+  /** Begins the work as its owner. */
+  readonly start: (bucket: KV) => Promise<{ stop(): Promise<void> }>;
+};
+
+/**
+ * Does the work whenever this process is its owner, and begins again when it could not, until it is stopped. Returns at
+ * once.
+ */
+export function runAsOwner(work: OwnedWork): { readonly isAtWork: boolean; stop(): Promise<void> } {
+  const { bus, bucket: name, replicas, what, alone, clock, start } = work;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let isAtWork = false;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const bucket = await openBucket(bus, name, replicas);
+        const owner = new SingleOwner(bucket, what, clock);
+        await owner.acquire(alone, signal);
+        const active = await start(bucket);
+        isAtWork = true;
+        await owner.lost(signal).catch((error: unknown) => ignoring(error, 'the process stops'));
+        isAtWork = false;
+        await active.stop();
+        if (signal.aborted) await owner.release();
+        else log.warn(`another process is the owner of ${what} now`);
+      } catch (error) {
+        if (signal.aborted) return ignoring(error, 'stopped while it began or ended');
+        log.error({ error: messageOf(error) }, `${what}: the work could not begin, trying again`);
+        await clock.sleep(beginAgainMs, signal).catch((end: unknown) => ignoring(end, 'stopped'));
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    get isAtWork() {
+      return isAtWork;
+    },
+    async stop() {
+      stopping.abort(new Error(`the work on ${what} stops`));
+      await running;
+    },
+  };
+}
 
 export class SingleOwner {
   readonly #bucket: KV;

@@ -5,7 +5,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { erasureJobs } from '../cluster/bus/erasures.ts';
 import { EventWriter } from '../cluster/bus/event-writer.ts';
-import { numberKey } from '../cluster/bus/number-key.ts';
+import { numberKey } from '../cluster/bus/installation-secret.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
@@ -19,7 +19,7 @@ import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { deliveredAtOver } from './clicks/delivered-at.ts';
-import { type ClickRecording, recordClicks } from './clicks/recording.ts';
+import { type ClickRecording, recordClicks } from './clicks/click-recorder.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
@@ -112,7 +112,7 @@ export async function startAnalytics(
       }),
       purge: startPurge(bus, () => started.recorded, clock),
       trim: startTrim(engine, trimmed, clock),
-      clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }, clock),
+      clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }),
       facts: recordFacts({ bus, engine, publisher, clock }),
     };
     const ending = new AbortController();

@@ -13,7 +13,7 @@ import type { MessageStatus } from '../model/status.ts';
 import type { WebhookEventType } from '../model/webhook-endpoint.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { ReportQuery } from './reports/report.ts';
-import type { ExportQuery } from './sql/export-query.ts';
+import type { ExportQuery } from './sql/export-statement.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */

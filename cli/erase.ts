@@ -2,7 +2,7 @@
 // control role does the work (control/erasure) and goes on when this command is ended. At the end the tables of
 // PostgreSQL are written again as a whole, as their owner, because old versions of rows stay in their files otherwise.
 import { sql } from 'kysely';
-import { numberKey } from '../cluster/bus/number-key.ts';
+import { numberKey } from '../cluster/bus/installation-secret.ts';
 import {
   type Erasure,
   type Receipt,

@@ -11,38 +11,12 @@ const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics
 /** The default of `npm start`: all roles that exist. */
 const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control'];
 
-export type Settings = {
-  configFile: string;
-  dataDir: string;
-  httpHost: string;
-  httpPort: number;
-  adminHost: string;
-  adminPort: number;
-  smppPort: number;
-  /** The loopback port of the control role, to which the ingress forwards; 0 until the supervisor chose it. */
-  controlPort: number;
-  /** The secret with which the ingress authenticates to the control role; '' (no check) when a role is run by hand. */
-  controlSecret: string;
-  roles: Role[];
-  /** Null: the supervisor starts an embedded server. Always set in a child. */
-  natsUrl: string | null;
-  /** The nats-server belongs to this machine alone: no other node uses it. */
-  ownBus: boolean;
-  /** With the application's role: used while the system runs. */
-  databaseUrl: string | null;
-  /** With the role that owns the tables: for migrations and `audit detach`. Null: `databaseUrl` serves these too. */
-  databaseOwnerUrl: string | null;
-  /** Null: chDB in the analytics process. */
-  clickhouseUrl: string | null;
-  /** Of the operator's SQL endpoint (`analytics.sql_endpoint` in heliograph.yaml); null: not given. */
-  sqlToken: string | null;
-  simulatedPorts: SimulatedPorts;
-};
+export type Settings = ReturnType<typeof loadSettings>;
 
 type Env = Record<string, string | undefined>;
 
 /** Throws SetupError naming the setting, what was found and what was expected. */
-export function loadSettings(env: Env = process.env): Settings {
+export function loadSettings(env: Env = process.env) {
   checkLogLevel(env['HELIOGRAPH_LOG']);
   return {
     configFile: resolve(env['HELIOGRAPH_CONFIG'] || 'heliograph.yaml'),
@@ -52,14 +26,22 @@ export function loadSettings(env: Env = process.env): Settings {
     adminHost: env['HELIOGRAPH_ADMIN_HOST'] || '127.0.0.1',
     adminPort: portOf(env, 'HELIOGRAPH_ADMIN_PORT', 9464),
     smppPort: portOf(env, 'HELIOGRAPH_SMPP_PORT', 2775),
+    /** The loopback port of the control role, to which the ingress forwards; 0 until the supervisor chose it. */
     controlPort: portOf(env, 'HELIOGRAPH_CONTROL_PORT', 0),
+    /** The secret with which the ingress authenticates to the control role; '' (no check) when a role is run by hand. */
     controlSecret: env['HELIOGRAPH_CONTROL_SECRET'] || '',
     roles: parseRoles(env['HELIOGRAPH_ROLES'], 'HELIOGRAPH_ROLES'),
+    /** Null: the supervisor starts an embedded server. Always set in a child. */
     natsUrl: natsUrlOf(env),
+    /** The nats-server belongs to this machine alone: no other node uses it. */
     ownBus: env['HELIOGRAPH_OWN_BUS'] === 'yes' || !env['NATS_URL'],
+    /** With the application's role: used while the system runs. */
     databaseUrl: urlOf(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    /** With the role that owns the tables: for migrations and `audit detach`. Null: `databaseUrl` serves these too. */
     databaseOwnerUrl: ownerUrlOf(env),
+    /** Null: chDB in the analytics process. */
     clickhouseUrl: urlOf(env, 'CLICKHOUSE_URL', ['http:', 'https:']),
+    /** Of the operator's SQL endpoint (`analytics.sql_endpoint` in heliograph.yaml); null: not given. */
     sqlToken: sqlTokenOf(env),
     simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
   };

@@ -4,7 +4,7 @@ import type { AccountId } from '../model/ids.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { metrics } from '../platform/telemetry.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
-import { numberKey } from '../cluster/bus/number-key.ts';
+import { numberKey } from '../cluster/bus/installation-secret.ts';
 import { NumberHashes } from '../model/number-hash.ts';
 import type { Directory } from './contract.ts';
 import { Suppressed } from './suppressed.ts';

@@ -140,7 +140,6 @@ export const factLimits = {
     /** What was published lately of each OTP and number, so that a guess does not publish it again. */
     toldMs: 10 * 60_000,
     toldMax: 100_000,
-    renewAgainMs: 1_000,
     /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
     refusalsPerSecond: 20,
     refusalsBurst: 100,

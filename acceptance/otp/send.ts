@@ -12,7 +12,7 @@ import type { Admit } from '../../policy/admission/admit.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import type { OtpLimits } from '../../policy/otp/contract.ts';
 import type { HedgingRules } from '../../policy/otp-hedging/contract.ts';
-import { isInControlGroup } from '../../policy/otp-hedging/control-group.ts';
+import { isInControlGroup } from '../../policy/otp-hedging/decide-hedge.ts';
 import { cancelOtp, resendOtp, startOtp, withdrawSend } from '../../policy/otp/rules.ts';
 import { type AcceptParts, acceptMessage, buildMessage } from '../accept.ts';
 import { type AskKnown, firstTryUnclear, isKnown, maybeForgotten } from '../idempotency/accepted-before.ts';

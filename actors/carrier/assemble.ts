@@ -13,7 +13,7 @@ import { accountShardHeldMax } from '../../cluster/bus/streams.ts';
 import { laneSubject } from '../../cluster/bus/subjects.ts';
 import { type CarrierConfig, type SimulatedPorts, bindsOf, sandboxCarrierName } from '../../config/configuration.ts';
 import type { CarrierCommands } from '../../cluster/operator-commands/contract.ts';
-import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { CarrierState } from '../../model/carrier-state.ts';
 import type { Message } from '../../model/message.ts';
@@ -37,14 +37,13 @@ import type { FailoverPolicy } from './failover/health-decision.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
 import { DeliverSmHandler } from '../inbound/deliver-sm-handler.ts';
 import { Intake, laneHeldMax } from './intake/intake.ts';
-import { EventSequence } from './deduplication/event-sequence.ts';
+import { EventSequence, ConsumerUptime, ReplayFloor } from './deduplication/replay-floor.ts';
 import { localClaims } from './deduplication/intent-claims.ts';
 import { ClusterClaims } from './multi-node/cluster-claims.ts';
 import { Lanes } from './queue/lanes.ts';
 import { MessagesInFlight } from './queue/messages-in-flight.ts';
 import { QueryUnknown } from './receipts/query-unknown.ts';
 import { ReplayIndex } from './deduplication/replay-index.ts';
-import { ConsumerUptime, ReplayFloor } from './deduplication/replay-floor.ts';
 import { Failover } from './failover/failover.ts';
 import { Outstanding, receiptFormLearnt } from './receipts/outstanding.ts';
 import { CampaignShare } from './pacing/campaign-share.ts';
@@ -106,48 +105,19 @@ export type CarrierActorParts = {
   readonly clock?: Clock;
 };
 
-export type AssembledCarrier = {
-  /** The configuration in effect; the parts share this object, so that a change of its live fields reaches all. */
-  readonly carrier: CarrierConfig;
-  readonly clock: Clock;
-  readonly lanes: Lanes<InFlightMessage>;
-  readonly messages: MessagesInFlight;
-  /** Null where the carrier is not queried about submits that were answered late. */
-  readonly queryUnknown: QueryUnknown | null;
-  readonly replayIndex: ReplayIndex;
-  readonly floor: ReplayFloor;
-  readonly events: EventWriter;
-  readonly outstanding: Outstanding;
-  readonly receipts: Receipts;
-  readonly binds: CarrierBinds;
-  readonly sender: Sender;
-  readonly intake: Intake;
-  readonly health: CarrierHealth;
-  readonly failover: Failover;
-  readonly hedges: Hedges;
-  readonly responseHedges: ResponseHedges;
-  readonly receiptHedges: ReceiptHedges;
-  readonly cancels: CopyCancels;
-  readonly flight: CarrierFlight;
-  readonly pacing: Pacing;
-  /** Null on a single node. */
-  readonly shared: ClusterClaims | null;
-  /** Publishes how long the intents of OTP took since the last call; nothing when there were none. */
-  publishOtpTimes(): void;
-  /** Listens to the other carriers no more. */
-  stopTalk: Cancel;
-};
+export type AssembledCarrier = ReturnType<typeof assembleCarrier>;
 
 const failoverDefault: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
 /** Identifies this incarnation among the actors that serve the carrier. */
 const nodeNameBytes = 6;
 
-export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
+export function assembleCarrier(parts: CarrierActorParts) {
   const { bus, publisher, cipher, simulated, reconnectBudget: budget, clock = systemClock } = parts;
   const { isConfigured, candidatesOfRemoved, carriers = everyCarrierIsGood, lateGates = passLateGates } = parts;
   const { operatorPrefixOf = () => '', campaignShare = new CampaignShare(clock) } = parts;
   const { recipientOf = asWritten, leases = singleNodeLeases, resendUnknown: policy = neverResend } = parts;
   const { laneMax = laneHeldMax, moves: rules = failoverDefault, accountQueueMax = accountQueueMaxDefault } = parts;
+  /** The configuration in effect; the parts share this object, so that a change of its live fields reaches all. */
   const carrier = { ...parts.carrier };
   const { name } = carrier;
   const node = secretBytes(nodeNameBytes).toString('hex');
@@ -167,6 +137,7 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
   const sequence = new EventSequence(() => events.lastSeq);
   const heard = new ConsumerUptime(clock);
   const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => heard.ms });
+  /** Null on a single node. */
   const shared = leases.shared ? new ClusterClaims(replayIndex, () => leases.epoch(), clock) : null;
   const claims = shared ?? localClaims;
 
@@ -286,9 +257,11 @@ export function assembleCarrier(parts: CarrierActorParts): AssembledCarrier {
     ...{ binds, sender, intake, health, failover, hedges, responseHedges, receiptHedges, cancels, flight, shared },
     pacing: paced,
     publishOtpTimes,
+    /** Listens to the other carriers no more. */
     stopTalk,
   };
 
+  /** Publishes how long the intents of OTP took since the last call; nothing when there were none. */
   function publishOtpTimes(): void {
     const taken = intentTimes.take();
     if (taken.count > 0) otpTimes.publish(bus, { carrier: name, node, ...taken });

@@ -17,11 +17,20 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { runAsOwner } from '../single-owner.ts';
 import { factOfBlock } from './guard-facts.ts';
 import { OtpEnds } from './otp-ends.ts';
 import { ToldFacts } from './told-facts.ts';
 
-export type OtpEventsParts = { readonly bus: Bus; readonly bucket: KV; readonly clock: Clock };
+type OtpEventsParts = { readonly bus: Bus; readonly bucket: KV; readonly clock: Clock };
+type RunParts = Omit<OtpEventsParts, 'bucket'> & { readonly replicas: number; readonly alone: boolean };
+
+/** Keeps one process of all telling them, for as long as this one runs. Returns at once. */
+export function runOtpEvents({ bus, replicas, alone, clock }: RunParts): { stop(): Promise<void> } {
+  const what = 'the events of one-time passwords';
+  const start = (bucket: KV) => OtpEvents.start({ bus, bucket, clock });
+  return runAsOwner({ bus, bucket: 'otp_events', replicas, what, alone, clock, start });
+}
 
 /** Up to where a bucket's records were told. `made`: when its stream was created; '' when nothing was told. */
 type Place = { readonly made: string; readonly seq: number };

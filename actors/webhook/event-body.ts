@@ -1,13 +1,11 @@
 // The JSON body of a webhook request: `{ type, timestamp, data }` of the Standard Webhooks specification. `data` has the
 // names of GET /v1/sms/{id}, and `sequence`, by which a receiver puts events in order that arrive in another one.
 import { type DeliveryEvent, type EventKind } from '../../model/delivery-event.ts';
-import type { MessageBody } from '../../model/message.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { bodyOf } from '../../model/records/message-record.ts';
+import { shownBody } from '../../model/records/message-record.ts';
 import type { WebhookContent, WebhookRecord } from '../../model/records/webhook-record.ts';
 import { type WebhookEventType, webhookBatchType, webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
 import { assert } from '../../platform/assert.ts';
-import { ignoring } from '../../platform/errors.ts';
 
 /** The type that its receivers see. */
 export function typeOf(content: WebhookContent): string {
@@ -78,7 +76,6 @@ function dataOf(event: DeliveryEvent, cipher: BodyCipher): Record<string, unknow
 /** As the account knows the message: `to` is its own number. */
 function receivedData(event: DeliveryEvent, cipher: BodyCipher): Record<string, unknown> {
   const { inbound } = event;
-  const body = inbound === undefined || inbound.sealedBody === null ? null : opened(inbound.sealedBody, event, cipher);
   return {
     id: event.messageId,
     object: 'sms',
@@ -86,10 +83,7 @@ function receivedData(event: DeliveryEvent, cipher: BodyCipher): Record<string, 
     status: 'received',
     to: event.sender,
     from: event.recipient,
-    text: body !== null && 'text' in body ? body.text : null,
-    ...(body !== null && 'octets' in body
-      ? { binary: { data_coding: body.dataCoding, octets: Buffer.from(body.octets).toString('base64') } }
-      : {}),
+    ...shownBody(inbound?.sealedBody ?? null, event.messageId, cipher),
     keyword: inbound?.keyword ?? null,
     encoding: event.encoding,
     segments: event.segments,
@@ -110,16 +104,6 @@ function decisionData(event: DeliveryEvent): Record<string, unknown> {
     livemode: event.livemode,
     created_at: isoTime(event.atMs),
   };
-}
-
-/** Null when the body key that sealed it is gone. */
-function opened(sealed: Uint8Array, { messageId }: DeliveryEvent, cipher: BodyCipher): MessageBody | null {
-  try {
-    return bodyOf(cipher.open(sealed, messageId));
-  } catch (error) {
-    ignoring(error, 'the body of a message from a subscriber cannot be opened with the body keys in use');
-    return null;
-  }
 }
 
 const isoTime = (ms: number) => new Date(ms).toISOString();

@@ -1,17 +1,17 @@
 // The parts of the delivery process: fan-out, line and delivery, as long as this process is their owner; then again from
 // what is stored. How they hang together is all that is here.
+import type { KV } from '@nats-io/kv';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Directory } from '../../directory/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
-import { SingleOwner } from '../single-owner.ts';
+import { runAsOwner } from '../single-owner.ts';
 import { type DisableRequest, disableSubject } from './contract.ts';
 import { AttemptLog } from './attempts/attempt-log.ts';
 import { AccountRequests } from './delivery/account-requests.ts';
@@ -46,49 +46,21 @@ export type WebhookNode = {
 };
 
 const again = Number.POSITIVE_INFINITY;
-const restartMs = 1_000;
 
 /** Returns at once; goes on until it is stopped. */
 export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
-  const stopping = new AbortController();
-  let state = 'stands by';
-
-  async function run(): Promise<void> {
-    const bucket = await openBucket(parts.bus, 'webhooks', parts.replicas);
-    while (!stopping.signal.aborted) {
-      try {
-        const owner = new SingleOwner(bucket, 'the webhooks', parts.clock);
-        await owner.acquire(parts.alone, stopping.signal);
-        const active = await startActive(parts, bucket);
-        state = 'delivers';
-        await owner.lost(stopping.signal).catch((error: unknown) => ignoring(error, 'the process stops'));
-        state = 'stands by';
-        await active.stop();
-        if (stopping.signal.aborted) await owner.release();
-        else log.warn('another process delivers webhooks now');
-      } catch (error) {
-        if (stopping.signal.aborted) return ignoring(error, 'stopped while it began');
-        log.error({ error: messageOf(error) }, 'the delivery of webhooks could not begin, trying again');
-        await parts.clock.sleep(restartMs, stopping.signal).catch((end: unknown) => ignoring(end, 'stopped'));
-      }
-    }
-  }
-
-  const running = run();
+  const { bus, replicas, alone, clock } = parts;
+  const start = (bucket: KV) => startActive(parts, bucket);
+  const running = runAsOwner({ bus, bucket: 'webhooks', replicas, what: 'the webhooks', alone, clock, start });
   return {
     get state() {
-      return state;
+      return running.isAtWork ? 'delivers' : 'stands by';
     },
-    async stop() {
-      stopping.abort(new Error('the delivery of webhooks stops'));
-      await running;
-    },
+    stop: () => running.stop(),
   };
 }
 
-type Bucket = Awaited<ReturnType<typeof openBucket>>;
-
-async function startActive(parts: WebhookNodeParts, bucket: Bucket): Promise<{ stop(): Promise<void> }> {
+async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<{ stop(): Promise<void> }> {
   const { bus, directory, clock, shares } = parts;
   const { fanOutPublishesMax, parkPublishesMax, gatherMs } = limits.delivery;
   const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });

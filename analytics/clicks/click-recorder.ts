@@ -4,7 +4,7 @@
 // It runs on the node that records the events, because it asks what had become of a message when its link was opened.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { moveToDead } from '../../cluster/bus/dead-letter.ts';
+import { moveReadToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { readStream } from '../../cluster/bus/read-stream.ts';
@@ -16,11 +16,10 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
 import { type PendingRange, Progress } from '../recorder/progress.ts';
-import { insertSettings } from '../recorder/writer.ts';
+import { insertSettings, untilStored } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
 import { Bursts } from './bursts.ts';
 import { classifyClick } from './classify.ts';
@@ -41,7 +40,7 @@ import { clickCountColumns, clickCountRows } from './click-counts.ts';
 import { type NewlyIssued, firstClicksOf, newlyIssued, recordedClicks } from './recorded-clicks.ts';
 import { UserAgents } from './user-agents.ts';
 
-export type ClickRecorderParts = {
+type ClickRecorderParts = {
   readonly bus: Bus;
   readonly engine: Engine;
   /** For unreadable records, and to tell clicks. */
@@ -51,7 +50,7 @@ export type ClickRecorderParts = {
   readonly clock: Clock;
 };
 
-export type ClickRecorder = {
+type ClickRecorder = {
   /** Every record up to this one is in ClickHouse. */
   readonly recorded: StreamPosition;
   /** Resolves when it has ended: after `stop`, or when another process has taken over. */
@@ -66,10 +65,45 @@ type Resolved = { readonly fresh: readonly ResolvedClick[]; readonly written: re
 const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
 const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
 const tickEveryMs = 100;
-const deadRetryMs = 1_000;
-const { retryBaseMs, retryCapMs } = limits.recorder;
 
-export async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecorder> {
+export type ClickRecording = { stop(deadlineMs: number): Promise<void> };
+
+const againMs = 5_000;
+
+/**
+ * Keeps clicks being recorded for as long as this node records the events: starts the recorder of clicks again when it
+ * could not start, when CLICKS is another stream, or when another process has taken over and is gone.
+ */
+export function recordClicks(parts: ClickRecorderParts): ClickRecording {
+  const stopping = new AbortController();
+  let current: ClickRecorder | null = null;
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        current = await startClickRecorder(parts);
+        // Stopped while it started.
+        if (stopping.signal.aborted) await current.stop(0);
+        await current.ended;
+      } catch (error) {
+        log.warn({ error: messageOf(error) }, 'clicks are not recorded now: trying again');
+      }
+      current = null;
+      await parts.clock.sleep(againMs, stopping.signal).catch(() => stopping.signal.aborted);
+    }
+  }
+
+  const running = run();
+  return {
+    async stop(deadlineMs) {
+      stopping.abort(new Error('clicks are recorded elsewhere, or no longer'));
+      await current?.stop(deadlineMs);
+      await running;
+    },
+  };
+}
+
+async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecorder> {
   const { bus, engine, clock } = parts;
   const stream = streamNames.clicks;
   const stopping = new AbortController();
@@ -94,7 +128,7 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
     try {
       batch.add(record);
     } catch (error) {
-      deadLetter(record, messageOf(error));
+      void moveReadToDead(parts.publisher, record, stream, messageOf(error), clock);
     }
     return replay === null && batch.rows >= insertRowsMax ? write() : undefined;
   }
@@ -116,17 +150,6 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
         unwritten -= 1;
       });
     return writing;
-  }
-
-  function deadLetter({ seq, subject, data }: JsMsg, why: string): void {
-    const attempt = (): void =>
-      moveToDead(
-        parts.publisher,
-        { seq, subject, data, ack: () => {}, nak: () => void clock.after(deadRetryMs, attempt) },
-        stream,
-        why,
-      );
-    attempt();
   }
 
   async function record(closed: ClickBatch): Promise<void> {
@@ -216,17 +239,10 @@ export async function startClickRecorder(parts: ClickRecorderParts): Promise<Cli
     await untilDone(into, () => engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets));
   }
 
-  async function untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
-    for (let attempt = 0; ; attempt += 1) {
-      stopping.signal.throwIfAborted();
-      try {
-        return await work();
-      } catch (error) {
-        log.warn({ what, attempt, error: messageOf(error) }, 'clicks cannot be recorded now, they wait in the stream');
-      }
-      await clock.sleep(retryBaseMs + jitteredBackoffMs(attempt, retryBaseMs, retryCapMs), stopping.signal);
-    }
-  }
+  const untilDone = <T>(what: string, work: () => Promise<T>) =>
+    untilStored(work, { stopping: stopping.signal, clock }, (attempt, error) =>
+      log.warn({ what, attempt, error }, 'clicks cannot be recorded now, they wait in the stream'),
+    );
 
   /** What is recorded by the durable progress is needed by nobody else. */
   async function purge(): Promise<void> {

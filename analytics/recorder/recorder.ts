@@ -7,9 +7,9 @@
 //      inserted under the same token (decision 200).
 // It must never insert a range that is not durable, and never continue past a range that may be partly written.
 import type { Bus } from '../../cluster/bus/connect.ts';
-import { moveToDead } from '../../cluster/bus/dead-letter.ts';
+import { moveReadToDead } from '../../cluster/bus/dead-letter.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
-import { numberKey } from '../../cluster/bus/number-key.ts';
+import { numberKey } from '../../cluster/bus/installation-secret.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
@@ -190,17 +190,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   /** Retries until DEAD has the record, or the deadline: an unreadable record must not block readable ones. */
   async function deadLetter(record: Omit<EventRecord, 'timestampNanos'>, reason: string): Promise<void> {
-    const { seq, subject, data } = record;
-    const moved = new Promise<void>((resolve) => {
-      const attempt = (): void =>
-        moveToDead(
-          publisher,
-          { seq, subject, data, ack: resolve, nak: () => void clock.after(1_000, attempt) },
-          streamNames.events,
-          reason,
-        );
-      attempt();
-    });
+    const moved = moveReadToDead(publisher, record, streamNames.events, reason, clock);
     await withDeadline('moving a record to DEAD', limits.recorder.deadTimeoutMs, moved).catch((error: unknown) =>
       log.error({ alarm: 'record_skipped', seq: record.seq, reason, error: messageOf(error) }, 'left in EVENTS'),
     );

@@ -95,22 +95,29 @@ export class Writer {
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
   }
 
-  async #untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
-    const { stopping, clock } = this.#options;
-    for (let attempt = 0; ; attempt += 1) {
-      stopping.throwIfAborted();
-      try {
-        return await work();
-      } catch (error) {
-        metrics.insertFailures.inc();
-        log.warn({ what, attempt, error: messageOf(error) }, 'ClickHouse refused, events wait in the stream');
-      }
-      await clock.sleep(
-        limits.recorder.retryBaseMs +
-          jitteredBackoffMs(attempt, limits.recorder.retryBaseMs, limits.recorder.retryCapMs),
-        stopping,
-      );
+  #untilDone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    return untilStored(work, this.#options, (attempt, error) => {
+      metrics.insertFailures.inc();
+      log.warn({ what, attempt, error }, 'ClickHouse refused, events wait in the stream');
+    });
+  }
+}
+
+/** Repeats `work` of the store until it succeeds, and resolves with its result; rejects when `stopping`. */
+export async function untilStored<T>(
+  work: () => Promise<T>,
+  { stopping, clock }: { readonly stopping: AbortSignal; readonly clock: Clock },
+  onFailure: (attempt: number, error: string) => void,
+): Promise<T> {
+  const { retryBaseMs, retryCapMs } = limits.recorder;
+  for (let attempt = 0; ; attempt += 1) {
+    stopping.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      onFailure(attempt, messageOf(error));
     }
+    await clock.sleep(retryBaseMs + jitteredBackoffMs(attempt, retryBaseMs, retryCapMs), stopping);
   }
 }
 

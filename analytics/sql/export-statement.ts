@@ -2,8 +2,7 @@
 // checked here.
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { type PublicTable, publicTable } from './public-tables.ts';
-import type { ExportQuery } from './export-query.ts';
+import { type PublicTable, type SqlFormat, publicTable } from './public-tables.ts';
 
 type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean>> };
 
@@ -29,3 +28,16 @@ SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax /
 /** Of events their own order, by message. */
 const orderOf = ({ name, time }: PublicTable): string =>
   name === 'sms_events' ? `${time}, message_id, stream_epoch, stream_seq, batch_index` : time;
+
+/** What an export asks for: the API sends it, the analytics role answers it. The query was validated (api/management/routes/exports.ts). */
+export type ExportQuery = {
+  /** A public table (public-tables.ts). */
+  readonly table: string;
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** Inclusive; milliseconds since the epoch. */
+  readonly fromMs: number;
+  /** Exclusive. */
+  readonly toMs: number;
+  readonly format: SqlFormat;
+};

@@ -12,7 +12,6 @@ import {
   maybeForgotten,
 } from '../../acceptance/idempotency/accepted-before.ts';
 import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
-import type { FoundEntry } from '../../acceptance/idempotency/store.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
@@ -23,7 +22,6 @@ import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
 import { missingScope } from './access.ts';
-import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
@@ -34,11 +32,12 @@ import { type Step, type StepResult, found } from './steps.ts';
 import {
   type WriteParts,
   WriteRequest,
+  answerFromEntry,
   answerOutcome,
   authenticate,
-  keyedRequest,
   readHeaders,
   receiveBody,
+  takeAutomaticKey,
   takeSlot,
 } from './write-request.ts';
 
@@ -54,8 +53,6 @@ export type SendSmsParts = TrackParts &
     readonly dryRuns: DryRuns;
   };
 
-const operation = 'POST /v1/sms';
-
 export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
   new SendSms(parts, exchange, req).proceed();
 }
@@ -66,11 +63,6 @@ class SendSms extends WriteRequest<SendSmsParts> {
   /** Set once the body is parsed. */
   request: SmsRequest | null = null;
   isDryRun = false;
-  /** With the client's own key: the keyed request, and the entry that the look-up found. */
-  keyed: KeyedRequest | null = null;
-  entry: FoundEntry | null = null;
-  /** The id derived from an automatic key; null: a new id. */
-  messageId: MessageId | null = null;
   admitted: Admitted | null = null;
 }
 
@@ -107,31 +99,20 @@ function explainDryRun({ parts, exchange, principal, request, isDryRun }: SendSm
 
 /** Answers a repeat as the first request was answered, whatever the gates decide by now. */
 function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
-  const { parts, principal, idempotencyKey } = sending;
+  const { principal, idempotencyKey } = sending;
   if (idempotencyKey === '') return null;
-  const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
-  if (automatic !== null) {
-    if ('problem' in automatic) return automatic.problem;
-    const { accountId } = principal.account;
-    sending.messageId = idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey });
-    return null;
-  }
+  const automatic = takeAutomaticKey(sending, idempotencyKey);
+  if (automatic !== 'none') return automatic;
   // A stored answer needs the scope too.
   const noScope = missingScope(principal, 'sms:send');
   if (noScope !== null) return noScope;
   const request = found(sending.request);
-  const keyed = keyedRequest(parts, operation, sending, (kept, createdAtMs, messageId) =>
-    acceptedAgain(kept, { request, livemode: principal.livemode, messageId, createdAtMs }),
-  );
-  sending.keyed = keyed;
-  return answerFromEntry(sending, keyed);
-}
-
-async function answerFromEntry(sending: SendSms, keyed: KeyedRequest): Promise<StepResult> {
-  const looked = await sending.parts.idempotent.lookUp(keyed);
-  if ('outcome' in looked) return answerOutcome(sending.exchange, looked.outcome);
-  sending.entry = looked.found;
-  return null;
+  return answerFromEntry(sending, {
+    operation: 'POST /v1/sms',
+    status: 202,
+    answerOf: (kept, createdAtMs, messageId) =>
+      acceptedAgain(kept, { request, livemode: principal.livemode, messageId, createdAtMs }),
+  });
 }
 
 function passGates(sending: SendSms): StepResult {
@@ -161,7 +142,7 @@ function acceptPlain(sending: SendSms): StepResult {
   const { parts, exchange } = sending;
   const nowMs = parts.clock.nowMs();
   const { ucs2Because, links } = found(sending.admitted);
-  const message = messageOf(sending, sending.messageId ?? newMessageId(nowMs), nowMs);
+  const message = messageOf(sending, sending.automaticId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
   acceptTracked(parts, { message, links, use: 'otp' }, (refused) => {
     parts.guard(exchange, () => {

@@ -3,14 +3,13 @@
 // stored, because a repeat sends the request again: one octet for most messages, about five more when a character
 // forced UCS-2; no phone number.
 import type { MessageView, InboundView } from '../../analytics/contract.ts';
-import type { Message, MessageBody } from '../../model/message.ts';
+import type { Message } from '../../model/message.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problem } from '../problem.ts';
 import { assert } from '../../platform/assert.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
-import { bodyOf } from '../../model/records/message-record.ts';
-import { ignoring } from '../../platform/errors.ts';
+import { shownBody } from '../../model/records/message-record.ts';
 
 /** The fields of a message that the 202 shows. */
 export type AcceptedFacts = Pick<
@@ -194,7 +193,7 @@ function takeSigned(read: { readonly kept: Buffer; at: number }): number {
 }
 
 export function inboundShape(view: MessageView, inbound: InboundView, cipher: BodyCipher): Record<string, unknown> {
-  const body = inbound.sealedBody === null ? null : opened(inbound.sealedBody, view.id, cipher);
+  const sealed = inbound.sealedBody === null ? null : Buffer.from(inbound.sealedBody, 'base64');
   const receivedAt = new Date(view.acceptedAtMs).toISOString();
   return {
     id: view.id,
@@ -203,10 +202,7 @@ export function inboundShape(view: MessageView, inbound: InboundView, cipher: Bo
     status: view.status,
     to: view.to,
     from: view.from,
-    text: body !== null && 'text' in body ? body.text : null,
-    ...(body !== null && 'octets' in body
-      ? { binary: { data_coding: body.dataCoding, octets: Buffer.from(body.octets).toString('base64') } }
-      : {}),
+    ...shownBody(sealed, view.id, cipher),
     keyword: inbound.keyword,
     encoding: view.encoding,
     segments: view.segments,
@@ -215,14 +211,4 @@ export function inboundShape(view: MessageView, inbound: InboundView, cipher: Bo
     carrier: view.carrier,
     created_at: receivedAt,
   };
-}
-
-/** Null when the body key that sealed it is gone. */
-function opened(sealed: string, id: string, cipher: BodyCipher): MessageBody | null {
-  try {
-    return bodyOf(cipher.open(Buffer.from(sealed, 'base64'), id));
-  } catch (error) {
-    ignoring(error, 'the body of a message from a subscriber cannot be opened with the body keys in use');
-    return null;
-  }
 }

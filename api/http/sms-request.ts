@@ -89,17 +89,12 @@ export const smsFields = {
     },
   },
   encoding: oneOf(['auto', 'gsm7', 'ucs2'], { default: defaults.encoding }),
-  transliterate: {
-    takes: (value) => typeof value === 'boolean',
-    detail: (value) => `must be true or false, found ${kindOf(value)}`,
-    schema: {
-      type: 'boolean',
-      default: defaults.transliterate,
-      description:
-        'Write characters outside GSM-7 as look-alikes (“ as ", — as -, é stays, ő as o) where the whole text then ' +
-        'fits GSM-7 and takes no more segments. Else the text stays as it is. No effect with encoding ucs2.',
-    },
-  },
+  transliterate: trueOrFalse({
+    default: defaults.transliterate,
+    description:
+      'Write characters outside GSM-7 as look-alikes (“ as ", — as -, é stays, ő as o) where the whole text then ' +
+      'fits GSM-7 and takes no more segments. Else the text stays as it is. No effect with encoding ucs2.',
+  }),
   send_at: {
     takes: (value): value is string | null => value === null || (typeof value === 'string' && momentOf(value) !== null),
     detail: whyNoMoment,
@@ -116,17 +111,12 @@ export const smsFields = {
     default: defaults.quietHours,
     description: 'What happens to a message that comes in quiet hours of its category.',
   }),
-  track_clicks: {
-    takes: (value) => typeof value === 'boolean',
-    detail: (value) => `must be true or false, found ${kindOf(value)}`,
-    schema: {
-      type: 'boolean',
-      default: defaults.trackClicks,
-      description:
-        `Replace each http(s) link of the text (at most ${limits.links.perMessageMax}) by a short one for this recipient, ` +
-        'which leads there and counts its clicks. The text is counted with the short links.',
-    },
-  },
+  track_clicks: trueOrFalse({
+    default: defaults.trackClicks,
+    description:
+      `Replace each http(s) link of the text (at most ${limits.links.perMessageMax}) by a short one for this recipient, ` +
+      'which leads there and counts its clicks. The text is counted with the short links.',
+  }),
   callback_url: {
     takes: (value): value is string | null =>
       value === null || (typeof value === 'string' && value.length <= limits.webhooks.urlCharsMax),
@@ -230,6 +220,14 @@ function oneOf<const T extends string>(values: readonly T[], about: object): Fie
     takes: (value): value is T => values.includes(value as T),
     detail: () => `must be one of ${values.join(', ')}`,
     schema: { type: 'string', enum: values, ...about },
+  };
+}
+
+function trueOrFalse(about: object): Field<boolean> {
+  return {
+    takes: (value) => typeof value === 'boolean',
+    detail: (value) => `must be true or false, found ${kindOf(value)}`,
+    schema: { type: 'boolean', ...about },
   };
 }
 

@@ -16,16 +16,7 @@ import { MetricsRequests } from '../../platform/message-link.ts';
 import { newRateMemory } from './rate-limits.ts';
 import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
-export type IngressThreads = {
-  readonly port: number;
-  health(): { ok: boolean; detail: string };
-  metrics(): Promise<MetricObject[]>;
-  /** Applies these rules to requests from now on. */
-  configure(rules: RequestRules): void;
-  /** Makes every thread use a registry version that is complete. */
-  registry(registryUpdate: RegistryVersionEvent): void;
-  drain(deadlineMs: number): Promise<void>;
-};
+export type IngressThreads = Awaited<ReturnType<typeof startThreads>>;
 
 type Thread = {
   readonly worker: Worker;
@@ -39,7 +30,7 @@ const closeMs = 300;
 export async function startThreads(
   count: number,
   given: Omit<ThreadData, 'index' | 'shared' | 'rateMemory' | 'otpRateMemory'>,
-): Promise<IngressThreads> {
+) {
   // uWebSockets.js reads this when it is loaded, which only the threads do.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.http.headerBytesMax);
   const threads: Thread[] = [];
@@ -59,13 +50,13 @@ export async function startThreads(
 
   return {
     port,
-    health() {
+    health(): { ok: boolean; detail: string } {
       const blocked = watch.blocked();
       if (blocked !== null) return { ok: false, detail: `thread ${blocked.index} is blocked and answers no requests` };
       const bad = threads.find((thread) => !thread.health.ok);
       return bad?.health ?? threads[0]?.health ?? { ok: false, detail: 'no thread' };
     },
-    async metrics() {
+    async metrics(): Promise<MetricObject[]> {
       const withinMs = limits.supervision.metricsAnswerMs / 2;
       const asked = threads.map((thread) => requests.ask('a thread', withinMs, (message) => send(thread, message)));
       const each = (await Promise.all(asked)).filter((answer) => answer !== null);
@@ -73,13 +64,15 @@ export async function startThreads(
       const merged = AggregatorRegistry.aggregate(each);
       return await merged.getMetricsAsJSON();
     },
-    configure(rules) {
+    /** Applies these rules to requests from now on. */
+    configure(rules: RequestRules): void {
       for (const thread of threads) send(thread, { type: 'rules', rules });
     },
-    registry(registryUpdate) {
+    /** Makes every thread use a registry version that is complete. */
+    registry(registryUpdate: RegistryVersionEvent): void {
       for (const thread of threads) send(thread, { type: 'registry', registryUpdate });
     },
-    async drain(deadlineMs) {
+    async drain(deadlineMs: number): Promise<void> {
       stopWatch();
       for (const thread of threads) {
         thread.state = 'draining';

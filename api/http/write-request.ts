@@ -3,13 +3,17 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';
+import type { FoundEntry } from '../../acceptance/idempotency/store.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { Account } from '../../directory/contract.ts';
+import type { MessageId } from '../../model/ids.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller, holdAtWork } from './access.ts';
+import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
@@ -19,6 +23,7 @@ import { type StepResult, SteppedRequest, found } from './steps.ts';
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
 export type WriteParts = KeyParts & {
   readonly access: AccessParts;
+  readonly clock: Clock;
   readonly guard: Guard;
   readonly idempotent: IdempotentRequests<AcceptanceRefusal | Problem>;
 };
@@ -32,6 +37,11 @@ export abstract class WriteRequest<Parts extends WriteParts = WriteParts> extend
   contentLength = '';
   /** Empty when the client sent none. */
   idempotencyKey = '';
+  /** With the client's own idempotency key: the keyed request, and the entry that the look-up found. */
+  keyed: KeyedRequest | null = null;
+  entry: FoundEntry | null = null;
+  /** The message id derived from an automatic key; null: a new id. */
+  automaticId: MessageId | null = null;
   #principal: Principal | null = null;
   #body: Buffer | null = null;
 
@@ -124,6 +134,31 @@ export function keyedRequest(
     answerOf,
     quota: parts.access.rates.keyQuota(account),
   };
+}
+
+/** Derives the message id from an automatic key and `seed`; 'none': the key is the client's own. */
+export function takeAutomaticKey(request: WriteRequest, seed: string): Problem | null | 'none' {
+  const { parts, principal, idempotencyKey } = request;
+  const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
+  if (automatic === null) return 'none';
+  if ('problem' in automatic) return automatic.problem;
+  const { accountId } = principal.account;
+  request.automaticId = idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey: seed });
+  return null;
+}
+
+/** Answers a repeat under the client's own key as the first request was answered. `answerOf` rebuilds the body. */
+export async function answerFromEntry(
+  request: WriteRequest,
+  { operation, answerOf, status }: { operation: string; answerOf: KeyedRequest['answerOf']; status: number },
+): Promise<StepResult> {
+  // Reads the body, so before the first wait.
+  const keyed = keyedRequest(request.parts, operation, request, answerOf);
+  request.keyed = keyed;
+  const looked = await request.parts.idempotent.lookUp(keyed);
+  if ('outcome' in looked) return answerOutcome(request.exchange, looked.outcome, status);
+  request.entry = looked.found;
+  return null;
 }
 
 /** Answers with the final body of the request's key and this status, or returns the refusal. */

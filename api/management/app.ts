@@ -18,7 +18,6 @@ import { auditEndpoints } from './routes/audit.ts';
 import { carrierEndpoints } from './routes/carriers.ts';
 import { hotEndpoints } from './routes/hot.ts';
 import { linkEndpoints } from './routes/links.ts';
-import { otpEndpoints } from './routes/hot-otp.ts';
 import { otpGuardEndpoints } from './routes/otp-guard.ts';
 import { exportEndpoints } from './routes/exports.ts';
 import { reportEndpoints } from './routes/reports.ts';
@@ -37,7 +36,6 @@ export const apiVersion = '0.1.0';
 /** Every route of v1 in this version, hot ones included, in the order of the documentation. */
 export const endpoints: readonly Endpoint[] = [
   ...hotEndpoints,
-  ...otpEndpoints,
   ...accountEndpoints,
   ...apiKeyEndpoints,
   ...senderEndpoints,

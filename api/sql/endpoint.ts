@@ -2,7 +2,7 @@
 // loopback port of its own. Off unless heliograph.yaml says otherwise (docs/schema.md).
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
-import { type SqlFormat, contentTypes, sqlFormats } from '../../analytics/sql/formats.ts';
+import { type SqlFormat, contentTypes, sqlFormats } from '../../analytics/sql/public-tables.ts';
 import type { OperatorReader, SqlAnswer } from '../../analytics/sql/operator-reader.ts';
 import { isLoopback } from '../../config/loopback.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';

@@ -6,23 +6,7 @@ import type { SmscPeerPlace, SmscPeerQuestion, SmscPeerTask, SmscPeerTimes } fro
 import type { FaultName } from '../../smpp/simulator/faults.ts';
 import type { Stats } from '../../smpp/simulator/stats.ts';
 
-export type SmscPeer = {
-  readonly port: number;
-  readonly systemId: string;
-  readonly password: string;
-  stats(): Promise<Stats>;
-  /** When each nonce first came, in epoch microseconds, and how often. */
-  arrivals(): Promise<ReadonlyMap<number, Arrival>>;
-  times(): Promise<SmscPeerTimes>;
-  /** From now on the time from the response to the receipt is drawn from this distribution. */
-  setLatency(latencyMs: string): Promise<void>;
-  /** Sets a fault, or ends all with null. */
-  setFault(name: FaultName | null): Promise<void>;
-  /** Closes its port and every session, and forgets what it has not answered; `up` starts it again. */
-  down(): Promise<void>;
-  up(): Promise<void>;
-  stop(): Promise<void>;
-};
+export type SmscPeer = Awaited<ReturnType<typeof startSmscPeer>>;
 
 export type Arrival = { readonly atUs: number; readonly count: number };
 
@@ -32,7 +16,7 @@ export type SmscPeerOptions = { readonly latencyMs?: string; readonly responseMs
 const file = join(import.meta.dirname, '../load/smsc-peer-process.ts');
 const answerWithinMs = 10_000;
 
-export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}): Promise<SmscPeer> {
+export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}) {
   const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0 } = options;
   // A session of its own, as load generators are (bench/load/child.ts).
   const child = fork(file, { serialization: 'advanced', detached: true });
@@ -48,15 +32,19 @@ export async function startSmscPeer(systemId: string, options: SmscPeerOptions =
     systemId,
     password,
     stats: () => ask<Stats>(child, 'stats'),
+    /** When each nonce first came, in epoch microseconds, and how often. */
     arrivals: () => readArrivals(statsPort, before),
     times: () => ask<SmscPeerTimes>(child, 'times'),
-    setLatency: (latencyMs) => change({ latencyMs }),
-    async setFault(name) {
+    /** From now on the time from the response to the receipt is drawn from this distribution. */
+    setLatency: (distribution: string) => change({ latencyMs: distribution }),
+    /** Sets a fault, or ends all with null. */
+    async setFault(name: FaultName | null) {
       const init = name === null ? { method: 'DELETE' } : { method: 'POST', body: JSON.stringify({ name }) };
       const answer = fetch(`http://127.0.0.1:${statsPort}/fault`, init);
       const { ok } = await withDeadline('the fault', answerWithinMs, answer);
       if (!ok) throw new Error(`the simulator refused the fault ${name}`);
     },
+    /** Closes its port and every session, and forgets what it has not answered; `up` starts it again. */
     down: () => change('down'),
     up: () => change('up'),
     async stop() {

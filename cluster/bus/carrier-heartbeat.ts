@@ -1,7 +1,7 @@
 // Carrier health as heartbeats: each actor publishes it, and everything that plans routes subscribes. It never delays
 // or refuses a message.
 import { type CarrierState, carrierStates, isCarrierState } from '../../model/carrier-state.ts';
-import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Bus } from './connect.ts';
 import { type Heartbeat, LastHeartbeats, heartbeatSubject } from './heartbeat.ts';
@@ -23,17 +23,11 @@ export const carrierHealth = heartbeatSubject<CarrierHeartbeat>(
 );
 
 /** A carrier without a heartbeat is good. */
-type CarrierWatch = {
-  stateOf(carrier: string): CarrierState;
-  reasonOf(carrier: string): string;
-  readonly stop: Cancel;
-};
-
-export function watchCarriers(bus: Bus, clock: Clock = systemClock): CarrierWatch {
+export function watchCarriers(bus: Bus, clock: Clock = systemClock) {
   const heard = new CarrierHeartbeats(clock);
   return {
-    stateOf: (carrier) => heard.stateOf(carrier),
-    reasonOf: (carrier) => heard.reasonOf(carrier),
+    stateOf: (carrier: string) => heard.stateOf(carrier),
+    reasonOf: (carrier: string) => heard.reasonOf(carrier),
     stop: carrierHealth.watch(bus, (heartbeat) => heard.take(heartbeat)),
   };
 }

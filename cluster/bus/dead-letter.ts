@@ -2,6 +2,7 @@
 // person can read and replay the record (dead-records.ts). While DEAD is full the record goes to a fallback subject of
 // its own stream (dead-letter-fallback.ts), so that it does not occupy a slot of the consumer.
 import type { JsMsg } from '@nats-io/jetstream';
+import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -47,6 +48,23 @@ export function moveToDead(publisher: Publisher, record: DeadRecord, stream: str
     },
     extra,
   );
+}
+
+const moveAgainMs = 1_000;
+
+/** Moves a record of a reader, which has no redelivery: tries again until it is stored, and resolves then. */
+export function moveReadToDead(
+  publisher: Publisher,
+  { seq, subject, data }: Pick<JsMsg, 'seq' | 'subject' | 'data'>,
+  stream: string,
+  reason: string,
+  clock: Clock,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const nak = () => void clock.after(moveAgainMs, move);
+    const move = () => moveToDead(publisher, { seq, subject, data, ack: resolve, nak }, stream, reason);
+    move();
+  });
 }
 
 /** DEAD is full; its own stream has space, because the record is removed from it. */

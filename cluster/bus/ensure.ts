@@ -8,12 +8,13 @@ import type { Bus } from './connect.ts';
 import {
   type KeyValueBucket,
   type StreamDeclaration,
+  type StreamBounds,
   bucketBytesMax,
   keyValueBuckets,
   streamDeclarations,
   streamOfBucket,
+  streamBoundsDefault,
 } from './streams.ts';
-import { type StreamBounds, streamBoundsDefault } from './stream-bounds.ts';
 
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);

@@ -4,6 +4,7 @@ import { secretBytes } from '../../platform/random.ts';
 import { readEntry, replace } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
+import { numberKeyOctets } from '../../model/number-hash.ts';
 
 export async function installationSecret(bus: Bus, name: string, octets: number): Promise<Uint8Array> {
   const bucket = await openBucket(bus, 'installation');
@@ -13,3 +14,9 @@ export async function installationSecret(bus: Bus, name: string, octets: number)
     await replace(bucket, name, secretBytes(octets), revision);
   }
 }
+
+/**
+ * The key of the hashes of subscribers' numbers (model/number-hash.ts). With another one no number is found in the history
+ * once its digits are cut off.
+ */
+export const numberKey = (bus: Bus): Promise<Uint8Array> => installationSecret(bus, 'number-key', numberKeyOctets);

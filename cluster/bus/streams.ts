@@ -10,12 +10,11 @@ import {
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { type Lane } from '../../model/message.ts';
-import { accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
-import { defaultShares } from '../../platform/limits-shares.ts';
+import { type AccountQueueMax, accountQueueMaxDefault } from '../../platform/limits-lanes.ts';
+import { type Shares, defaultShares } from '../../platform/limits-shares.ts';
 import { assert } from '../../platform/assert.ts';
-import { linkDaysDefault, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
+import { type StreamMb, linkDaysDefault, otpBytesOf, streamMbDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
-import { type StreamBounds, streamBoundsDefault } from './stream-bounds.ts';
 import {
   auditNoteSubject,
   decisionFilter,
@@ -253,3 +252,21 @@ export const bucketOperation = 'KV-Operation';
 /** The stream of a bucket and the subject of a key, for operations that the key-value client lacks. */
 export const streamOfBucket = (bucket: KeyValueBucket): string => `KV_${bucket}`;
 export const subjectInBucket = (bucket: KeyValueBucket, key: string): string => `$KV.${bucket}.${key}`;
+
+/** What the operator sets of streams (heliograph.yaml: limits, retention). */
+export type StreamBounds = {
+  /** Messages in one MT stream before it refuses. */
+  readonly queueMessagesMax: number;
+  readonly accountQueueMax?: AccountQueueMax;
+  readonly shares?: Pick<Shares, 'scheduled_messages' | 'otp_started'>;
+  readonly streamMb?: StreamMb;
+  /** How long a short link leads on, in days. */
+  readonly linkDays?: number;
+  /** How long WEBHOOK_LOG keeps a record, and WEBHOOK_ATTEMPTS, in days. */
+  readonly webhookDays?: number;
+  readonly webhookAttemptDays?: number;
+  /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
+  readonly streamReplicas: number;
+};
+
+export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };

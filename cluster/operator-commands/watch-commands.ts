@@ -12,15 +12,8 @@ import { commandsChangedSubject } from '../bus/subjects.ts';
 import type { CarrierCommands } from './contract.ts';
 import { noCommands, readCommands } from './commands.ts';
 
-type CommandsWatch = {
-  of(carrier: string): CarrierCommands;
-  /** Calls `run` with the name of a carrier whose commands changed. */
-  onChange(run: (carrier: string) => void): void;
-  stop(): void;
-};
-
 /** Resolves when all commands are known: a carrier must not send before it knows that it may. */
-export async function watchCommands(bus: Bus): Promise<CommandsWatch> {
+export async function watchCommands(bus: Bus) {
   let known: ReadonlyMap<string, CarrierCommands> = new Map();
   let seenSeq = -1;
   let looking: Promise<void> | null = null;
@@ -70,8 +63,9 @@ export async function watchCommands(bus: Bus): Promise<CommandsWatch> {
   });
   const stopLooks = systemClock.every(limits.operations.lookEveryMs, look);
   return {
-    of: (carrier) => known.get(carrier) ?? noCommands,
-    onChange(run) {
+    of: (carrier: string) => known.get(carrier) ?? noCommands,
+    /** Calls `run` with the name of a carrier whose commands changed. */
+    onChange(run: (carrier: string) => void) {
       notify = run;
     },
     stop() {

@@ -9,7 +9,7 @@ import { singleNodeLeases } from '../../actors/lease/single-node-leases.ts';
 import { serveRemoved } from '../../actors/removed/removed-carrier.ts';
 import { RemovedCarriers } from '../../actors/removed/removed-carriers.ts';
 import { ServedByOne, leasesWhenNeeded } from '../../actors/removed/served-by-one.ts';
-import { runOtpEvents } from '../../actors/otp-events/run-otp-events.ts';
+import { runOtpEvents } from '../../actors/otp-events/otp-events.ts';
 import { HostPool } from '../../actors/runtime/host-pool.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';

@@ -21,7 +21,7 @@ import { type Bus, connectBus } from '../bus/connect.ts';
 import { cancellations } from '../bus/cancellations.ts';
 import { openBucket } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
-import { numberKey } from '../bus/number-key.ts';
+import { numberKey } from '../bus/installation-secret.ts';
 import { sweepBlocks } from '../bus/otp-guard-bucket.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { changedValues, reloadVerdict } from '../../config/reload.ts';

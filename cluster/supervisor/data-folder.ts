@@ -20,16 +20,8 @@ import { log } from '../../platform/log.ts';
 import { type ProcessEntry, listProcesses } from '../embedded/processes.ts';
 import { takeLock } from '../setup/lock.mjs';
 
-type DataFolder = {
-  readonly path: string;
-  readonly runDir: string;
-  release(): void;
-  /** When nothing was started: removes what opening created. */
-  discard(): void;
-};
-
 /** Throws SetupError when another supervisor has the folder, or its data has another format. */
-export async function openDataFolder(path: string): Promise<DataFolder> {
+export async function openDataFolder(path: string) {
   const runDir = join(path, 'run');
   const made = [runDir, join(path, 'logs'), path].filter((each) => !existsSync(each));
   const isMarked = existsSync(formatFile(path));
@@ -57,6 +49,7 @@ export async function openDataFolder(path: string): Promise<DataFolder> {
     if (lock.taken) lock.release();
   }
 
+  /** When nothing was started: removes what opening created. */
   function discard(): void {
     release();
     if (!isMarked) rmSync(formatFile(path), { force: true });

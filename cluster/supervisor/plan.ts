@@ -28,16 +28,7 @@ type PlanInput = {
   rolesDir: string;
 };
 
-type Plan = {
-  specs: ChildSpec[];
-  natsUrl: string;
-  /** Null when no role on this machine needs a database. */
-  databaseUrl: string | null;
-  /** Null: not given. */
-  databaseOwnerUrl: string | null;
-};
-
-export async function planChildren(input: PlanInput): Promise<Plan> {
+export async function planChildren(input: PlanInput) {
   const { settings, inEffect, secrets, ports } = input;
   const configuration = inEffect();
   const has = (role: Role) => settings.roles.includes(role);
@@ -47,7 +38,9 @@ export async function planChildren(input: PlanInput): Promise<Plan> {
   const postgres = { port: postgresPort, passwords: secrets.databasePasswords };
   const urls = {
     natsUrl: settings.natsUrl ?? natsUrl({ port: natsPort, password: secrets.natsPassword }),
+    /** Null when no role on this machine needs a database. */
     databaseUrl: wantsPostgres ? postgresUrl(postgres) : settings.databaseUrl,
+    /** Null: not given. */
     databaseOwnerUrl: wantsPostgres ? postgresUrl(postgres, 'owner') : settings.databaseOwnerUrl,
   };
   const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};

@@ -146,22 +146,16 @@ export async function runSystem({
   return exitCode;
 }
 
-type Signals = {
-  /** Resolves with the first reason to stop. */
-  stop: Promise<string>;
-  onForce(run: () => void): void;
-  close(): void;
-};
-
 /** A second SIGINT this soon is the same Ctrl-C: npm forwards what the terminal already sent. */
 const samePressMs = 300;
 /** The longest wait after a forced end. */
 const forceWithinMs = 3_000;
 
-function listenToSignals(): Signals {
+function listenToSignals() {
   let firstAtMs: number | null = null;
   let force: (() => void) | null = null;
   let settle: (why: string) => void = () => {};
+  /** Resolves with the first reason to stop. */
   const stop = new Promise<string>((resolve) => {
     settle = resolve;
   });
@@ -184,7 +178,7 @@ function listenToSignals(): Signals {
   process.on('disconnect', onDisconnect);
   return {
     stop,
-    onForce(run) {
+    onForce(run: () => void) {
       force = run;
     },
     close() {

@@ -18,13 +18,7 @@ import { BusCalls } from '../../directory/bus-calls.ts';
 import { OwnedByAnother, claimDirectory } from './owner.ts';
 import { projectOutbox, reconcile } from './projection.ts';
 
-export type Projector = {
-  /** Null while it works, or waits for another projector; otherwise what stops it. */
-  failure(): string | null;
-  /** The directory belongs to another database: an operator must decide which is right. */
-  refused(): OwnedByAnother | null;
-  close(): Promise<void>;
-};
+export type Projector = ReturnType<typeof startProjector>;
 
 type ProjectorOptions = {
   readonly databaseUrl: string;
@@ -36,7 +30,7 @@ type ProjectorOptions = {
 /** An arbitrary number: only our own code takes advisory locks in our database. */
 const projectorLock = 0x48_45_4c_49;
 
-export function startProjector(options: ProjectorOptions): Projector {
+export function startProjector(options: ProjectorOptions) {
   const { databaseUrl, bus, clock = systemClock } = options;
   // Its own connections: requests that use all of theirs must not delay a revocation.
   const store = openStore(databaseUrl, systemClock, { poolMax: limits.store.projectorPoolMax });
@@ -134,7 +128,9 @@ export function startProjector(options: ProjectorOptions): Projector {
 
   const running = run();
   return {
+    /** Null while it works, or waits for another projector; otherwise what stops it. */
     failure: () => failure,
+    /** The directory belongs to another database: an operator must decide which is right. */
     refused: () => refused,
     async close() {
       stopping.abort(new Error('the projector is closed'));

@@ -4,6 +4,7 @@ import type { Selectable } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { snakeFields, camelFields } from '../../platform/letter-case.ts';
+import { changeOfAccount } from './accounts.ts';
 import { rateColumns, rateOf, type AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, given, record, transaction } from './store.ts';
 
@@ -39,14 +40,8 @@ export async function changeAccountSettings(
       .where('id', '=', id)
       .returning(columns)
       .executeTakeFirstOrThrow();
-    await record(store, tx, {
-      accountId: id,
-      actor,
-      action: 'account.changed',
-      target: id,
-      detail: auditedChanges(settingsOf(before), settingsOf(row)),
-      outbox: { entity: 'account', entityId: id },
-    });
+    const detail = auditedChanges(settingsOf(before), settingsOf(row));
+    await record(store, tx, { ...changeOfAccount(id, actor, 'account.changed'), detail });
     return settingsOf(row);
   });
 }

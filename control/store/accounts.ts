@@ -2,6 +2,7 @@
 import { type AccountId, newAccountId } from '../../model/ids.ts';
 import { plainTextProblem } from '../../model/plain-text.ts';
 import { type CamelFields, camelFields } from '../../platform/letter-case.ts';
+import type { AuditAction } from './audit-actions.ts';
 import type { AccountStatus, AccountsTable } from './schema.ts';
 import { type Actor, type Store, changesOf, record, transaction } from './store.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
@@ -26,14 +27,7 @@ export async function createAccount(
       .insertInto('accounts')
       .values({ id, name: trimmed, status: 'active', created_at: new Date(nowMs) })
       .execute();
-    await record(store, tx, {
-      accountId: id,
-      actor,
-      action: 'account.created',
-      target: id,
-      detail: { name: trimmed },
-      outbox: { entity: 'account', entityId: id },
-    });
+    await record(store, tx, { ...changeOfAccount(id, actor, 'account.created'), detail: { name: trimmed } });
   });
   return { ok: true, account: { id, name: trimmed, status: 'active', createdAtMs: nowMs } };
 }
@@ -65,14 +59,16 @@ async function setStatus(store: Store, id: AccountId, status: AccountStatus, act
     await tx.updateTable('accounts').set({ status }).where('id', '=', id).execute();
     const detail = changesOf(before, { status });
     const action = status === 'active' ? 'account.activated' : 'account.suspended';
-    await record(store, tx, {
-      accountId: id,
-      actor,
-      action,
-      target: id,
-      detail,
-      outbox: { entity: 'account', entityId: id },
-    });
+    await record(store, tx, { ...changeOfAccount(id, actor, action), detail });
     return true;
   });
 }
+
+/** A change of the account itself, for the audit log and the directory. */
+export const changeOfAccount = (id: AccountId, actor: Actor, action: AuditAction) => ({
+  accountId: id,
+  actor,
+  action,
+  target: id,
+  outbox: { entity: 'account', entityId: id } as const,
+});

@@ -4,6 +4,7 @@ import { type Selectable, type Transaction, sql } from 'kysely';
 import { type Scope, newApiKey } from '../../model/api-key.ts';
 import { type AccountId, type ApiKeyId, newApiKeyId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
+import type { AuditAction } from './audit-actions.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { Rate } from '../../directory/contract.ts';
 import { snakeFields, camelFields } from '../../platform/letter-case.ts';
@@ -53,14 +54,8 @@ export async function createKey(
       })
       .returningAll()
       .executeTakeFirstOrThrow();
-    await record(store, tx, {
-      accountId,
-      actor,
-      action: 'api_key.created',
-      target: row.id,
-      detail: { livemode, scopes, ...boundsOf(row) },
-      outbox: { entity: 'key', entityId: row.public_id },
-    });
+    const detail = { livemode, scopes, ...boundsOf(row) };
+    await record(store, tx, { ...changeOf(row, actor, 'api_key.created'), detail });
     return { ok: true, key: storedKey(row), token };
   });
 }
@@ -92,14 +87,8 @@ export async function revokeKey<R = never>(
     const revokedAt = new Date(store.clock.nowMs());
     await tx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', id).execute();
     await forgetOldest(tx, row.account_id);
-    await record(store, tx, {
-      accountId: row.account_id,
-      actor,
-      action: 'api_key.revoked',
-      target: id,
-      detail: { livemode: row.livemode, scopes: row.scopes },
-      outbox: { entity: 'key', entityId: row.public_id },
-    });
+    const detail = { livemode: row.livemode, scopes: row.scopes };
+    await record(store, tx, { ...changeOf(row, actor, 'api_key.revoked'), detail });
     return storedKey({ ...row, revoked_at: revokedAt });
   });
 }
@@ -137,17 +126,19 @@ export async function changeKey<R = never>(
       .where('id', '=', id)
       .returningAll()
       .executeTakeFirstOrThrow();
-    await record(store, tx, {
-      accountId: row.account_id,
-      actor,
-      action: 'api_key.changed',
-      target: id,
-      detail: changesOf(boundsOf(before), boundsOf(row)),
-      outbox: { entity: 'key', entityId: row.public_id },
-    });
+    const detail = changesOf(boundsOf(before), boundsOf(row));
+    await record(store, tx, { ...changeOf(row, actor, 'api_key.changed'), detail });
     return storedKey(row);
   });
 }
+
+const changeOf = (row: Selectable<ApiKeysTable>, actor: Actor, action: AuditAction) => ({
+  accountId: row.account_id,
+  actor,
+  action,
+  target: row.id,
+  outbox: { entity: 'key', entityId: row.public_id } as const,
+});
 
 /** Keeps an account's newest revoked keys; the audit log has the history of the others. */
 async function forgetOldest(tx: Transaction<Tables>, accountId: AccountId): Promise<void> {

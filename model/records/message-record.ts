@@ -14,7 +14,7 @@ import {
   hedges,
 } from '../message.ts';
 import { noShift, type Shift } from '../text/national-languages.ts';
-import { RejectMessage } from '../../platform/errors.ts';
+import { RejectMessage, ignoring } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
 import { callbackOf, callbackPositions, numberAt, textAt } from './record-positions.ts';
 
@@ -124,6 +124,23 @@ export function bodyOctets(body: MessageBody): Buffer {
     return octets;
   }
   return Buffer.concat([Buffer.of(bodyIsOctets), packr.pack([body.octets, body.dataCoding, body.udh])]);
+}
+
+/**
+ * The sealed body of a subscriber's message as clients are shown it: a text, or octets. Neither when it is not kept or the
+ * body key that sealed it is gone.
+ */
+export function shownBody(sealed: Uint8Array | null, messageId: string, cipher: BodyCipher) {
+  if (sealed === null) return { text: null };
+  try {
+    const body = bodyOf(cipher.open(sealed, messageId));
+    if ('text' in body) return { text: body.text };
+    const octets = Buffer.from(body.octets).toString('base64');
+    return { text: null, binary: { data_coding: body.dataCoding, octets } };
+  } catch (error) {
+    ignoring(error, 'the body of a message from a subscriber cannot be opened with the body keys in use');
+    return { text: null };
+  }
 }
 
 export function bodyOf(octets: Buffer): MessageBody {

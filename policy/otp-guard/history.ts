@@ -1,6 +1,5 @@
 // What the guard remembers of one block of an account's numbers: who waits for a code to be entered, what was verified,
 // and the statistics of the tests. Numbers appear as their open digits only.
-import { nextStatistic } from './cusum.ts';
 import { FadingCount } from './fading-count.ts';
 import type { Conversion } from './conversion.ts';
 import type { OpenDigits } from './contract.ts';
@@ -102,4 +101,18 @@ export function prefixOf(to: string, openDigits: OpenDigits): string {
 
 export function openDigitsOf(to: string, openDigits: OpenDigits): number {
   return Number(to.slice(-openDigits));
+}
+
+/**
+ * The cumulative sum test (Page 1954) for a fall of the share of codes that are entered: each code adds the logarithm of its
+ * likelihood under fraud over that under ordinary use, and the sum never falls below 0. The statistic after one more code. `usual` and `fraud` are the shares of codes entered in ordinary use and under fraud.
+ *
+ * ```ts
+ * nextStatistic(0, false, 0.7, 0.05); // 1.15: one miss
+ * nextStatistic(3, true, 0.7, 0.05); // 0.36: a verification takes 2.64
+ * ```
+ */
+export function nextStatistic(statistic: number, isVerified: boolean, usual: number, fraud: number): number {
+  const step = isVerified ? Math.log(fraud / usual) : Math.log((1 - fraud) / (1 - usual));
+  return Math.max(0, statistic + step);
 }

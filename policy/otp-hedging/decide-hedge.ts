@@ -1,5 +1,7 @@
-// Whether a message that waits longer than usual gets a second copy, the same for both rules. Pure, but for the token of
-// the budget, which is taken when everything else is fulfilled.
+// Whether a message that waits longer than usual gets a second copy, the same for both rules, and which one-time passwords
+// never do. Pure, but for the token of the budget, which is taken when everything else is fulfilled.
+import { hash } from 'node:crypto';
+import type { OtpId } from '../../model/ids.ts';
 
 /** Why a message that waits too long is not hedged. */
 export type HedgeRefused = 'no_route' | 'too_late' | 'outage' | 'no_budget';
@@ -23,4 +25,12 @@ export function decideHedge({ hasRoute, leftMs, afterMs, isOutage, takeToken }: 
   if (leftMs < 2 * afterMs) return 'too_late';
   if (isOutage) return 'outage';
   return takeToken() ? 'hedge' : 'no_budget';
+}
+
+/**
+ * Whether a one-time password is in the control group, by a hash of its id: every message of it, on every machine, is in the
+ * same group, and nobody can choose.
+ */
+export function isInControlGroup(id: OtpId, share: number): boolean {
+  return hash('sha1', id, 'buffer').readUInt32BE(0) < share * 2 ** 32;
 }

@@ -9,7 +9,7 @@ import { type EraseRowsReply, querySubjects } from '../../analytics/contract.ts'
 import { type Engine, clickhouseDir, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { type Erasure, erasureJobs, newErasure, orderErasure } from '../../cluster/bus/erasures.ts';
-import { numberKey } from '../../cluster/bus/number-key.ts';
+import { numberKey } from '../../cluster/bus/installation-secret.ts';
 import { newAccountId } from '../../model/ids.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { systemClock } from '../../platform/clock.ts';

@@ -1,25 +1,25 @@
 // POST /v1/otp/{id}/resend and /cancel as lists of steps. Their bodies may be left out.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { Claim, WorkResult } from '../../../acceptance/idempotency/requests.ts';
-import { type OtpClaim, cancelPending, ownerOf, resendAndSend } from '../../../acceptance/otp/send.ts';
-import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
-import { newMessageId, placeOfOtp } from '../../../model/ids.ts';
-import { type Problem, problemOf } from '../../problem.ts';
+import { type OtpClaim, cancelPending, resendAndSend } from '../../../acceptance/otp/send.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, receiveBody, takeSlot } from '../write-request.ts';
+import { authenticate, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
 import {
+  type Done,
   type OtpRouteParts,
   OtpRequest,
+  answerOnce,
   answerRepeat,
   checkCapacity,
   checkClock,
+  parseBody,
   readOptionalHeaders,
   requireScope,
+  userOf,
 } from './otp-parts.ts';
-import { type ResendOtpBody, parseOtpBody, resendOtpBody } from './otp-request.ts';
+import { type ResendOtpBody, resendOtpBody } from './otp-request.ts';
 
 export function resendOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
   new ResendOtp(parts, exchange, req).proceed();
@@ -61,35 +61,22 @@ class CancelOtp extends ChangeOtp {
   }
 }
 
-const begin: readonly Step<OtpRequest>[] = [
+const begin: readonly Step<ChangeOtp>[] = [
   authenticate,
   readOptionalHeaders,
   receiveBody,
   takeSlot,
   requireScope('sms:send'),
-];
-
-const resendSteps: readonly Step<ResendOtp>[] = [
-  checkCapacity,
-  ...begin,
-  parseBody,
+  ({ otpId }) => (otpId === null ? otpNotFound : null),
+  parseBody(resendOtpBody),
   answerBefore,
-  passLimits,
-  changeOtp,
 ];
 
-const cancelSteps: readonly Step<CancelOtp>[] = [checkClock, ...begin, parseBody, answerBefore, changeOtp];
-
-function parseBody(changing: ChangeOtp): StepResult {
-  if (changing.otpId === null) return otpNotFound;
-  const parsed = parseOtpBody(resendOtpBody, changing.body);
-  if (!parsed.ok) return parsed.problem;
-  changing.asked = parsed.value;
-  return null;
-}
+const changeOtp = (changing: ChangeOtp) => answerOnce(changing, 200, (claim) => changing.change(claim));
+const resendSteps: readonly Step<ResendOtp>[] = [checkCapacity, ...begin, passLimits, changeOtp];
+const cancelSteps: readonly Step<CancelOtp>[] = [checkClock, ...begin, changeOtp];
 
 function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
-  if (changing.idempotencyKey === '') return null;
   return answerRepeat(changing, {
     operation: `POST /v1/otp/${changing.id}/${changing.action}`,
     status: 200,
@@ -99,31 +86,11 @@ function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
 
 async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const { parts, principal, asked } = resending;
-  const owner = ownerOf(principal);
-  const number = await parts.otps.glance(owner, placeOfOtp(found(resending.otpId)));
-  const { client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
-  const user = { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
+  const user = await userOf(resending, found(asked));
   const limited = parts.rates.take('sends', parts.otpRules().limits, user);
-  if (limited !== null || number?.to == null) return limited;
-  return guardResend(parts.fraud, principal, number.to, found(asked));
+  if (limited !== null || user.to === null) return limited;
+  return guardResend(parts.fraud, principal, user.to, found(asked));
 }
-
-async function changeOtp(changing: ChangeOtp): Promise<StepResult> {
-  const { parts, exchange, keyed, entry, automaticId } = changing;
-  if (keyed !== null) {
-    const work = (claim: Claim) => changing.change({ ...claim, isKeyed: true });
-    return answerOutcome(exchange, await parts.idempotent.run(keyed, work, entry), 200);
-  }
-  const createdAtMs = parts.clock.nowMs();
-  const messageId = automaticId ?? newMessageId(createdAtMs);
-  const isKeyed = automaticId !== null;
-  const done = await changing.change({ messageId, createdAtMs, mayBePublished: false, isKeyed });
-  if (!('body' in done)) return problemOf(done.refusal);
-  exchange.json(200, done.body);
-  return 'answered';
-}
-
-type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;
 
 /** The answer has the number, so what is stored of it is sealed. */
 function doneWith({ parts, keyed }: ChangeOtp, body: string): Done {

@@ -1,19 +1,28 @@
 // What the routes of one-time passwords need, and the steps they share.
-import type { OtpParts } from '../../../acceptance/otp/send.ts';
+import type { z } from '@hono/zod-openapi';
+import { type OtpClaim, type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { RefusalAudit } from '../../../acceptance/refusal-audit.ts';
-import type { KeyedRequest } from '../../../acceptance/idempotency/requests.ts';
-import type { FoundEntry } from '../../../acceptance/idempotency/store.ts';
-import { type MessageId, type OtpId, isOtpId } from '../../../model/ids.ts';
+import type { Claim, KeyedRequest, WorkResult } from '../../../acceptance/idempotency/requests.ts';
+import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
+import { type OtpId, isOtpId, newMessageId, placeOfOtp } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
-import { problemOf } from '../../problem.ts';
+import { type Problem, problemOf } from '../../problem.ts';
 import { missingScope } from '../access.ts';
-import { idOfAutomaticKey, readAutomaticKey } from '../automatic-key.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
-import type { StepResult } from '../steps.ts';
-import { type WriteParts, WriteRequest, answerOutcome, keyedRequest, readHeaders, readKey } from '../write-request.ts';
-import type { OtpRates } from './otp-rates.ts';
+import { type StepResult, found } from '../steps.ts';
+import {
+  type WriteParts,
+  WriteRequest,
+  answerFromEntry,
+  answerOutcome,
+  readHeaders,
+  readKey,
+  takeAutomaticKey,
+} from '../write-request.ts';
+import type { OtpRates, OtpUser } from './otp-rates.ts';
+import { type ResendOtpBody, parseOtpBody } from './otp-request.ts';
 
 export type OtpRouteParts = OtpParts &
   WriteParts & {
@@ -32,11 +41,6 @@ export abstract class OtpRequest extends WriteRequest<OtpRouteParts> {
   readonly use = 'otp';
   /** Of the path; empty for a start. */
   readonly id = this.req.getParameter(0) ?? '';
-  /** With the client's own idempotency key: the keyed request, and the entry that the look-up found. */
-  keyed: KeyedRequest | null = null;
-  entry: FoundEntry | null = null;
-  /** The message id derived from an automatic key; null: a new id. */
-  automaticId: MessageId | null = null;
 
   get otpId(): OtpId | null {
     return isOtpId(this.id) ? this.id : null;
@@ -68,28 +72,53 @@ export const requireScope =
   ({ principal }: OtpRequest) =>
     missingScope(principal, scope);
 
+/** Checks the body against the schema. */
+export const parseBody =
+  <Body>(schema: z.ZodType<Body>) =>
+  (request: OtpRequest & { asked: Body | null }): StepResult => {
+    const parsed = parseOtpBody(schema, request.body);
+    if (!parsed.ok) return parsed.problem;
+    request.asked = parsed.value;
+    return null;
+  };
+
 /**
  * Answers a repeat under the client's own key as the first request was answered. `operation` distinguishes routes and
  * ids; `answerOf` rebuilds the body.
  */
-export async function answerRepeat(
+export function answerRepeat(
   request: OtpRequest,
-  { operation, answerOf, status }: { operation: string; answerOf: KeyedRequest['answerOf']; status: number },
+  about: { operation: string; answerOf: KeyedRequest['answerOf']; status: number },
+): StepResult | Promise<StepResult> {
+  if (request.idempotencyKey === '') return null;
+  const automatic = takeAutomaticKey(request, `${about.operation} ${request.idempotencyKey}`);
+  return automatic === 'none' ? answerFromEntry(request, about) : automatic;
+}
+
+/** Whom limits are counted for: the number of the one-time password in the path, and who asks. */
+export async function userOf({ parts, principal, otpId }: OtpRequest, asked: ResendOtpBody): Promise<OtpUser> {
+  const owner = ownerOf(principal);
+  const number = await parts.otps.glance(owner, placeOfOtp(found(otpId)));
+  const { client_ip: clientIp = null, device_id: deviceId = null } = asked;
+  return { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
+}
+
+export type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;
+
+/** Does the work once under the key of the request, or without one, and answers with what became of it. */
+export async function answerOnce(
+  { parts, exchange, keyed, entry, automaticId }: OtpRequest,
+  status: number,
+  work: (claim: OtpClaim) => Promise<Done>,
 ): Promise<StepResult> {
-  const { parts, principal, idempotencyKey } = request;
-  if (idempotencyKey === '') return null;
-  const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
-  if (automatic !== null) {
-    if ('problem' in automatic) return automatic.problem;
-    const key = { ...automatic, idempotencyKey: `${operation} ${idempotencyKey}` };
-    request.automaticId = idOfAutomaticKey(principal.account.accountId, principal.livemode, key);
-    return null;
+  if (keyed !== null) {
+    const claimed = (claim: Claim) => work({ ...claim, isKeyed: true });
+    return answerOutcome(exchange, await parts.idempotent.run(keyed, claimed, entry), status);
   }
-  // Reads the body, so before the first wait.
-  const keyed = keyedRequest(parts, operation, request, answerOf);
-  request.keyed = keyed;
-  const looked = await parts.idempotent.lookUp(keyed);
-  if ('outcome' in looked) return answerOutcome(request.exchange, looked.outcome, status);
-  request.entry = looked.found;
-  return null;
+  const createdAtMs = parts.clock.nowMs();
+  const messageId = automaticId ?? newMessageId(createdAtMs);
+  const done = await work({ messageId, createdAtMs, mayBePublished: false, isKeyed: automaticId !== null });
+  if (!('body' in done)) return problemOf(done.refusal);
+  exchange.json(status, done.body);
+  return 'answered';
 }

@@ -20,6 +20,7 @@ const {
 const { clientReferenceCharsMax } = limits.http;
 
 const text = (error: string) => z.string({ error });
+const sized = (min: number, max: number, error: string) => text(error).min(min, { error }).max(max, { error });
 const whole = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
@@ -38,22 +39,19 @@ const who = {
     .refine((value) => parseIp(value) !== null, { error: notAnAddress })
     .optional()
     .describe('The address of your user, from which limits are counted. Not ours to see: you pass it on.'),
-  device_id: text(`must be a text of 1 to ${deviceIdCharsMax} characters`)
-    .min(1, { error: `must be a text of 1 to ${deviceIdCharsMax} characters` })
-    .max(deviceIdCharsMax, { error: `must be a text of 1 to ${deviceIdCharsMax} characters` })
+  device_id: sized(1, deviceIdCharsMax, `must be a text of 1 to ${deviceIdCharsMax} characters`)
     .optional()
     .describe('The device or session of your user, in your words: limits are counted over it too.'),
 };
 
+const notABrand = `must be a text of 1 to ${brandCharsMax} characters on one line`;
 export const startOtpBody = z.strictObject({
   to: text('must be a string with a number in E.164 form').describe('E.164 with the leading plus.'),
   from: text('must be a string with the sender')
     .optional()
     .describe('An approved sender of the account; it may be left out where the account has one for OTP.'),
-  brand: text(`must be a text of 1 to ${brandCharsMax} characters on one line`)
-    .min(1, { error: `must be a text of 1 to ${brandCharsMax} characters on one line` })
-    .max(brandCharsMax, { error: `must be a text of 1 to ${brandCharsMax} characters on one line` })
-    .regex(oneLine, { error: `must be a text of 1 to ${brandCharsMax} characters on one line` })
+  brand: sized(1, brandCharsMax, notABrand)
+    .regex(oneLine, { error: notABrand })
     .optional()
     .describe('The name in the text. The whole text must fit one segment with it.'),
   length: whole(otpLength.min, otpLength.max)

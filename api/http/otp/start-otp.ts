@@ -2,20 +2,27 @@
 // limits of one-time passwords are asked. A repeat under an idempotency key is answered before all of that, with the
 // same ids and, under a test key, the same code.
 import type { HttpRequest } from 'uWebSockets.js';
-import type { Claim, WorkResult } from '../../../acceptance/idempotency/requests.ts';
 import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
-import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
-import { newMessageId, otpIdOf } from '../../../model/ids.ts';
+import { otpIdOf } from '../../../model/ids.ts';
 import type { Admitted } from '../../../policy/contract.ts';
-import { type Problem, problemOf, problemOfRefusal } from '../../problem.ts';
+import { problemOf, problemOfRefusal } from '../../problem.ts';
 import type { Exchange } from '../exchange.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
+import { authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
 import { problemOfOtp, startedBody } from './otp-answer.ts';
-import { type OtpRouteParts, OtpRequest, answerRepeat, checkCapacity, requireScope } from './otp-parts.ts';
-import { type StartOtpBody, parseOtpBody, startOtpBody } from './otp-request.ts';
+import {
+  type Done,
+  type OtpRouteParts,
+  OtpRequest,
+  answerOnce,
+  answerRepeat,
+  checkCapacity,
+  parseBody,
+  requireScope,
+} from './otp-parts.ts';
+import { type StartOtpBody, startOtpBody } from './otp-request.ts';
 import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
 
 export function startOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
@@ -40,7 +47,7 @@ const steps: readonly Step<StartOtp>[] = [
   receiveBody,
   takeSlot,
   requireScope('sms:send'),
-  parseBody,
+  parseBody(startOtpBody),
   answerStarted,
   makeMessage,
   passGates,
@@ -50,15 +57,7 @@ const steps: readonly Step<StartOtp>[] = [
   accept,
 ];
 
-function parseBody(starting: StartOtp): StepResult {
-  const parsed = parseOtpBody(startOtpBody, starting.body);
-  if (!parsed.ok) return parsed.problem;
-  starting.asked = parsed.value;
-  return null;
-}
-
 function answerStarted(starting: StartOtp): StepResult | Promise<StepResult> {
-  if (starting.idempotencyKey === '') return null;
   const { parts, principal } = starting;
   const { to, client_reference: clientReference = null } = found(starting.asked);
   return answerRepeat(starting, {
@@ -125,30 +124,13 @@ function passGuard(starting: StartOtp): StepResult {
 
 async function accept(starting: StartOtp): Promise<StepResult> {
   try {
-    return await send(starting);
+    return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
   } finally {
     const { guarded, carrier } = starting;
     if (carrier === null) guarded?.withdraw();
     else guarded?.accepted(carrier);
   }
 }
-
-async function send(starting: StartOtp): Promise<StepResult> {
-  const { parts, exchange, keyed, automaticId } = starting;
-  if (keyed !== null) {
-    const work = (claim: Claim) => acceptClaimed(starting, { ...claim, isKeyed: true });
-    return answerOutcome(exchange, await parts.idempotent.run(keyed, work, starting.entry), 201);
-  }
-  const createdAtMs = parts.clock.nowMs();
-  const messageId = automaticId ?? newMessageId(createdAtMs);
-  const claim = { messageId, createdAtMs, mayBePublished: false, isKeyed: automaticId !== null };
-  const done = await acceptClaimed(starting, claim);
-  if (!('body' in done)) return problemOf(done.refusal);
-  exchange.json(201, done.body);
-  return 'answered';
-}
-
-type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;
 
 async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done> {
   const { parts, principal, keyed, exchange } = starting;

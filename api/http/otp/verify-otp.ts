@@ -3,17 +3,23 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import { type Verified, verifyCode } from '../../../acceptance/otp/verify.ts';
 import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
-import { ownerOf } from '../../../acceptance/otp/send.ts';
-import { placeOfOtp } from '../../../model/ids.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
 import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, found } from '../steps.ts';
 import { answerOutcome, authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
 import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
-import { type OtpRouteParts, OtpRequest, answerRepeat, checkClock, requireScope } from './otp-parts.ts';
+import {
+  type OtpRouteParts,
+  OtpRequest,
+  answerRepeat,
+  checkClock,
+  parseBody,
+  requireScope,
+  userOf,
+} from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
-import { type VerifyOtpBody, parseOtpBody, verifyOtpBody } from './otp-request.ts';
+import { type VerifyOtpBody, verifyOtpBody } from './otp-request.ts';
 
 export function verifyOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
   new VerifyOtp(parts, exchange, req).proceed();
@@ -32,23 +38,15 @@ const steps: readonly Step<VerifyOtp>[] = [
   receiveBody,
   takeSlot,
   requireScope('sms:send'),
-  parseBody,
+  parseBody(verifyOtpBody),
   answerVerified,
   passLimits,
   verify,
 ];
 
-function parseBody(verifying: VerifyOtp): StepResult {
-  const parsed = parseOtpBody(verifyOtpBody, verifying.body);
-  if (!parsed.ok) return parsed.problem;
-  verifying.asked = parsed.value;
-  return null;
-}
-
 function answerVerified(verifying: VerifyOtp): StepResult | Promise<StepResult> {
-  const { idempotencyKey, otpId } = verifying;
+  const { otpId } = verifying;
   if (otpId === null) return otpNotFound;
-  if (idempotencyKey === '') return null;
   return answerRepeat(verifying, {
     operation: `POST /v1/otp/${otpId}/verify`,
     status: 200,
@@ -57,11 +55,8 @@ function answerVerified(verifying: VerifyOtp): StepResult | Promise<StepResult> 
 }
 
 async function passLimits(verifying: VerifyOtp): Promise<StepResult> {
-  const { parts, principal, asked } = verifying;
-  const owner = ownerOf(principal);
-  const number = await parts.otps.glance(owner, placeOfOtp(found(verifying.otpId)));
-  const { client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
-  const user = { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
+  const { parts, asked } = verifying;
+  const user = await userOf(verifying, found(asked));
   verifying.user = user;
   const { limits } = parts.otpRules();
   return parts.rates.take('verifications', limits, user) ?? parts.rates.refuseGuess(limits, user);

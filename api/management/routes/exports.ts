@@ -1,9 +1,8 @@
 // GET /v1/exports/…: one route for each public table (docs/schema.md), with the account's own rows of a part of its time. The
 // answer comes from the event store in parts, as a report's does.
 import { z } from '@hono/zod-openapi';
-import type { ExportQuery } from '../../../analytics/sql/export-query.ts';
-import { contentTypes, sqlFormats } from '../../../analytics/sql/formats.ts';
-import { type PublicTable, publicTables } from '../../../analytics/sql/public-tables.ts';
+import type { ExportQuery } from '../../../analytics/sql/export-statement.ts';
+import { type PublicTable, contentTypes, sqlFormats, publicTables } from '../../../analytics/sql/public-tables.ts';
 import { momentOf, momentShape } from '../../../model/moment.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';

@@ -1,6 +1,8 @@
 // The routes that api/http serves, for the documentation. They have no handler here.
+import type { ProblemCode } from '../../problem.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
+import { changedOtp, otp, otpParams, resendOtp, startOtp, startedOtp, verifiedOtp, verifyOtp } from '../schemas/otp.ts';
 import {
   acceptedBatch,
   acceptedSms,
@@ -11,6 +13,26 @@ import {
   smsListQuery,
   smsParams,
 } from '../schemas/sms.ts';
+
+/** What the gates refuse, and why a message is not accepted now. */
+const ofSending: readonly ProblemCode[] = [
+  'invalid_recipient',
+  'unsupported_destination',
+  'sender_not_registered',
+  'template_mismatch',
+  'content_blocked',
+  'recipient_opted_out',
+  'message_too_long',
+  'encoding_mismatch',
+  'recipient_do_not_disturb',
+  'do_not_disturb_unknown',
+  'quiet_hours',
+  'no_route',
+  'account_queue_full',
+  'clock_wrong',
+  'queue_full',
+  'request_timeout',
+];
 
 export const hotEndpoints: readonly Endpoint[] = [
   {
@@ -28,28 +50,13 @@ export const hotEndpoints: readonly Endpoint[] = [
       schema: explainedSms,
     },
     problems: [
+      ...ofSending,
       'not_available',
-      'invalid_recipient',
-      'unsupported_destination',
-      'sender_not_registered',
-      'template_mismatch',
-      'content_blocked',
       'link_not_trackable',
       'link_disabled',
-      'recipient_opted_out',
       'message_empty',
-      'message_too_long',
-      'encoding_mismatch',
-      'recipient_do_not_disturb',
-      'do_not_disturb_unknown',
-      'quiet_hours',
-      'no_route',
-      'account_queue_full',
       'account_schedule_full',
       'account_links_full',
-      'clock_wrong',
-      'queue_full',
-      'request_timeout',
     ],
   },
   {
@@ -103,5 +110,70 @@ export const hotEndpoints: readonly Endpoint[] = [
     params: smsParams,
     answer: { status: 200, description: 'The message is canceled. A repeat gets the same answer.', schema: sms },
     problems: ['not_cancelable', 'queue_full', 'status_unavailable'],
+  },
+  {
+    method: 'post',
+    path: '/v1/otp',
+    tag: 'OTP',
+    summary: 'Send a one-time password',
+    description:
+      'Makes a code, stores it encrypted and sends it. The answer has no code, except under a test key. A second start for ' +
+      'the same number and purpose has a code and an id of its own; two may wait at a time.',
+    scope: 'sms:send',
+    body: startOtp,
+    answer: {
+      status: 201,
+      description: 'Started; its message is stored durably and will be sent.',
+      schema: startedOtp,
+    },
+    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_pending_limit', 'otp_blocked', 'otp_challenge'],
+  },
+  {
+    method: 'post',
+    path: '/v1/otp/{id}/verify',
+    tag: 'OTP',
+    summary: 'Verify a code',
+    description:
+      'A wrong, late or used code is a 200 with `valid: false`. Each comparison counts, the fifth wrong one ends the OTP. ' +
+      'Success cancels the other codes of the same number and purpose.',
+    scope: 'sms:send',
+    params: otpParams,
+    body: verifyOtp,
+    answer: { status: 200, description: 'Whether the code is right.', schema: verifiedOtp },
+    problems: ['otp_locked', 'otp_rate_limited', 'clock_wrong', 'request_timeout'],
+  },
+  {
+    method: 'post',
+    path: '/v1/otp/{id}/resend',
+    tag: 'OTP',
+    summary: 'Send the same code again',
+    description: 'The same code, until the same time, in one more message.',
+    scope: 'sms:send',
+    params: otpParams,
+    body: resendOtp,
+    answer: { status: 200, description: 'Sent again; `sms_id` is the new message.', schema: changedOtp },
+    problems: [...ofSending, 'otp_locked', 'otp_rate_limited', 'otp_blocked', 'otp_expiring', 'otp_not_pending'],
+  },
+  {
+    method: 'post',
+    path: '/v1/otp/{id}/cancel',
+    tag: 'OTP',
+    summary: 'Cancel a one-time password',
+    description: 'Its code is no longer valid. A message on its way still arrives.',
+    scope: 'sms:send',
+    params: otpParams,
+    answer: { status: 200, description: 'Canceled. A repeat gets the same answer.', schema: changedOtp },
+    // A body may be left out, and must be an empty object.
+    problems: ['otp_not_pending', 'clock_wrong', 'invalid_json', 'unsupported_media_type', 'body_too_large'],
+  },
+  {
+    method: 'get',
+    path: '/v1/otp/{id}',
+    tag: 'OTP',
+    summary: 'One one-time password',
+    description: 'For an hour after it ended. While the event store is away, what became of its messages is null.',
+    scope: 'sms:read',
+    params: otpParams,
+    answer: { status: 200, description: 'Its state and its messages.', schema: otp },
   },
 ];

@@ -1,6 +1,6 @@
 // Short links of the account (docs/clicks.md): listed, and switched off and on. They are in memory, filled from the bus, so
 // this works while the database is away.
-import type { z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { switchLink } from '../../../control/link-switch.ts';
 import type { HeldLink } from '../../../directory/links.ts';
 import { isLinkId } from '../../../model/ids.ts';
@@ -9,10 +9,21 @@ import { problem } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
 import { onTheBus } from '../on-the-bus.ts';
-import { idParams, listOf, pageQuery } from '../schemas/common.ts';
-import { link } from '../schemas/links.ts';
+import { idParams, listOf, pageQuery, timeSchema } from '../schemas/common.ts';
 
 const shared = { tag: 'Links', scope: 'links:manage' } as const;
+
+const link = z
+  .object({
+    id: z.string().openapi({ example: 'lnk_01M7VQWTBKXY1V7R' }),
+    object: z.literal('link'),
+    url: z.string().describe('Where its short links lead.'),
+    livemode: z.boolean(),
+    status: z.enum(['enabled', 'disabled']),
+    created_at: timeSchema,
+    expires_at: timeSchema.describe('When the last of its short links that are out expires.'),
+  })
+  .openapi('Link');
 
 type Asked = HandlerContext<unknown, unknown, z.infer<typeof idParams>>;
 

@@ -5,7 +5,7 @@ import type { ReportPart, RunReport, RunReportReply } from '../../../analytics/c
 import { querySubjects, reportTimeoutMs } from '../../../analytics/contract.ts';
 import { reportOf, reports } from '../../../analytics/reports/catalogue.ts';
 import type { ColumnUnit, Dimension, Report, ReportQuery } from '../../../analytics/reports/report.ts';
-import { contentTypes } from '../../../analytics/sql/formats.ts';
+import { contentTypes } from '../../../analytics/sql/public-tables.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';

@@ -7,7 +7,7 @@ import { type EraseRowsReply, querySubjects } from '../../../analytics/contract.
 import { schemaFiles } from '../../../analytics/store/schema.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { newErasure, orderErasure } from '../../../cluster/bus/erasures.ts';
-import { numberKey } from '../../../cluster/bus/number-key.ts';
+import { numberKey } from '../../../cluster/bus/installation-secret.ts';
 import { putBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import type { EventContext } from '../../../model/delivery-event.ts';

@@ -1,7 +1,7 @@
 // The sizes of streams are settings: they fit into the server's bound, and a larger one is in effect at the next start.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
-import { streamBoundsDefault } from '../../../cluster/bus/stream-bounds.ts';
+import { streamBoundsDefault } from '../../../cluster/bus/streams.ts';
 import { parseConfiguration } from '../../../config/parse.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { storeMbNeeded, streamMbDefault } from '../../../platform/limits-streams.ts';

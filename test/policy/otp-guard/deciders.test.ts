@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Blocks, blockDurationMs } from '../../../policy/otp-guard/blocks.ts';
 import { Clients } from '../../../policy/otp-guard/clients.ts';
 import { Conversion } from '../../../policy/otp-guard/conversion.ts';
-import { nextStatistic } from '../../../policy/otp-guard/cusum.ts';
+import { nextStatistic } from '../../../policy/otp-guard/history.ts';
 import { FadingCount } from '../../../policy/otp-guard/fading-count.ts';
 import { expectedPairs, testSequence } from '../../../policy/otp-guard/sequence.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type OtpPlace, newMessageId, otpIdOf } from '../../../model/ids.ts';
 import { HedgeBudget } from '../../../policy/otp-hedging/hedge-budget.ts';
-import { isInControlGroup } from '../../../policy/otp-hedging/control-group.ts';
+import { isInControlGroup } from '../../../policy/otp-hedging/decide-hedge.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const bounds = { tokensMax: 50, pairsMax: 100, idleMs: 3_600_000 };

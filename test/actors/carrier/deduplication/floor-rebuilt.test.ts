@@ -3,11 +3,11 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import {
+  type ReplayFloorParts,
+  EventSequence,
   ConsumerUptime,
   ReplayFloor,
-  type ReplayFloorParts,
 } from '../../../../actors/carrier/deduplication/replay-floor.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { ensureStreams } from '../../../../cluster/bus/ensure.ts';
