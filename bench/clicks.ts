@@ -36,20 +36,25 @@ const settleMs = 120_000;
 export const bench: Bench = {
   about: 'redirects of short links at 5,000/s, also with PostgreSQL, ClickHouse and NATS away; every click counted',
   secondsDefault: 30,
-  takes: ['rate'],
+  takes: ['rate', 'only'],
   run,
 };
 
 /** What is stopped in each phase, as a child of the supervisor. ClickHouse runs in the process analytics. */
 const away = { postgres: 'postgres', clickhouse: 'analytics', nats: 'nats-server' } as const;
 
-async function run({ seconds, seed, rate = 5_000 }: BenchOptions): Promise<BenchResult> {
-  return withSystem(configuration, {}, (system) => measure(system, { seconds, seed, rate }));
+async function run({
+  seconds,
+  seed,
+  rate = 5_000,
+  only = ['steady', ...Object.keys(away)],
+}: BenchOptions): Promise<BenchResult> {
+  return withSystem(configuration, {}, (system) => measure(system, { seconds, seed, rate, only }));
 }
 
 async function measure(
   system: WholeSystem,
-  { seconds, seed, rate }: { seconds: number; seed: number; rate: number },
+  { seconds, seed, rate, only }: { seconds: number; seed: number; rate: number; only: readonly string[] },
 ): Promise<BenchResult> {
   const codes = await codesSent(system);
   let nth = 0;
@@ -73,7 +78,7 @@ async function measure(
 
   const figures: Record<string, number> = {};
   let lostBeforeNats = 0;
-  for (const [name, child] of Object.entries(away)) {
+  for (const [name, child] of Object.entries(away).filter(([each]) => only.includes(each))) {
     if (name === 'nats') lostBeforeNats = await lostSoFar();
     const pid = await system.pidOf(child);
     process.kill(pid, 'SIGSTOP');
@@ -100,9 +105,12 @@ async function measure(
     load: `open loop, ${connections} connections, ${rate}/s: ${seconds} s with everything, ${Math.min(seconds, awaySecondsMax)} s each without PostgreSQL, ClickHouse and NATS`,
     figures: {
       ...latencyFigures('redirect', steady.latency, ['p50', 'p99', 'p999', 'max']),
+      ...latencyFigures('generator_late', steady.generatorLate, ['p50', 'p99']),
       ...figures,
       cpu_ingress_us_per_redirect: (cpu.get('ingress') ?? Number.NaN) / steady.offered,
+      cpu_nats_us_per_redirect: (cpu.get('nats') ?? Number.NaN) / steady.offered,
       cpu_analytics_us_per_click: (cpu.get('analytics') ?? Number.NaN) / steady.offered,
+      cpu_delivery_us_per_click: (cpu.get('delivery') ?? Number.NaN) / steady.offered,
       redirected,
       not_redirected: offered - redirected,
       recorded: counted.rows,

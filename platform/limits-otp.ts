@@ -151,8 +151,11 @@ export const factLimits = {
     ackWaitMs: 15_000,
     retryMs: 1_000,
     purgeEveryMs: 60_000,
-    /** Webhooks: records without an ack. */
-    tellersHeldMax: 1_000,
+    /** Clicks that share a record, and their octets together; a click alone may have more. ~500 B each, at most ~7 KiB. */
+    clicksPerRecordMax: 32,
+    recordBytesMax: 64 * 1024,
+    /** Webhooks: records without an ack: with clicks 6,400 facts, and at most 13 MiB. */
+    tellersHeldMax: 200,
   },
 } as const;
 

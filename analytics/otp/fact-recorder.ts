@@ -8,8 +8,9 @@ import { moveToDead } from '../../cluster/bus/dead-letter.ts';
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { factConsumer } from '../../cluster/bus/event-consumers.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
+import { factSubjects } from '../../cluster/bus/subjects.ts';
 import type { Fact, GuardFact, OtpFact } from '../../model/fact.ts';
-import { decodeFact } from '../../model/records/fact-record.ts';
+import { decodeFacts } from '../../model/records/fact-record.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { untilDone } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -41,10 +42,10 @@ export function recordFacts({ bus, engine, publisher, clock }: FactRecorderParts
   let writing: Promise<void> | null = null;
 
   function handle(record: JsMsg): void {
-    const fact = decodeFact(record.data);
     // The recorder of clicks keeps those.
-    if (fact.kind === 'click') return record.ack();
-    held.set(record.seq, { fact, record });
+    if (record.subject === factSubjects.click) return record.ack();
+    const [fact] = decodeFacts(record.data);
+    if (fact !== undefined) held.set(record.seq, { fact, record });
     if (held.size >= bounds.insertRowsMax) write();
   }
 

@@ -163,12 +163,11 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     },
     clock,
   };
-  const clicks = new ClickWriter(clickPublisher, places.clicks, clock);
+  const addresses = { hashOf: addressHasher(linkKey), stores: data.links.storeAddresses };
+  const clicks = new ClickWriter(clickPublisher, places.clicks, addresses, clock);
   const redirecting = {
     ...{ directory, links, codes, clicks, addressOf: access.addressOf, clock },
     fallbackUrl: data.links.fallbackUrl,
-    storeAddresses: data.links.storeAddresses,
-    hashOf: addressHasher(linkKey),
     misses: new Misses(clock),
   };
   const reading = { access, queries, guard, cipher: sending.cipher };

@@ -1,11 +1,10 @@
-// GET /r/{code}: sends whoever taps a short link on to its target, from memory alone, and writes the click without
-// waiting for it. The target is only what an account has put into a message; nothing of the request goes with it. An
+// GET /r/{code}: sends whoever taps a short link on to its target, from memory alone. Of the click it takes what the request
+// says and nothing more: what can be computed later is computed later (click-writer.ts). The target is only what an account has put into a message; nothing of the request goes with it. An
 // address that tries codes is refused before it is told more. Answers are for people: plain text, in no cache, without
 // cookies.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Directory } from '../../directory/contract.ts';
 import type { HeldSeries, LinkDirectory } from '../../directory/links.ts';
-import { newClickId } from '../../model/ids.ts';
 import type { CodePlace, LinkCodes } from '../../model/link-code.ts';
 import { type Clock, epochUs } from '../../platform/clock.ts';
 import { paceOf, takeTurn } from '../../platform/gcra.ts';
@@ -21,11 +20,9 @@ export type RedirectParts = {
   readonly links: LinkDirectory;
   readonly codes: LinkCodes;
   readonly clicks: ClickWriter;
-  readonly hashOf: (address: string, nowMs: number) => string;
   readonly addressOf: (res: HttpResponse, req: HttpRequest) => IpAddress | null;
   /** Where an unknown or expired code leads; null: to an answer that says so. */
   readonly fallbackUrl: string | null;
-  readonly storeAddresses: boolean;
   readonly misses: Misses;
   readonly clock: Clock;
 };
@@ -72,23 +69,15 @@ function writeClick(
   req: HttpRequest,
   from: string,
 ): void {
-  const atMs = parts.clock.nowMs();
-  const purpose = purposeHeaders.map((name) => req.getHeader(name)).join(' ');
   parts.clicks.write({
-    clickId: newClickId(atMs),
-    series: place.series,
-    index: place.index,
-    accountId: link.accountId,
-    livemode: link.livemode,
-    linkId: link.linkId,
-    url: link.url,
-    atMs,
+    place,
+    link,
+    atMs: parts.clock.nowMs(),
     isHead: req.getMethod() === 'head',
-    isPrefetch: /prefetch|prerender|preview/i.test(purpose),
+    purpose: purposeHeaders.map((name) => req.getHeader(name)).join(' '),
     hasLanguage: req.getHeader('accept-language') !== '',
-    userAgent: req.getHeader('user-agent').slice(0, limits.clicks.userAgentCharsMax).toWellFormed(),
-    addressHash: from === '' ? '' : parts.hashOf(from, atMs),
-    address: parts.storeAddresses && from !== '' ? from : null,
+    userAgent: req.getHeader('user-agent'),
+    address: from,
   });
 }
 

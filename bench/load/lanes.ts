@@ -21,6 +21,8 @@ export type LaneResult = {
   readonly lastIntendedUs: number;
   /** Requests without an answer when the generator gave up count with the time they had waited. */
   readonly latency: ReturnType<LatencyHistogram['summary']>;
+  /** How late the generator itself was with its requests; it is a part of every latency. */
+  readonly generatorLate: ReturnType<LatencyHistogram['summary']>;
 };
 
 type Request = { readonly index: number; readonly intendedMs: number };
@@ -35,6 +37,7 @@ export async function offerOnLanes(
   answered: (index: number, status: string, text: string) => void = () => {},
 ): Promise<LaneResult> {
   const latency = new LatencyHistogram();
+  const generatorLate = new LatencyHistogram();
   const statuses: Record<string, number> = {};
   const waiting: Request[] = [];
   let waitingAt = 0;
@@ -90,6 +93,7 @@ export async function offerOnLanes(
 
   await openLoop(total, ratePerSecond, (index, intendedMs) => {
     lastIntendedMs = intendedMs;
+    generatorLate.add((systemClock.monotonicMs() - intendedMs) * 1_000);
     // In rotation, so that none is idle long enough for the server to close it.
     const lane = idle.shift();
     if (lane === undefined) waiting.push({ index, intendedMs });
@@ -104,6 +108,7 @@ export async function offerOnLanes(
     statuses,
     lastIntendedUs: epochUs(lastIntendedMs),
     latency: latency.summary(),
+    generatorLate: generatorLate.summary(),
   };
 }
 

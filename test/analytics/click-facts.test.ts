@@ -5,7 +5,7 @@ import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts
 import type { ClickFact } from '../../model/fact.ts';
 import { newClickId } from '../../model/ids.ts';
 import { type Click, encodeClicks, encodeIssued } from '../../model/records/click-record.ts';
-import { decodeFact } from '../../model/records/fact-record.ts';
+import { decodeFacts } from '../../model/records/fact-record.ts';
 import { linkTarget } from '../../model/records/link-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { recordsOf } from '../support/bus.ts';
@@ -45,7 +45,7 @@ function clickOn(more: Partial<Click> = {}): Click {
 }
 const put = (clicks: readonly Click[]) => events.bus.jetstream.publish(clicksSubject, encodeClicks(clicks));
 const facts = async () =>
-  (await recordsOf(events.bus, streamNames.facts)).map(({ data }) => decodeFact(data) as ClickFact);
+  (await recordsOf(events.bus, streamNames.facts)).flatMap(({ data }) => decodeFacts(data) as readonly ClickFact[]);
 
 test('with its message, its class and the reasons, and never with an address', async () => {
   await start();
@@ -89,4 +89,6 @@ test('once, when the recorder is killed before ClickHouse had them', async () =>
   const ids = (await facts()).map(({ eventId }) => eventId);
   expect(new Set(ids).size).toBe(clicks.length);
   expect(ids.length).toBe(clicks.length);
+  // They came together, and were told together.
+  expect((await recordsOf(events.bus, streamNames.facts)).length).toBe(1);
 });

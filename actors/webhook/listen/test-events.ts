@@ -9,7 +9,7 @@ import { streamNames } from '../../../cluster/bus/streams.ts';
 import type { AccountId, EventId } from '../../../model/ids.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import { eventsOf } from '../../../model/records/event-record.ts';
-import { decodeFact } from '../../../model/records/fact-record.ts';
+import { decodeFacts } from '../../../model/records/fact-record.ts';
 import type { WebhookContent } from '../../../model/records/webhook-record.ts';
 import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
@@ -178,12 +178,13 @@ export class TestEvents {
 
   #takeFact({ data, seq }: JsMsg): undefined {
     try {
-      const fact = decodeFact(data);
-      const content = fact.livemode ? null : contentOfFact(fact);
-      // Its place is taken by every one, so that what is behind a cursor does not depend on who listens.
-      const { seq: after, at } = this.#end;
-      this.#factPlace = { seq: after, at: at + 1 };
-      if (content !== null) this.#put(fact.accountId as AccountId, { ...this.#factPlace, id: fact.eventId, content });
+      for (const fact of decodeFacts(data)) {
+        const content = fact.livemode ? null : contentOfFact(fact);
+        // Its place is taken by every one, so that what is behind a cursor does not depend on who listens.
+        const { seq: after, at } = this.#end;
+        this.#factPlace = { seq: after, at: at + 1 };
+        if (content !== null) this.#put(fact.accountId as AccountId, { ...this.#factPlace, id: fact.eventId, content });
+      }
     } catch (error) {
       log.warn({ seq, error: messageOf(error) }, 'a record of FACTS cannot be read and is not heard');
     }

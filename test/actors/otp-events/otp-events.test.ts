@@ -7,7 +7,7 @@ import { putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
 import type { Fact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, newAccountId } from '../../../model/ids.ts';
-import { decodeFact } from '../../../model/records/fact-record.ts';
+import { decodeFacts } from '../../../model/records/fact-record.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type TestBus, recordsOf, startBus } from '../../support/bus.ts';
@@ -47,7 +47,7 @@ async function begin(aheadMs = 0): Promise<void> {
 }
 
 const facts = async (): Promise<readonly Fact[]> =>
-  (await recordsOf(server.bus, streamNames.facts)).map(({ data }) => decodeFact(data));
+  (await recordsOf(server.bus, streamNames.facts)).flatMap(({ data }) => decodeFacts(data));
 const otpFacts = async () => (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp');
 /** When so many facts are there. */
 const told = (count: number) =>

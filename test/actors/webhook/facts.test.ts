@@ -5,7 +5,7 @@ import { streamNames } from '../../../cluster/bus/streams.ts';
 import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, type MessageId, type OtpId, eventIdOf } from '../../../model/ids.ts';
-import { encodeFact } from '../../../model/records/fact-record.ts';
+import { clickFactRecords, encodeFact } from '../../../model/records/fact-record.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { startBus, type TestBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
@@ -188,6 +188,42 @@ test('who asked for it gets it: by type, by mode, and clicks that are no person 
   expect(typesOf(named)).toEqual(['link.requested', 'link.requested', 'otp.failed']);
   expect(typesOf(other)).toEqual(['otp.verified']);
   expect(late.received).toEqual([]);
+});
+
+test('clicks that share a record go each to its own account, mode and endpoints, once over a restart', async () => {
+  const [accountId, another] = [await putAccount(bus.bus), await putAccount(bus.bus)];
+  const [hook, second, its, test] = [await receiver(), await receiver(), await receiver(), await receiver()];
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  await putEndpoint(bus.bus, { accountId, url: second.url });
+  await putEndpoint(bus.bus, { accountId: another, url: its.url });
+  await putEndpoint(bus.bus, { accountId, url: test.url, livemode: false });
+  const clicks = [
+    clickOf(accountId),
+    clickOf(another),
+    clickOf(accountId, { livemode: false }),
+    clickOf(await putAccount(bus.bus)),
+    clickOf(accountId),
+  ];
+  const [record] = clickFactRecords(clicks);
+  for (let nth = 0; nth < 2; nth += 1) {
+    // A second one after the stream has forgotten the id of the first.
+    await bus.bus.jetstream.publish(factSubjects.click, record?.octets ?? '');
+    await start();
+    await until('every endpoint has its clicks', () => hook.received.length + second.received.length === 4);
+    await until('nothing waits', async () => {
+      const { num_pending, num_ack_pending } = await bus.bus.manager.consumers.info(
+        streamNames.facts,
+        'facts_webhooks',
+      );
+      return num_pending + num_ack_pending === 0;
+    });
+    await running?.stop();
+  }
+  const idsOf = ({ received }: Receiver) => new Set(received.map(({ id }) => id));
+  const [first, of, ofTest, , last] = clicks.map(({ eventId }) => eventId);
+  const both = new Set([first, last]);
+  expect([hook, second, its, test].map(idsOf)).toEqual([both, both, new Set([of]), new Set([ofTest])]);
+  expect([hook, second, its, test].map(({ received }) => received.length)).toEqual([2, 2, 1, 1]);
 });
 
 test('what happens while nobody delivers is told afterwards, once; what cannot be read goes to DEAD', async () => {

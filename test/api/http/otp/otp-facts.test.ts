@@ -6,7 +6,7 @@ import { querySubjects } from '../../../../analytics/contract.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { streamNames } from '../../../../cluster/bus/streams.ts';
 import type { Fact, GuardFact, OtpFact } from '../../../../model/fact.ts';
-import { decodeFact } from '../../../../model/records/fact-record.ts';
+import { decodeFacts } from '../../../../model/records/fact-record.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { recordsOf } from '../../../support/bus.ts';
@@ -27,7 +27,7 @@ async function tell(aheadMs = 0): Promise<void> {
   telling = await OtpEvents.start({ bus: harness.bus, bucket: await openBucket(harness.bus, 'otp_events'), clock });
 }
 const facts = async (): Promise<readonly Fact[]> =>
-  (await recordsOf(harness.bus, streamNames.facts)).map(({ data }) => decodeFact(data));
+  (await recordsOf(harness.bus, streamNames.facts)).flatMap(({ data }) => decodeFacts(data));
 const factsOf = async (id: unknown) =>
   (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp' && fact.id === id);
 
