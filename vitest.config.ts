@@ -1,9 +1,13 @@
-// How the tests run: each file in a process of its own (native addons and uncaught errors stay apart), against
-// real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite it is.
+// How the tests run: each file in a process of its own (native addons and uncaught errors stay apart) unless it starts
+// nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
+// it is.
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { filesOfOneProcess } from './test/support/one-process.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
+
+const units = filesOfOneProcess(import.meta.dirname, [...killSuite, ...systemSuite]);
 
 export default defineConfig({
   test: {
@@ -22,18 +26,23 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        // They only compute: as many processes as cores, which take one file after the other.
+        test: { name: 'units', include: units, isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
         // Most files wait for servers and timers; three at a time keep two cores busy.
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: [...killSuite, ...systemSuite],
+          exclude: [...units, ...killSuite, ...systemSuite],
           maxWorkers: 3,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 1 } },
+        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 2 } },
       },
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {
@@ -43,7 +52,7 @@ export default defineConfig({
           include: [...systemSuite],
           exclude: [...killSuite],
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],
