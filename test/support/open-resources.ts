@@ -30,12 +30,15 @@ export function watchOpenResources(): OpenResources {
     ],
     async endIdleConnections() {
       http.globalAgent.destroy();
-      // Node's own fetch has its pool there; the next file of this process needs another.
+      // Node's own fetch has its pool there.
       const place = Symbol.for('undici.globalDispatcher.1');
-      const pool: unknown = Reflect.get(globalThis, place);
+      const pool = Reflect.get(globalThis, place) as { destroy(): Promise<void> } | undefined;
       if (pool === undefined) return;
-      Reflect.set(globalThis, place, Reflect.construct((pool as object).constructor, []));
-      await (pool as { destroy(): Promise<void> }).destroy();
+      // The next file of this process needs another. What the package undici puts there takes an argument, and a file that
+      // imports it has a process of its own.
+      const { constructor } = pool;
+      if (constructor.length === 0) Reflect.set(globalThis, place, Reflect.construct(constructor, []));
+      await pool.destroy();
     },
     stop() {
       threads.stop();
