@@ -2,12 +2,14 @@
 // nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
 // it is.
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
 
 const units = filesOfOneProcess(import.meta.dirname, [...killSuite, ...systemSuite]);
+const strippedTypes = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-types.mjs')).href;
 
 export default defineConfig({
   test: {
@@ -22,7 +24,9 @@ export default defineConfig({
       HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
       // Tests start hundreds of processes of the product: each would strip and compile the same files again.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '.runtime', 'compile-cache'),
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${strippedTypes}`.trim(),
     },
+    globalSetup: ['test/support/strip-types.mjs'],
     projects: [
       {
         extends: true,
