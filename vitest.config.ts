@@ -1,9 +1,15 @@
-// How the tests run: each file in a process of its own (native addons and uncaught errors stay apart), against
-// real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite it is.
+// How the tests run: each file in a process of its own (native addons and uncaught errors stay apart) unless it starts
+// nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
+// it is.
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { filesOfOneProcess } from './test/support/one-process.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
+
+const units = filesOfOneProcess(import.meta.dirname, [...killSuite, ...systemSuite]);
+const strippedTypes = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-types.mjs')).href;
 
 export default defineConfig({
   test: {
@@ -18,22 +24,29 @@ export default defineConfig({
       HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
       // Tests start hundreds of processes of the product: each would strip and compile the same files again.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '.runtime', 'compile-cache'),
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${strippedTypes}`.trim(),
     },
+    globalSetup: ['test/support/strip-types.mjs'],
     projects: [
+      {
+        extends: true,
+        // They only compute: as many processes as cores, which take one file after the other.
+        test: { name: 'units', include: units, isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
       {
         extends: true,
         // Most files wait for servers and timers; three at a time keep two cores busy.
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: [...killSuite, ...systemSuite],
+          exclude: [...units, ...killSuite, ...systemSuite],
           maxWorkers: 3,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 1 } },
+        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 2 } },
       },
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {
@@ -43,7 +56,7 @@ export default defineConfig({
           include: [...systemSuite],
           exclude: [...killSuite],
           maxWorkers: 2,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

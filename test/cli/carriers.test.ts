@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { until } from '../support/until.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
 
@@ -34,17 +35,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const cli = (...words: string[]) =>
-  runCli(words, {
-    NATS_URL: harness.nats.url,
-    DATABASE_URL: database.postgres.applicationUrl,
-    HELIOGRAPH_DATA: join(folder, 'data'),
-    HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),
-  });
+const env = () => ({
+  NATS_URL: harness.nats.url,
+  DATABASE_URL: database.postgres.applicationUrl,
+  HELIOGRAPH_DATA: join(folder, 'data'),
+  HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'),
+});
+const asProcess = (...words: string[]) => runCli(words, env());
+const cli = (...words: string[]) => runCliHere(words, env());
 const shown = async (...words: string[]) => (await cli(...words)).stdout;
 
 test('a second command to the same state keeps the reason of the first, unless it has another', async () => {
-  await cli('carriers', 'pause', 'handset', '--reason', 'maintenance of theirs');
+  await asProcess('carriers', 'pause', 'handset', '--reason', 'maintenance of theirs');
   await cli('carriers', 'pause', 'handset');
   expect(await shown('carriers', 'list', 'handset')).toMatch(/^handset {2}paused .*: maintenance of theirs$/m);
   await cli('carriers', 'pause', 'handset', '--reason', 'still');
@@ -58,7 +60,7 @@ test('a second command to the same state keeps the reason of the first, unless i
 });
 
 test('the doctor marks a command in effect, apart from what is right and what is wrong', async () => {
-  const { code, stdout } = await cli('doctor', '--carrier', 'handset');
+  const { code, stdout } = await asProcess('doctor', '--carrier', 'handset');
   expect(code).toBe(1);
   expect(stdout).toMatch(
     /^! handset +paused by an operator command: nothing is submitted .*\n +→ .*carriers resume handset$/m,
@@ -77,7 +79,7 @@ test('the audit of a carrier has the commands on its binds', async () => {
 });
 
 test('an unknown action is answered with the known ones', async () => {
-  const { code, stdout, stderr } = await cli('audit', '--action', 'nosuch');
+  const { code, stdout, stderr } = await asProcess('audit', '--action', 'nosuch');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('no action "nosuch"; there are: ');
   expect(stderr).toContain('carrier.paused');

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
 import { endSystems, startSystem } from '../support/system.ts';
 
@@ -14,14 +15,38 @@ afterAll(() => rmSync(emptyFolder, { recursive: true, force: true }));
 
 const cli = (words: readonly string[], env: Record<string, string | undefined> = {}) =>
   runCli(words, { HELIOGRAPH_DATA: emptyFolder, ...env });
+const here = (words: readonly string[]) => runCliHere(words, { HELIOGRAPH_DATA: emptyFolder });
+
+describe('as a process', () => {
+  it.each([
+    [[], 'start'],
+    [['carriers', 'pause'], '--bind'],
+    [['smsc'], '--tps'],
+  ])('%j has its help', async (command, word) => {
+    const { code, stdout, stderr } = await cli([...command, '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(word);
+  });
+
+  it.each([
+    [['keys', 'create'], "required option '--account <id>'"],
+    [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
+    [['dead', 'list', '--stream', 'ORDERS'], '--stream: found "ORDERS", expected one of MT_OTP, MT_TXN'],
+    [['cook'], "unknown command 'cook'"],
+  ])('%j reports its error in one sentence, and exits with 1', async (command, sentence) => {
+    const { code, stdout, stderr } = await cli(command);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain('    at ');
+    expect(await here(command)).toEqual({ code, stdout, stderr });
+  });
+});
 
 describe('every command has its help', () => {
   it.each([
-    [[], 'start'],
     [['start'], '--roles'],
     [['doctor'], '--carrier'],
     [['carriers'], 'drain'],
-    [['carriers', 'pause'], '--bind'],
     [['audit'], '--target'],
     [['directory'], 'release'],
     [['accounts'], 'create'],
@@ -34,9 +59,8 @@ describe('every command has its help', () => {
     [['flight'], '--pcap'],
     [['dead'], 'replay'],
     [['dead', 'replay'], '--all'],
-    [['smsc'], '--tps'],
   ])('%j', async (command, word) => {
-    const { code, stdout } = await cli([...command, '--help']);
+    const { code, stdout } = await here([...command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain(word);
   });
@@ -44,13 +68,11 @@ describe('every command has its help', () => {
 
 describe('an error is reported in one sentence', () => {
   it.each([
-    [['keys', 'create'], "required option '--account <id>'"],
     [['keys', 'create', '--account', 'bob'], '--account: found "bob", expected an account id (acc_…)'],
     [
       ['keys', 'create', '--account', 'acc_01ARZ3NDEKTSV4RRFFQ69G5FAV', '--scopes', 'sms:send,cook'],
       '--scopes: found "cook"',
     ],
-    [['accounts', 'create', '--name', 'x'], 'Heliograph does not run on'],
     [['keys', 'revoke', 'key_x'], 'Heliograph does not run on'],
     [['keys', 'demo'], 'There is no demo account on this machine'],
     [['dnd', 'import', 'file.csv'], 'Heliograph does not run on'],
@@ -71,16 +93,14 @@ describe('an error is reported in one sentence', () => {
     [['flight', 'alpha'], 'Heliograph does not run on'],
     [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
     [['dead', 'list'], 'Heliograph does not run on'],
-    [['dead', 'list', '--stream', 'ORDERS'], '--stream: found "ORDERS", expected one of MT_OTP, MT_TXN'],
     [['dead', 'list', '--limit', '10001'], '--limit: found "10001", expected a whole number from 1 to 10000'],
     [['dead', 'show', 'five'], 'found "five", expected the number of a record'],
     [['dead', 'replay'], 'expected record numbers, or --all'],
     [['dead', 'replay', '5', '--all'], 'expected record numbers, or --all'],
     [['dead', 'replay', '5', '--stream', 'MT_TXN'], '--stream goes with --all'],
     [['dead', 'drop', '5'], 'dead drop deletes record 5 for good: confirm with --yes'],
-    [['cook'], "unknown command 'cook'"],
   ])('%j', async (command, sentence) => {
-    const { code, stderr } = await cli(command);
+    const { code, stderr } = await here(command);
     expect(code).toBe(1);
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain('    at ');

@@ -1,12 +1,14 @@
-// The operator's commands about tenants, run as processes against a real database that other programs filled.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+// The operator's commands about tenants against a real database that other programs filled; one of each family runs as a
+// process, the others within this one.
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findAccount } from '../../control/store/accounts.ts';
 import { changeAccountSettings, readAccountSettings } from '../../control/store/account-settings.ts';
 import { listSenders } from '../../control/store/senders.ts';
 import type { Store } from '../../control/store/store.ts';
 import { createTemplate, findTemplate } from '../../control/store/templates.ts';
 import type { AccountId } from '../../model/ids.ts';
-import { runCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { type CliResult, runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
 import { newAccount, newSender } from '../support/tenants.ts';
 
@@ -14,8 +16,6 @@ let database: TestDatabase;
 let store: Store;
 let accountId: AccountId;
 
-// Up to fifteen processes one after the other: half a minute and more on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 beforeAll(async () => {
   database = await startDatabase();
   ({ store } = database);
@@ -23,9 +23,10 @@ beforeAll(async () => {
 });
 afterAll(() => database?.stop());
 
-const cli = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.applicationUrl });
-const json = async (...args: string[]) => {
-  const { code, stdout, stderr } = await cli(...args, '--json');
+const asProcess = (...words: string[]) => runCli(words, { DATABASE_URL: database.postgres.applicationUrl });
+const cli = (...words: string[]) => runCliHere(words, { DATABASE_URL: database.postgres.applicationUrl });
+const json = async (...args: string[]) => parsed(await cli(...args, '--json'));
+const parsed = ({ code, stdout, stderr }: CliResult) => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
 };
@@ -34,7 +35,7 @@ test('senders are listed, approved for some categories, and rejected', async () 
   const id = await newSender(store, accountId, 'POST');
   const rival = await newAccount(store, 'Rival');
   await newSender(store, rival, 'P0ST', 'approved');
-  expect((await json('senders', 'list')).data).toMatchObject([
+  expect(parsed(await asProcess('senders', 'list', '--json')).data).toMatchObject([
     {
       id,
       account: accountId,
@@ -65,7 +66,7 @@ test('templates are listed, approved and rejected with a note to the account', a
   });
   if (!made.ok) throw new Error(made.code);
   const { id } = made.template;
-  expect((await cli('templates', 'list', '--account', accountId)).stdout).toBe(
+  expect((await asProcess('templates', 'list', '--account', accountId)).stdout).toBe(
     `${id}  ${accountId}  "hi"  otp: "Hi \\u001b[2K\\rtpl_1  \\u202eforged\\nline"\n`,
   );
   expect(await json('templates', 'approve', id)).toMatchObject({ id, object: 'template', status: 'approved' });
@@ -77,7 +78,7 @@ test('templates are listed, approved and rejected with a note to the account', a
 test('an account that locked itself out is readmitted', async () => {
   await changeAccountSettings(store, accountId, { ipAllowlist: ['203.0.113.0/24'] });
   expect(await json('accounts', 'networks', accountId)).toMatchObject({ ip_allowlist: ['203.0.113.0/24'] });
-  expect((await cli('accounts', 'networks', accountId, '--allow', '10.0.0.1/8')).stderr).toContain('10.0.0.0/8');
+  expect((await asProcess('accounts', 'networks', accountId, '--allow', '10.0.0.1/8')).stderr).toContain('10.0.0.0/8');
   const both = ['198.51.100.0/24', '2001:db8::/32'];
   expect((await json('accounts', 'networks', accountId, '--allow', both.join(', '))).ip_allowlist).toEqual(both);
   expect((await cli('accounts', 'networks', accountId, '--allow', 'any')).stdout).toContain('no restriction');
@@ -129,7 +130,7 @@ test('accounts and keys are listed: what to revoke is found again when its outpu
     { name: 'Rival' },
     { id: accountId, name: 'Post Office' },
   ]);
-  const key = await json('keys', 'create', '--account', made.id, '--test');
+  const key = parsed(await asProcess('keys', 'create', '--account', made.id, '--test', '--json'));
   const listed = async () => (await json('keys', 'list', '--account', made.id)).data;
   expect(await listed()).toMatchObject([{ id: key.id, livemode: false, revoked: false }]);
   expect(key.key.startsWith(`${(await listed())[0].prefix}_`)).toBe(true);

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
 import { newAccount } from '../support/tenants.ts';
@@ -62,8 +63,8 @@ beforeEach(() => {
   [statements, passwords, given] = [[], [], null];
 });
 
-const cli = (words: readonly string[], clickhouse = true) =>
-  runCli(['sql-user', ...words], {
+const cli = (words: readonly string[], clickhouse = true, run = runCliHere) =>
+  run(['sql-user', ...words], {
     NATS_URL: on.nats.url,
     DATABASE_URL: database.postgres.applicationUrl,
     HELIOGRAPH_DATA: dataDir,
@@ -76,7 +77,7 @@ const recorded = (action: string) =>
   );
 
 test('creates, lists, rotates and drops the user of an account; each is audited and each password is another', async () => {
-  const made = await cli(['create', '--account', account, '--json']);
+  const made = await cli(['create', '--account', account, '--json'], true, runCli);
   expect([made.code, made.stderr]).toEqual([0, '']);
   const shown = JSON.parse(made.stdout) as { user: string; password: string };
   expect(shown).toMatchObject({ object: 'sql_user', account, user: `sql_${account}`, database: `sql_${account}` });

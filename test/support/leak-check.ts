@@ -21,5 +21,7 @@ afterAll(async () => {
   } catch (error) {
     if (!(error instanceof DeadlineExceeded)) throw error;
     throw new Error(`${expect.getState().testPath ?? 'the file'} leaves open: ${open.join('; ')}`, { cause: error });
+  } finally {
+    resources.stop();
   }
 });

@@ -57,3 +57,11 @@ test('a repeated timer, with its caller, until it is cancelled', () => {
   cancel();
   expect(resources.now()).toEqual([]);
 });
+
+test('nothing more once it is stopped: the next file of the process counts its own', () => {
+  const earlier = watchOpenResources();
+  earlier.stop();
+  const cancel = systemClock.every(60_000, () => {});
+  expect(earlier.now()).toEqual([]);
+  cancel();
+});

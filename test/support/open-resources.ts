@@ -12,6 +12,8 @@ export type OpenResources = {
   now(): string[];
   /** Ends the connections that HTTP clients keep for their next request. */
   endIdleConnections(): Promise<void>;
+  /** Threads and timers that are started from now on do not count: they belong to the next file of this process. */
+  stop(): void;
 };
 
 /** Counts from now on: what is open already belongs to another file. */
@@ -23,17 +25,29 @@ export function watchOpenResources(): OpenResources {
     now: () => [
       ...tcpSockets(ownSockets().filter((inode) => !before.has(inode))),
       ...processesUnder(process.pid),
-      ...threads(),
-      ...timers(),
+      ...threads.running(),
+      ...timers.running(),
     ],
     async endIdleConnections() {
       http.globalAgent.destroy();
       // Node's own fetch has its pool there.
-      const pool: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
-      if (pool !== undefined) await (pool as { destroy(): Promise<void> }).destroy();
+      const place = Symbol.for('undici.globalDispatcher.1');
+      const pool = Reflect.get(globalThis, place) as { destroy(): Promise<void> } | undefined;
+      if (pool === undefined) return;
+      // The next file of this process needs another. What the package undici puts there takes an argument, and a file that
+      // imports it has a process of its own.
+      const { constructor } = pool;
+      if (constructor.length === 0) Reflect.set(globalThis, place, Reflect.construct(constructor, []));
+      await pool.destroy();
+    },
+    stop() {
+      threads.stop();
+      timers.stop();
     },
   };
 }
+
+type Watch = { running(): string[]; stop(): void };
 
 /** The inodes of this process's sockets, of any kind. */
 function ownSockets(): string[] {
@@ -82,18 +96,19 @@ function processesUnder(parent: number): string[] {
   });
 }
 
-function watchThreads(): () => string[] {
+function watchThreads(): Watch {
   const running = new Map<Worker, string>();
-  diagnostics.subscribe('worker_threads', (message) => {
+  const note = (message: unknown) => {
     const { worker } = message as { worker: Worker };
     running.set(worker, `a thread started at ${callerOf(new Error('started here'))}`);
     worker.once('exit', () => running.delete(worker));
-  });
-  return () => [...running.values()];
+  };
+  diagnostics.subscribe('worker_threads', note);
+  return { running: () => [...running.values()], stop: () => diagnostics.unsubscribe('worker_threads', note) };
 }
 
 /** Timers made with setInterval, also by libraries; unreferenced ones are left out. */
-function watchRepeatedTimers(): () => string[] {
+function watchRepeatedTimers(): Watch {
   const running = new Map<NodeJS.Timeout, string>();
   const [set, clear] = [globalThis.setInterval, globalThis.clearInterval];
   const setAndNote = (run: (...args: unknown[]) => void, everyMs?: number, ...args: unknown[]) => {
@@ -109,7 +124,13 @@ function watchRepeatedTimers(): () => string[] {
   globalThis.setInterval = noting as typeof setInterval;
   globalThis.clearInterval = clearAndForget;
   const isRunning = (timer: NodeJS.Timeout) => timer.hasRef() && Reflect.get(timer, '_destroyed') !== true;
-  return () => [...running].flatMap(([timer, what]) => (isRunning(timer) ? [what] : []));
+  return {
+    running: () => [...running].flatMap(([timer, what]) => (isRunning(timer) ? [what] : [])),
+    stop() {
+      globalThis.setInterval = set;
+      globalThis.clearInterval = clear;
+    },
+  };
 }
 
 /** The caller in the stack: the first two lines that are not Node's, the clock's or this file's. */

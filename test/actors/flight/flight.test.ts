@@ -11,6 +11,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../support/until.ts';
 import { readPcap } from '../../smpp/flight/read-pcap.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
+import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/cli.ts';
 import type { HostChild } from '../../support/host-process.ts';
 
@@ -73,7 +74,7 @@ describe('a lost session', () => {
     expect(recipients.length).toBe(34);
 
     const file = join(folder, 'alpha.pcap');
-    const published = await cli(['alpha', '--pcap', file, '--json']);
+    const published = await cli(['alpha', '--pcap', file, '--json'], runCli);
     expect(published).toMatchObject({ code: 0, stderr: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const { pdus, lines, closings } = readPcap(file);
@@ -261,5 +262,5 @@ test('an error is reported in one sentence', async () => {
   expect(await said('alpha')).toContain('no carrier is served now');
 });
 
-const cli = (words: readonly string[]) =>
-  runCli(['flight', ...words], { NATS_URL: harness.nats.url, HELIOGRAPH_DATA: folder });
+const cli = (words: readonly string[], run = runCliHere) =>
+  run(['flight', ...words], { NATS_URL: harness.nats.url, HELIOGRAPH_DATA: folder });

@@ -72,6 +72,12 @@ test('attempts outlive a restart, with what was sent and what was answered', asy
   const event = newEvent(accountId);
   await events.publish([event]);
   await until('it is taken', () => receiver?.received.length === 2);
+  // The request has arrived; without its answer a stop would abandon it.
+  const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
+  await until(
+    'nothing waits',
+    async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
+  );
   await running?.stop();
   running = null;
 

@@ -90,6 +90,7 @@ test('events come in batches, signed, each with the id it would have alone; the 
   await until('the other one has all', () => alone.received.length === all.length);
   const singly = new Map(alone.received.map(({ id, json }) => [id, json as object]));
   for (const { id, ...event } of hook.received.flatMap(eventsIn)) expect(event).toEqual(singly.get(id));
+  await allDone();
   await running?.stop();
   running = null;
   const asked = { before: null, limit: 10, succeeded: null, error: null, eventId: all[0]?.eventId ?? '' };

@@ -13,6 +13,7 @@ import { sparkline } from '../../../cli/report.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { encodeEvents } from '../../../model/records/event-record.ts';
 import { contextOf, lifeOf } from '../../analytics/support/events.ts';
+import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/cli.ts';
 import { expectExactCounts } from '../../support/recount.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
@@ -311,10 +312,11 @@ describe('a report', () => {
   });
 
   test('on the command line is a table with bars, a file, or a sentence', async () => {
-    const cli = (...words: string[]) =>
-      runCli(['report', ...words, '--account', api.accountId], { NATS_URL: api.nats.url });
+    const all = (words: string[]) => ['report', ...words, '--account', api.accountId];
+    const asProcess = (...words: string[]) => runCli(all(words), { NATS_URL: api.nats.url });
+    const cli = (...words: string[]) => runCliHere(all(words), { NATS_URL: api.nats.url });
     const zone = ['--from', '2026-10-22', '--to', '2026-10-29', '--time-zone', 'Asia/Kolkata'];
-    const table = await cli('delivery', ...zone, '--group-by', 'day');
+    const table = await asProcess('delivery', ...zone, '--group-by', 'day');
     expect(table.stdout).toMatch(/^What became of messages {2}acc_\w+ {2}live/);
     expect(table.stdout).toMatch(/^2026-10-23 +\d+/m);
     expect(table.stdout).toMatch(/^messages {2}[▁-█]{7}$/m);

@@ -93,7 +93,8 @@ describe('an answer that does not come', () => {
 
   test('to a segment of a long message: only that segment is sent again, under the same reference', async () => {
     harness = await openCarrierHarness({ response: 'fixed:20' });
-    await actor({ responseTimerMs: 400, bind: { count: 1 } });
+    // So long that a stall of the machine does not make the other segments' answers late.
+    await actor({ responseTimerMs: 2_000, bind: { count: 1 } });
     harness.simulator.setFault('no-resp', { limit: 1 });
     const text = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
     const sent = await harness.send(1, { category: 'otp', segments: 3 }, text);

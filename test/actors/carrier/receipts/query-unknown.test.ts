@@ -125,11 +125,12 @@ describe('on a real carrier', () => {
   };
 
   test('a submit answered after its timer, whose receipt cannot arrive, is settled by a query', async () => {
-    harness = await openCarrierHarness({ latency: 'fixed:1', response: 'fixed:300' });
+    harness = await openCarrierHarness({ latency: 'fixed:1', response: 'fixed:1500' });
     const { simulator, bus } = harness;
     const destination = { format: 'national', callingCode: '880', nationalPrefix: '0', nationalDigitsMax: 10 } as const;
     const carrier = carrierWith(simulator, {
-      responseTimerMs: 100,
+      // The timer of the queries as well: three that a slow machine answers too late would be the last.
+      responseTimerMs: 1_000,
       wire: { ...plainWire, destination, querySm: true },
       bind: { type: 'transmitter', count: 1 },
     });
