@@ -28,10 +28,19 @@ export const carrierLimits = {
     pacedTogetherMs: 5,
     /**
      * The share of its contract that promotional messages use falls to shrinkTo of itself, at most every shrinkEveryMs, while
-     * too many intents of OTP take marginMs longer than twice the usual time (slowShareMax of bulkPace); it grows back
-     * within 15 s.
+     * more than slowShareMax of the last intents of OTP, and more than slowMin, take marginMs longer than twice the usual
+     * time; it grows back within 8 s. At 100 OTP a second the counts hold 144.
      */
-    campaignShare: { shareMin: 0.25, shrinkTo: 0.8, shrinkEveryMs: 500, growthPerS: 0.05, marginMs: 10 },
+    campaignShare: {
+      shareMin: 0.25,
+      shrinkTo: 0.8,
+      shrinkEveryMs: 500,
+      growthPerS: 0.1,
+      marginMs: 20,
+      halfLifeMs: 1_000,
+      slowShareMax: 0.02,
+      slowMin: 1.5,
+    },
     /** A replay that receives nothing for this long logs it and requests the records again. */
     replaySilentMs: 10_000,
     /** A carrier whose replay takes longer does not delay the others of its thread any more. */

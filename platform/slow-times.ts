@@ -8,7 +8,6 @@ import { limits } from './limits.ts';
 export type SlowCount = { readonly count: number; readonly slow: number };
 
 const { usualFactor, step } = limits.bulkPace.slow;
-const { halfLifeMs, slowShareMax, slowMin } = limits.bulkPace;
 
 export class SlowTimes {
   /** A running estimate of the lower quartile: slow times hardly move it. */
@@ -49,15 +48,25 @@ export class SlowTimes {
   }
 }
 
-/** Whether too many of the last durations were slow: their counts have a half-life. */
+export type SlownessRules = {
+  /** Of the counts. */
+  readonly halfLifeMs: number;
+  /** Too many: more than this share of them, and more than slowMin. */
+  readonly slowShareMax: number;
+  readonly slowMin: number;
+};
+
+/** Whether too many of the last durations were slow. */
 export class RecentSlowness {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #rules: SlownessRules;
   #count = 0;
   #slow = 0;
   #fadedAtMs: number;
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>, rules: SlownessRules) {
     this.#clock = clock;
+    this.#rules = rules;
     this.#fadedAtMs = clock.monotonicMs();
   }
 
@@ -70,12 +79,12 @@ export class RecentSlowness {
   /** A few slow ones are chance: a machine that does nothing else has some. */
   get isTooMuch(): boolean {
     this.#fade();
-    return this.#slow > Math.max(slowMin, this.#count * slowShareMax);
+    return this.#slow > Math.max(this.#rules.slowMin, this.#count * this.#rules.slowShareMax);
   }
 
   #fade(): void {
     const nowMs = this.#clock.monotonicMs();
-    const left = 0.5 ** ((nowMs - this.#fadedAtMs) / halfLifeMs);
+    const left = 0.5 ** ((nowMs - this.#fadedAtMs) / this.#rules.halfLifeMs);
     this.#fadedAtMs = nowMs;
     this.#count *= left;
     this.#slow *= left;

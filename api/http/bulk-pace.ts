@@ -20,7 +20,7 @@ export class BulkPace {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#slowness = new RecentSlowness(clock);
+    this.#slowness = new RecentSlowness(clock, limits.bulkPace);
     metrics.bulkPace.set(this.#messagesPerS);
   }
 

@@ -18,7 +18,7 @@ export class CampaignShare {
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
-    this.#slowness = new RecentSlowness(clock);
+    this.#slowness = new RecentSlowness(clock, limits.carrier.campaignShare);
     this.#grownAtMs = clock.monotonicMs();
     metrics.campaignShare.set(1);
   }
