@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { type HostChild, nodeNamed, startHostChild } from '../support/host-process.ts';
+import { statesOf } from '../support/invariant.ts';
 import { type NatsCluster, startNatsCluster } from '../support/nats-cluster.ts';
 
 let cluster: NatsCluster;
@@ -94,7 +95,10 @@ async function expectExact(sent: Awaited<ReturnType<typeof send>>, unknownMax: n
   const settled = await harness.settled(sent);
   expect(settled.twice).toEqual([]);
   expect(settled.never.length).toBeLessThanOrEqual(settled.statuses['unknown'] ?? 0);
-  expect(settled.statuses['unknown'] ?? 0).toBeLessThanOrEqual(unknownMax);
+  const states = await statesOf(harness.bus);
+  const unknown = sent.map(({ messageId }) => states.get(messageId)).filter((state) => state?.status === 'unknown');
+  const why = unknown.map((state) => state?.history.at(-1)?.error).join(', ');
+  expect(unknown.length, why).toBeLessThanOrEqual(unknownMax);
   expect((settled.statuses['delivered'] ?? 0) + (settled.statuses['unknown'] ?? 0)).toBe(sent.length);
   expect(harness.simulator.stats().submits.throttled).toBe(0);
   return settled;

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { accountScopes } from '../../model/api-key.ts';
 import { assert } from '../../platform/assert.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { until } from './until.ts';
 import { createKey } from '../../control/store/api-keys.ts';
 import { type Demo, demoKeysFile } from '../../control/store/demo.ts';
@@ -18,7 +19,12 @@ export async function demoKeysOf(dataDir: string, httpPort: number): Promise<Dem
   const databaseUrl = readConnections(dataDir)?.databaseUrl ?? null;
   assert(databaseUrl !== null, 'the system runs');
   const store = openStore(databaseUrl);
-  const made = await createKey(store, { accountId: demo.accountId, livemode: true, scopes: accountScopes });
+  const made = await until('a live key is stored', () =>
+    createKey(store, { accountId: demo.accountId, livemode: true, scopes: accountScopes }).catch((error: unknown) => {
+      ignoring(error, 'a connection to the database took too long, it is tried again');
+      return null;
+    }),
+  );
   await store.close();
   assert(made.ok, 'the demo account has room for a key');
   const headers = { authorization: `Bearer ${made.token}` };
