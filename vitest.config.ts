@@ -46,7 +46,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'kills', include: [...killSuite], maxWorkers: 4, sequence: { groupOrder: 2 } },
+        test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 2 } },
       },
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {

@@ -14,7 +14,7 @@ import { type DeliveryEvent, acceptedEvent, deliveryEvent, eventKinds } from '..
 import { foldEvents } from '../../model/fold.ts';
 import { isTerminal } from '../../model/status.ts';
 import { expectExactCounts } from '../support/recount.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 import { readBlock } from './support/native-block.ts';
@@ -152,7 +152,7 @@ describe('recorded', () => {
   async function counted(): Promise<Readonly<Record<string, number>>> {
     const { state } = await events.bus.manager.streams.info('EVENTS');
     await until('all recorded', () => recorder.recordedTo >= state.last_seq);
-    return expectExactCounts((sql) => events.engine.rows(sql));
+    return expectExactCounts((sql) => events.engine.rows(sql, {}, patienceMs));
   }
 
   async function restart(): Promise<void> {

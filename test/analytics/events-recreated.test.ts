@@ -11,7 +11,7 @@ import { type StreamPosition, changeSince, nanosOf } from '../../cluster/bus/str
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { expectExactCounts } from '../support/recount.ts';
 import { endOf } from '../support/bus.ts';
@@ -53,10 +53,11 @@ async function publish(records: number): Promise<DeliveryEvent[]> {
 /** Waits until every one of these is in ClickHouse; then reads all, each id once, in the table and in the counts of reports. */
 async function expectRecorded(...published: readonly DeliveryEvent[][]): Promise<void> {
   const ids = new Set(published.flat().map(({ eventId }) => eventId));
-  const recorded = async () => (await events.engine.rows('SELECT event_id FROM sms_events')).map(([id]) => String(id));
+  const recorded = async () =>
+    (await events.engine.rows('SELECT event_id FROM sms_events', {}, patienceMs)).map(([id]) => String(id));
   await until('everything is recorded', async () => includesAll(await recorded(), ids));
   expect((await recorded()).toSorted()).toEqual([...ids].toSorted());
-  expect((await expectExactCounts((sql) => events.engine.rows(sql)))['delivered']).toBe(ids.size / 3);
+  expect((await expectExactCounts((sql) => events.engine.rows(sql, {}, patienceMs)))['delivered']).toBe(ids.size / 3);
 }
 
 function includesAll(found: readonly string[], ids: ReadonlySet<string>): boolean {

@@ -9,7 +9,7 @@ import { clickhouseDir, openEngine } from '../../analytics/store/engine.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { expectExactCounts } from '../support/recount.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { startEventBus } from './support/event-bus.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
@@ -45,7 +45,8 @@ test.each(killedAfter)(
     expect(before).toMatchObject({ recordedTo: 0, pending: { first: 1, last: 1 } });
     const engine = openEngine({ clickhouseUrl: null, dataDir: clickhouseDir(events.dataDir) });
     const publisher = new Publisher(events.bus);
-    const count = async (of: string) => Number((await engine.rows(`SELECT toUInt32(count()) FROM ${of}`))[0]?.[0]);
+    const count = async (of: string) =>
+      Number((await engine.rows(`SELECT toUInt32(count()) FROM ${of}`, {}, patienceMs))[0]?.[0]);
     expect(await count('sms_events')).toBe(rows);
     expect(await count(table)).toBeGreaterThan(0);
 
@@ -54,11 +55,11 @@ test.each(killedAfter)(
       await until('the range is recorded', () => recorder.recordedTo === 1);
       expect(await count('sms_events')).toBe(messages * 3);
       expect(await count('sms_submits')).toBe(messages);
-      expect(await expectExactCounts((sql) => engine.rows(sql))).toEqual({ delivered: messages });
+      expect(await expectExactCounts((sql) => engine.rows(sql, {}, patienceMs))).toEqual({ delivered: messages });
       // The token was the range's: the next events are new.
       await events.publish(lifeOf(contextOf()));
       await until('the next are recorded', () => recorder.recordedTo === 2);
-      expect(await expectExactCounts((sql) => engine.rows(sql))).toEqual({ delivered: messages + 1 });
+      expect(await expectExactCounts((sql) => engine.rows(sql, {}, patienceMs))).toEqual({ delivered: messages + 1 });
     } finally {
       await recorder.stop(5_000);
       publisher.close();

@@ -4,7 +4,7 @@ import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.
 import { expectExactCounts } from '../support/recount.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
@@ -34,7 +34,7 @@ async function counts(): Promise<unknown> {
   const { state } = await events.bus.manager.streams.info('EVENTS');
   await until('all recorded', () => recorders.some((each) => each.recordedTo >= state.last_seq));
   const [rows] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
-  const { delivered } = await expectExactCounts((sql) => events.engine.rows(sql));
+  const { delivered } = await expectExactCounts((sql) => events.engine.rows(sql, {}, patienceMs));
   return [...(rows ?? []), delivered];
 }
 

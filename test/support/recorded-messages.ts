@@ -20,15 +20,19 @@ export type RecordedMessages = {
 /** Rows of each kind in sms_events. */
 export async function countEvents(dataDir: string): Promise<Record<EventKind, number>> {
   return withEngine(dataDir, async (engine) => {
-    const rows = await engine.rows('SELECT kind, toUInt32(count()) FROM sms_events GROUP BY kind');
+    const rows = await engine.rows('SELECT kind, toUInt32(count()) FROM sms_events GROUP BY kind', {}, 30_000);
     return Object.fromEntries(rows.map(([kind, count]) => [kind, Number(count)])) as Record<EventKind, number>;
   });
 }
 
 export async function recordedMessages(dataDir: string): Promise<RecordedMessages> {
   return withEngine(dataDir, async (engine) => {
-    const kinds = await engine.rows('SELECT kind, toUInt32(count()) FROM sms_events GROUP BY kind');
-    const [totals] = await engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events');
+    const kinds = await engine.rows('SELECT kind, toUInt32(count()) FROM sms_events GROUP BY kind', {}, 30_000);
+    const [totals] = await engine.rows(
+      'SELECT toUInt32(count()), toUInt32(uniqExact(event_id)) FROM sms_events',
+      {},
+      30_000,
+    );
     const events = await engine.rows(`SELECT ${eventColumns} FROM sms_events ORDER BY ${eventOrder}`, {}, 30_000);
     const byMessage = Map.groupBy(events.map(eventOfRow), (event: DeliveryEvent) => event.messageId);
     const messages = new Map<string, MessageState>();
