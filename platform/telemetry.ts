@@ -209,11 +209,11 @@ export const metrics = {
     ['carrier'],
     'max',
   ),
-  campaignShare: gauge(
-    'campaign_share',
-    'Share of their contracts that promotional messages use beside OTP, 0.25 to 1; the least of all threads',
+  campaignWithheld: gauge(
+    'campaign_withheld_share',
+    'Share of their contracts that promotional messages leave free because OTP are late, 0 to 0.75; the largest of all threads',
     [],
-    'min',
+    'max',
   ),
   carrierRate: gauge(
     'carrier_rate_per_s',

@@ -20,7 +20,6 @@ export class CampaignShare {
     this.#clock = clock;
     this.#slowness = new RecentSlowness(clock, limits.carrier.campaignShare);
     this.#grownAtMs = clock.monotonicMs();
-    metrics.campaignShare.set(1);
   }
 
   /** The intent of an OTP of any carrier of this thread was durable after so long. */
@@ -45,7 +44,7 @@ export class CampaignShare {
 
   #become(share: number): void {
     this.#share = share;
-    metrics.campaignShare.set(share);
+    metrics.campaignWithheld.set(1 - share);
   }
 }
 
