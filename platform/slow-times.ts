@@ -16,7 +16,7 @@ export class SlowTimes {
   #slow = 0;
   readonly #marginMs: number;
 
-  /** `marginMs`: what is as much slower than twice the usual time is slow. */
+  /** Slow is more than twice the usual time plus `marginMs`. */
   constructor(marginMs: number = limits.bulkPace.slow.marginMs) {
     this.#marginMs = marginMs;
   }

@@ -1,6 +1,6 @@
 // Tells each click (model/fact.ts) before it is in ClickHouse: what is recorded was told, and a batch that is repeated tells
-// its clicks again under the same ids. Many clicks share a record, because a record of their own costs NATS and both of its
-// readers more than everything else about a click (decision 240). While FACTS is full clicks are recorded all the same, and those are not told.
+// its clicks again under the same ids. Many clicks share a record: each record costs a publish, and an ack of both readers
+// (decision 240). While FACTS is full clicks are recorded all the same, and those are not told.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { factSubjects } from '../../cluster/bus/subjects.ts';
 import type { ClickFact } from '../../model/fact.ts';

@@ -10,6 +10,7 @@ import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
+import type { EventSequence } from './event-sequence.ts';
 import type { ReplayIndex } from './replay-index.ts';
 
 export type ReplayFloorParts = {
@@ -202,28 +203,4 @@ export function kept(samples: readonly Sample[], sinceMs: number): Sample[] {
 /** A restart must know something of it: an intent is open, or segments were accepted. */
 function isNeeded(inFlight: InFlightMessage): boolean {
   return inFlight.neededFromSeq > 0 && (!inFlight.isAtRest || inFlight.progress !== 0);
-}
-
-/**
- * A lower bound for the EVENTS sequence of this carrier's next event: reading from there finds it. The writer knows how far
- * it has written, the replay floor how far the stream had come when it last looked.
- */
-export class EventSequence {
-  readonly #writtenTo: () => number;
-  #seenTo = 0;
-
-  /** `writtenTo`: events of this incarnation get higher sequences than this. */
-  constructor(writtenTo: () => number) {
-    this.#writtenTo = writtenTo;
-  }
-
-  /** The last sequence of the stream; lower than before when it was recreated. */
-  seen(lastSeq: number): void {
-    this.#seenTo = lastSeq;
-  }
-
-  /** No event written from now on gets a lower sequence. */
-  get next(): number {
-    return Math.max(this.#writtenTo(), this.#seenTo) + 1;
-  }
 }

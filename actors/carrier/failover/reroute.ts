@@ -19,7 +19,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Completion } from '../outcome/completion.ts';
 import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
-import type { EventSequence } from '../deduplication/replay-floor.ts';
+import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import type { ReplayIndex } from '../deduplication/replay-index.ts';
 import { type Rerouted, reroutedText } from '../deduplication/rerouted-event.ts';

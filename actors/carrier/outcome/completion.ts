@@ -5,7 +5,7 @@ import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventDraft, eventOfMessage } from '../../../model/delivery-event.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import type { EventSequence } from '../deduplication/replay-floor.ts';
+import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ReplayIndex } from '../deduplication/replay-index.ts';
 import type { Closing } from '../in-flight/facts.ts';
 import type { InFlightMessage, WriteEnd } from '../in-flight/in-flight-message.ts';

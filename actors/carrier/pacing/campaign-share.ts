@@ -62,7 +62,7 @@ export class CampaignPace {
     return Math.max(0, this.#nextAtMs - nowMs);
   }
 
-  /** One of `segments` was chosen; `ratePerS`: of the whole contract, segments. A late turn makes up for its own wait only. */
+  /** One of `segments` was chosen; `ratePerS`: segments of the whole contract. At most pacedTogetherMs of lost time is made up. */
   took(segments: number, ratePerS: number, nowMs: number): void {
     const share = this.#share.now();
     if (share === 1) return;

@@ -16,7 +16,7 @@ import type { ShortMessage } from '../../../smpp/pdu.ts';
 import type { EndUnsent } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
-import type { EventSequence } from '../deduplication/replay-floor.ts';
+import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
 import { type Lanes, slotsReservedFor, tokensReservedFor } from '../queue/lanes.ts';
 import { CampaignPace, type CampaignShare } from '../pacing/campaign-share.ts';

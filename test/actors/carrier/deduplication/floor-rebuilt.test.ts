@@ -3,9 +3,9 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { afterEach, expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import {
   type ReplayFloorParts,
-  EventSequence,
   ConsumerUptime,
   ReplayFloor,
 } from '../../../../actors/carrier/deduplication/replay-floor.ts';

@@ -4,13 +4,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startPurge } from '../../../../analytics/purge.ts';
-import {
-  EventSequence,
-  ConsumerUptime,
-  ReplayFloor,
-  floorOf,
-  kept,
-} from '../../../../actors/carrier/deduplication/replay-floor.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
+import { ConsumerUptime, ReplayFloor, floorOf, kept } from '../../../../actors/carrier/deduplication/replay-floor.ts';
 import { replayEvents } from '../../../../actors/carrier/deduplication/replay.ts';
 import { ReplayIndex } from '../../../../actors/carrier/deduplication/replay-index.ts';
 import { attemptNumber } from '../../../../actors/carrier/in-flight/attempt.ts';

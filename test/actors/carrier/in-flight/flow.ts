@@ -2,7 +2,7 @@
 // manual bus, carrier and clock. Only the intake is simulated: it has no bus to take records from.
 import type { JsMsg } from '@nats-io/jetstream';
 import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
-import { EventSequence } from '../../../../actors/carrier/deduplication/replay-floor.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { Failover } from '../../../../actors/carrier/failover/failover.ts';
 import { Reroute, type RerouteParts } from '../../../../actors/carrier/failover/reroute.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';

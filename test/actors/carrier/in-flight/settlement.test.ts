@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitAnswer } from '../../../../actors/carrier/in-flight/submit-token.ts';
 import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
-import { EventSequence } from '../../../../actors/carrier/deduplication/replay-floor.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { Completion } from '../../../../actors/carrier/outcome/completion.ts';
 import { Resend } from '../../../../actors/carrier/outcome/resend.ts';
 import { Settlement } from '../../../../actors/carrier/outcome/settlement.ts';

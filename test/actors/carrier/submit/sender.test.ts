@@ -1,7 +1,7 @@
 // When a paced carrier's messages are written: those that are not urgent several at a time, an OTP at once.
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
-import { EventSequence } from '../../../../actors/carrier/deduplication/replay-floor.ts';
+import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { localClaims } from '../../../../actors/carrier/deduplication/intent-claims.ts';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../../../../actors/carrier/in-flight/submit-token.ts';
