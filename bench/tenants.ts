@@ -1,8 +1,9 @@
-// Whether one account can delay another: an account that sends 50 OTP a second alone, and then beside each attack of
-// another account, or of an unauthenticated client, on the HTTP interface. Its OTP are counted at an SMSC peer of its
-// own, from acceptance (the time in the message id) and, without a target, from the intended send time, which includes
-// the client's share of the processors. Every one must be answered 202. One run, so that all figures are of the same
-// machine state.
+// Whether one account can delay another: an account that sends 50 OTP a second alone, and beside each attack of another
+// account, or of an unauthenticated client, on the HTTP interface. Its OTP are counted at an SMSC peer of its own, from
+// acceptance (the time in the message id) and, without a target, from the intended send time, which includes the
+// client's share of the processors. Every one must be answered 202. The account is alone for a third of the time before
+// each attack, and all of these times together are the figure alone: a machine whose speed changes within the run
+// changes both sides.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
@@ -23,6 +24,8 @@ const warmUpSeconds = 8;
 /** Warm-up of each attack: first executions are not measured. */
 const attackWarmUpSeconds = 1;
 const drainedWithinMs = 90_000;
+/** Before each attack, for each second of it. */
+const aloneShare = 1 / 3;
 /** The attack runs before the first OTP beside it is counted. */
 const leadSeconds = 1;
 const noncesPerPhase = 1_000_000;
@@ -57,44 +60,56 @@ async function measure(
 ): Promise<BenchResult> {
   const key = await otherAccount(system);
   let phases = 0;
-  const otp = (forSeconds: number) => {
+  const otp = (forSeconds: number, times: Times) => {
     phases += 1;
-    return offerOtp(system, smscPeer, forSeconds, seed, phases * noncesPerPhase);
+    return offerOtp(system, smscPeer, { forSeconds, seed, firstNonce: phases * noncesPerPhase }, times);
   };
-  await otp(warmUpSeconds);
   const start = (attack: Attack, forSeconds: number) => {
     const task = { attack, port: system.httpPort, key, seconds: forSeconds };
     return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000, {
       ownSession: false,
     });
   };
+  await otp(warmUpSeconds, newTimes());
   for (const attack of chosen) await start(attack, attackWarmUpSeconds);
   await drained(system);
-  await otp(warmUpSeconds);
-  const alone = await otp(seconds);
-  const figures: Record<string, number> = {
-    ...latencyFigures('alone_submit', alone.submit, ['p50', 'p99']),
-    ...latencyFigures('alone_whole', alone.whole, ['p50', 'p99']),
-    alone_not_202: alone.not202,
-    alone_lost: alone.lost,
-  };
-  const aloneMs = figures['alone_submit_p99_ms'] ?? Number.NaN;
+  await otp(warmUpSeconds, newTimes());
+
+  const aloneTimes = newTimes();
+  const alone = { not202: 0, lost: 0 };
+  const figuresOf: Record<string, number> = {};
   for (const attack of chosen) {
+    await drained(system);
+    const before = await otp(Math.ceil(seconds * aloneShare), aloneTimes);
+    alone.not202 += before.not202;
+    alone.lost += before.lost;
+    const besideTimes = newTimes();
     const attacking = start(attack, seconds + 2 * leadSeconds);
-    const beside = await otp(seconds);
+    const { not202, lost } = await otp(seconds, besideTimes);
     const { sent, statuses } = await attacking;
     process.stderr.write(`${attack}: ${sent} sent, answers ${JSON.stringify(statuses)}\n`);
-    const submit = latencyFigures(`${attack}_submit`, beside.submit, ['p99']);
-    Object.assign(figures, submit, latencyFigures(`${attack}_whole`, beside.whole, ['p99']), {
-      [`${attack}_times_alone`]: (submit[`${attack}_submit_p99_ms`] ?? Number.NaN) / aloneMs,
-      [`${attack}_not_202`]: beside.not202,
-      [`${attack}_lost`]: beside.lost,
+    Object.assign(figuresOf, {
+      ...latencyFigures(`${attack}_submit`, besideTimes.submit.summary(), ['p99']),
+      ...latencyFigures(`${attack}_whole`, besideTimes.whole.summary(), ['p99']),
+      [`${attack}_not_202`]: not202,
+      [`${attack}_lost`]: lost,
       [`${attack}_sent`]: sent,
       [`${attack}_refused`]: (statuses['429'] ?? 0) + (statuses['401'] ?? 0) + (statuses['422'] ?? 0),
     });
   }
+  const figures: Record<string, number> = {
+    ...latencyFigures('alone_submit', aloneTimes.submit.summary(), ['p50', 'p99']),
+    ...latencyFigures('alone_whole', aloneTimes.whole.summary(), ['p50', 'p99']),
+    alone_not_202: alone.not202,
+    alone_lost: alone.lost,
+    ...figuresOf,
+  };
+  for (const attack of chosen) {
+    const { [`${attack}_submit_p99_ms`]: besideMs = Number.NaN, alone_submit_p99_ms: aloneMs = Number.NaN } = figures;
+    figures[`${attack}_times_alone`] = besideMs / aloneMs;
+  }
   return {
-    load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s alone and beside each of ${chosen.length} attacks, one ingress thread`,
+    load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s beside each of ${chosen.length} attacks and a third of it alone before, one ingress thread`,
     figures,
     targets: [
       ...zero('alone_not_202', 'alone_lost'),
@@ -116,22 +131,25 @@ async function drained(system: WholeSystem): Promise<void> {
   await until('nothing waits', isEmpty, { limitMs: drainedWithinMs, everyMs: 500 });
 }
 
-type Latency = ReturnType<LatencyHistogram['summary']>;
 /** `submit`: from acceptance to the SMSC peer; `whole`: from the intended send time. */
-type Offered = { submit: Latency; whole: Latency; not202: number; lost: number };
+type Times = { readonly submit: LatencyHistogram; readonly whole: LatencyHistogram };
 
+const newTimes = (): Times => ({ submit: new LatencyHistogram(), whole: new LatencyHistogram() });
+
+type Offer = { readonly forSeconds: number; readonly seed: number; readonly firstNonce: number };
+
+/** Sends the account's OTP and adds what each took to `times`. */
 async function offerOtp(
   system: WholeSystem,
   smscPeer: SmscPeer,
-  seconds: number,
-  seed: number,
-  firstNonce: number,
-): Promise<Offered> {
+  { forSeconds, seed, firstNonce }: Offer,
+  times: Times,
+): Promise<{ readonly not202: number; readonly lost: number }> {
   const task: LoadTask = {
     port: system.httpPort,
     key: system.keys.liveKey,
     ratePerSecond: otpPerSecond,
-    seconds,
+    seconds: forSeconds,
     seed: seed + firstNonce,
     connections: 16,
     recipientPrefix: '13',
@@ -140,7 +158,7 @@ async function offerOtp(
     firstNonce,
     timed: true,
   };
-  const load = await runChild<LoadTask, LoadResult>('http-load.ts', task, (seconds + 60) * 1_000);
+  const load = await runChild<LoadTask, LoadResult>('http-load.ts', task, (forSeconds + 60) * 1_000);
   const nonces = [...load.acceptedNonces];
   const haveCome = async () => {
     const come = await smscPeer.arrivals();
@@ -150,20 +168,18 @@ async function offerOtp(
     (error: unknown) => ignoring(error, 'what has not come is counted as lost'),
   );
   const arrivals = await smscPeer.arrivals();
-  const submit = new LatencyHistogram();
-  const whole = new LatencyHistogram();
   const intendedUs = (index: number) => load.lastIntendedUs - ((load.offered - 1 - index) * 1e6) / otpPerSecond;
   for (let index = 0; index < load.offered; index += 1) {
     const arrival = arrivals.get(firstNonce + index);
     if (arrival === undefined) continue;
-    whole.add(arrival.atUs - intendedUs(index));
+    times.whole.add(arrival.atUs - intendedUs(index));
     const acceptedAtMs = load.acceptedAtMs[index] ?? 0;
-    if (acceptedAtMs > 0) submit.add(arrival.atUs - acceptedAtMs * 1_000);
+    if (acceptedAtMs > 0) times.submit.add(arrival.atUs - acceptedAtMs * 1_000);
   }
   const not202 = load.offered - load.accepted;
   if (not202 > 0) process.stderr.write(`OTP were answered ${JSON.stringify(load.statuses)}\n`);
   const lost = nonces.filter((nonce) => !arrivals.has(nonce)).length;
-  return { submit: submit.summary(), whole: whole.summary(), not202, lost };
+  return { not202, lost };
 }
 
 /** Another account with an approved sender and a content rule, so that its texts are read. Returns its key. */
