@@ -25,8 +25,9 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
     ...report.measures.map((each) => `m_${each.name} AS ${each.name}`),
     ...(report.compared ?? []).map((each) => `${each.sql.replaceAll('OVER peers', peers)} AS ${each.name}`),
   ];
+  const { selected, groups } = groupsOf(keys, by);
   const grouped = [
-    ...keys.map((key) => `${key.sql} AS k_${key.name}`),
+    ...selected,
     `${secondsSql(query, by)} AS seconds`,
     ...report.measures.map((each) => `${each.sql} AS m_${each.name}`),
   ];
@@ -34,7 +35,7 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const sql = `SELECT ${columns.join(', ')} FROM (
   SELECT ${grouped.join(', ')}
   FROM (${rowsSql(report, query, by)})
-  ${order === '' ? '' : `GROUP BY ${order} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
+  ${order === '' ? '' : `GROUP BY ${groups} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
 )${report.compared === undefined ? '' : ` ORDER BY ${order}`}
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
   max_memory_usage = ${limits.reports.memoryBytesMax}, max_result_rows = ${limits.reports.rowsMax}, result_overflow_mode = 'throw',
@@ -85,6 +86,25 @@ function slotSql(starts: readonly number[]): string {
   const step = (starts[1] ?? first) - first;
   if (last - first === step * (starts.length - 1)) return `slot >= ${first} AND slot <= ${last}`;
   return `slot IN (${starts.join(', ')})`;
+}
+
+type Key = { readonly name: string; readonly sql: string };
+
+/**
+ * Several keys are grouped by their time and one number for all their texts. The engine hashes a text of low cardinality once
+ * for each of its values; to group by several texts it would put them together for every row, which was half the time of the
+ * slowest report. Two of a million groups have the same number once in 37 million reports.
+ */
+function groupsOf(
+  keys: readonly Key[],
+  by: string | null,
+): { readonly selected: readonly string[]; readonly groups: string } {
+  const texts = keys.filter(({ name }) => name !== by);
+  const isHashed = keys.length > 1 && texts.length > 0;
+  const selected = keys.map(({ name, sql }) => `${isHashed && name !== by ? `any(${sql})` : sql} AS k_${name}`);
+  if (!isHashed) return { selected, groups: keys.map(({ name }) => `k_${name}`).join(', ') };
+  const hash = texts.map(({ sql }, at) => `sipHash64(${sql}) * ${2 * at + 1}`).join(' + ');
+  return { selected, groups: by === null ? hash : `k_${by}, ${hash}` };
 }
 
 /** What rows are grouped by. Hours and days are moments: after a change of the clock an hour may come twice. */
