@@ -3,6 +3,7 @@
 // first compares the number of keys in the text with the parsed object and searches only if they differ.
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
+import { limits } from '../platform/limits.ts';
 import { type OrProblem, problem, wrongField } from './problem.ts';
 
 type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
@@ -10,6 +11,9 @@ type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 /** Parses the body; its fields are not checked. */
 export function parseObject(body: Buffer): ParsedObject {
   if (!isUtf8(body)) return refused('the body is not UTF-8');
+  if (isDeeperThan(limits.http.bodyDepthMax, body)) {
+    return refused(`the body has more than ${limits.http.bodyDepthMax} objects and lists within one another`);
+  }
   const text = body.toString('utf8');
   let parsed: unknown;
   try {
@@ -23,6 +27,29 @@ export function parseObject(body: Buffer): ParsedObject {
   const field = repeatedKey(text, parsed)?.slice(0, 64).toWellFormed();
   if (field === undefined) return { ok: true, fields: parsed as Record<string, unknown> };
   return { ok: false, problem: wrongField(field, 'must be given only once') };
+}
+
+const [quote, escape, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d] as const;
+
+/** Of a body that is JSON; of another one it says nothing. Its octets above 0x7f are parts of letters. */
+function isDeeperThan(depthMax: number, body: Buffer): boolean {
+  let depth = 0;
+  let isText = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const octet = body[at];
+    if (isText) {
+      if (octet === escape) at += 1;
+      else if (octet === quote) isText = false;
+    } else if (octet === quote) {
+      isText = true;
+    } else if (octet === openList || octet === openObject) {
+      depth += 1;
+      if (depth > depthMax) return true;
+    } else if (octet === closeList || octet === closeObject) {
+      depth -= 1;
+    }
+  }
+  return false;
 }
 
 function refused(detail: string): ParsedObject {
@@ -44,26 +71,33 @@ function keysInText(text: string): number {
   return keys;
 }
 
-/** Not recursive: a body may be nested deeper than the stack. */
+/** The values of an object with thousands of fields are read one by one: Object.values takes twice the time. */
 function keysOf(root: unknown): number {
   const found = [root];
   let keys = 0;
   for (const value of found) {
     if (typeof value !== 'object' || value === null) continue;
-    const inside: unknown[] = Array.isArray(value) ? value : Object.values(value);
-    if (inside !== value) keys += inside.length;
-    for (const each of inside) if (typeof each === 'object') found.push(each);
+    if (Array.isArray(value)) {
+      for (const each of value as unknown[]) if (typeof each === 'object') found.push(each);
+      continue;
+    }
+    const names = Object.keys(value);
+    keys += names.length;
+    for (const name of names) {
+      const each = (value as Record<string, unknown>)[name];
+      if (typeof each === 'object') found.push(each);
+    }
   }
   return keys;
 }
 
-const [space, colon, backslash] = [0x20, 0x3a, 0x5c] as const;
+const [space, colon] = [0x20, 0x3a] as const;
 
 /** The position of the closing quote: the next one after an even number of backslashes. */
 function endOfString(text: string, open: number): number {
   for (let end = text.indexOf('"', open + 1); ; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes += 1;
+    while (text.charCodeAt(end - 1 - slashes) === escape) slashes += 1;
     if (slashes % 2 === 0) return end;
   }
 }

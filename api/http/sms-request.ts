@@ -167,6 +167,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
   };
   for (const name of Object.keys(given)) {
+    if (errors.length === fieldProblemsMax) break;
     const field = fields.get(name);
     if (field === undefined) {
       wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);

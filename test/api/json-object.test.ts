@@ -1,7 +1,7 @@
 // Repeated fields, distinguished from everything similar: strings that look like fields, escapes, lists, depth.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { repeatedKey } from '../../api/json-object.ts';
+import { parseObject, repeatedKey } from '../../api/json-object.ts';
 
 const found = (text: string) => repeatedKey(text, JSON.parse(text));
 
@@ -62,4 +62,18 @@ test('depth does no harm', () => {
   const deep = 100_000;
   expect(found(`${'['.repeat(deep)}${']'.repeat(deep)}`)).toBeNull();
   expect(found(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)).toBeNull();
+});
+
+test.each(['{"a":', '['])('32 times %s are parsed, 33 times refused', (open) => {
+  const close = open === '[' ? ']' : '}';
+  const nested = (depth: number) =>
+    Buffer.from(`{"a":${open.repeat(depth - 1)}${open === '[' ? '' : '1'}${close.repeat(depth - 1)}}`);
+  expect(parseObject(nested(32))).toMatchObject({ ok: true });
+  expect(parseObject(nested(33))).toMatchObject({ ok: false, problem: { code: 'invalid_json' } });
+});
+
+test('brackets in texts, and those that are closed again, are not depth', () => {
+  const texts = ['['.repeat(50), '"'.repeat(50), '\\"[{'.repeat(50), '{'.repeat(50)];
+  const body = { texts, closed: Array.from({ length: 100 }, () => [{}]) };
+  expect(parseObject(Buffer.from(JSON.stringify(body)))).toEqual({ ok: true, fields: body });
 });
