@@ -7,6 +7,7 @@ import pg from 'pg';
 import { startPostgresServer } from '../../cluster/embedded/postgres.ts';
 import { databaseRoles, postgresUrl } from '../../cluster/embedded/postgres-roles.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
+import { copyTemplate, templatePasswords } from './postgres-template.ts';
 import { type RestartableServer, startRestartable } from './restartable-server.ts';
 
 /** `url` is the superuser's: for what an operator does. */
@@ -19,12 +20,13 @@ export type TestPostgres = RestartableServer & {
 
 export type DatabaseOfTest = { readonly url: string; readonly ownerUrl: string; readonly superuserUrl: string };
 
-export async function startPostgres(): Promise<TestPostgres> {
+/** `isNew`: initialised as the product does it, instead of a copy of what that leaves. */
+export async function startPostgres({ isNew = false } = {}): Promise<TestPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'heliograph-postgres-'));
   // Run by root, the server belongs to another user, who must be able to enter.
   chmodSync(dataDir, 0o755);
-  const passwords = { superuser: 'test-only', owner: 'test-owner', application: 'test-app' };
-  const options = { dataDir, port: await freePort(), passwords, graceMs: 0 };
+  const options = { dataDir, port: await freePort(), passwords: templatePasswords, graceMs: 0 };
+  if (!isNew) await copyTemplate(dataDir);
   const server = await startRestartable(dataDir, 20_000, () => startPostgresServer(options));
   const { owner, application } = databaseRoles;
   return {

@@ -43,7 +43,7 @@ describe('the folder of PostgreSQL', () => {
   });
 
   it.runIf(isRoot)('run by root has a user of its own, who takes over files without an owner', async () => {
-    const postgres = await startPostgres();
+    const postgres = await startPostgres({ isNew: true });
     const data = join(postgres.dataDir, 'postgres', 'data');
     const own = statSync(data);
     const idOf = (user: string) => Number(spawnSync('id', ['-u', user], { encoding: 'utf8' }).stdout);

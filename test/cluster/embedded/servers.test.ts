@@ -55,7 +55,7 @@ describe('nats-server', () => {
 
 describe('PostgreSQL', () => {
   it('keeps its rows over kill -9, over a clean restart, and leaves nothing when stopped', async () => {
-    const postgres = await startPostgres();
+    const postgres = await startPostgres({ isNew: true });
     await query(postgres.url, 'create table kept (x int); insert into kept values (7)');
     await postgres.kill9();
     await expect(query(postgres.url, 'select 1')).rejects.toThrow();
@@ -68,7 +68,7 @@ describe('PostgreSQL', () => {
   });
 
   it('requires the password, also on loopback', async () => {
-    const postgres = await startPostgres();
+    const postgres = await startPostgres({ isNew: true });
     await expect(query(postgres.url.replace('test-only', 'wrong'), 'select 1')).rejects.toThrow(/password/);
     await postgres.stop();
   });
