@@ -9,6 +9,11 @@ import { filesOfOneProcess } from './test/support/one-process.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
 
 const units = filesOfOneProcess(import.meta.dirname, [...killSuite, ...systemSuite]);
+/** Node's import instead of Vite's, for files with a process of their own: test/support/native-imports.ts. */
+const nativeImports = {
+  runner: 'test/support/native-imports.ts',
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+};
 const strippedTypes = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-types.mjs')).href;
 
 export default defineConfig({
@@ -37,6 +42,7 @@ export default defineConfig({
         extends: true,
         // Most files wait for servers and timers; three at a time keep two cores busy.
         test: {
+          ...nativeImports,
           name: 'quick',
           include: ['test/**/*.test.ts'],
           exclude: [...units, ...killSuite, ...systemSuite],
@@ -46,12 +52,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 2 } },
+        test: { ...nativeImports, name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 2 } },
       },
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       {
         extends: true,
         test: {
+          ...nativeImports,
           name: 'systems',
           include: [...systemSuite],
           exclude: [...killSuite],

@@ -1,5 +1,5 @@
-// Once in each test run: stores the product's files, and those of test/support, without their types, for the processes
-// that tests start (stripped-types.mjs). Node itself strips them, so they are what it would run.
+// Once in each test run: stores the product's files and the tests' without their types, for test files and for the
+// processes that they start (stripped-types.mjs). Node itself strips them, so they are what it would run.
 import { globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
@@ -13,9 +13,7 @@ export default function stripTypes() {
   const stored = new Set(readdirSync(strippedFolder));
   const isLeftOut = (path) => /(^|\/)(node_modules|\.runtime|data)$/.test(path);
   const files = globSync('**/*.ts', { cwd: root, exclude: isLeftOut });
-  const sources = files
-    .filter((file) => !file.endsWith('.test.ts'))
-    .map((file) => readFileSync(join(root, file), 'utf8'));
+  const sources = files.map((file) => readFileSync(join(root, file), 'utf8'));
   const wanted = new Map(sources.map((source) => [strippedName(source), source]));
   withoutWarnings(() => {
     for (const [name, source] of wanted) if (!stored.has(name)) store(name, stripTypeScriptTypes(source));

@@ -38,8 +38,8 @@ test('are switched off and on by their account; to others they are not there', a
   const now = async () => (await list(api.live)).data.find((each: { id: string }) => each.id === id);
   expect(await now()).toMatchObject({ status: 'disabled', url: 'https://example.org/switched' });
   for (const key of [api.other, api.testKey]) expect((await turn('enable', key)).status).toBe(404);
-  for (const of of ['lnk_0000000000000000', 'x', 'lnk_'])
-    expect((await turn('disable', api.live, of)).status).toBe(404);
+  for (const unknown of ['lnk_0000000000000000', 'x', 'lnk_'])
+    expect((await turn('disable', api.live, unknown)).status).toBe(404);
   const readOnly = await api.newKey(api.accountId, true, ['sms:read']);
   expect((await turn('enable', readOnly)).body).toMatchObject({ code: 'scope_missing' });
   expect((await turn('enable')).body).toMatchObject({ status: 'enabled' });

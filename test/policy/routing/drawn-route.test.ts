@@ -125,9 +125,9 @@ test('other routes and test keys ask nothing', () => {
     },
   };
   const given = { ...drawn, routes: [...drawn.routes, ...rules.routes] };
-  for (const of of [{ to: '+8801799345678' }, { to: '+8801712345678' }, { livemode: false }]) {
-    const routed = routeOf(given, of, { conversions: asking });
-    expect(routed).toEqual(routeOf(given, of));
+  for (const asked of [{ to: '+8801799345678' }, { to: '+8801712345678' }, { livemode: false }]) {
+    const routed = routeOf(given, asked, { conversions: asking });
+    expect(routed).toEqual(routeOf(given, asked));
     expect(routed.scoredAs).toBeUndefined();
   }
   expect(() => routeOf(given, {}, { conversions: asking })).toThrow('conversion was asked for');
