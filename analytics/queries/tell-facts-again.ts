@@ -1,6 +1,6 @@
 // The recorded facts of an account that webhooks told, of a time or of one event id: ends of one-time passwords, blocks of
-// the guard against fraud, clicks. A page begins at a place in its table's key; what it costs grows with the account's rows of
-// the time asked for. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
+// the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs the same
+// wherever it is and however much is behind it. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';
@@ -96,19 +96,28 @@ export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Pro
           `AND ${time} >= ${moment('afterMs')} AND (${time} > ${moment('afterMs')} OR ${id} > {afterId:String})`,
           { afterMs: after.atMs, afterId: after.id },
         ];
+  // The engine ends such a read at the limit; with the versions in the order, or one row of each id, it sorts all that follows.
   const page = limits.queries.replayFactsMax;
-  const rows = await read(
-    `SELECT toUnixTimestamp64Milli(${time}), ${id}, ${columns} FROM ${table} WHERE ${where} ${onward}
-     ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id} LIMIT ${page}`,
+  const keys = await read(
+    `SELECT toUnixTimestamp64Milli(${time}), ${id} FROM ${table} WHERE ${where} ${onward} ORDER BY ${time}, ${id} LIMIT ${page}`,
     place,
   );
+  const [lastMs = 0, lastId = ''] = (keys.at(-1) ?? []) as readonly [number | string, string] | [];
+  const rows =
+    keys.length === 0
+      ? []
+      : await read(
+          `SELECT ${columns} FROM ${table} WHERE ${where} ${onward}
+           AND ${time} <= ${moment('lastMs')} AND (${time} < ${moment('lastMs')} OR ${id} <= {lastId:String})
+           ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id}`,
+          { ...place, lastMs: Number(lastMs), lastId },
+        );
   const counted = after === null ? await read(`SELECT uniqCombined64(${id}) FROM ${table} WHERE ${where}`) : null;
-  const found = rows.map((row) => factOf(row.slice(2), { accountId, livemode }));
-  const last = rows.length < page ? undefined : rows.at(-1);
+  const found = rows.map((row) => factOf(row, { accountId, livemode }));
   return {
     result: 'found',
     facts: kind === 'otp' ? await withNumbers(engine, found as OtpFact[], query) : found,
-    next: last === undefined ? null : { atMs: Number(last[0]), id: last[1] as string },
+    next: keys.length < page ? null : { atMs: Number(lastMs), id: lastId },
     total: counted === null ? null : Number(counted[0]?.[0] ?? 0),
   };
 }
