@@ -3,7 +3,7 @@
 // installed.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { completeLock } from './complete-lock.mjs';
 import { launch } from './launch.mjs';
 import { SetupFailed, say } from './say.mjs';
@@ -18,6 +18,9 @@ const tasks = {
   bench,
   lock: completeLock,
 };
+/** Failed files that run once more with `--rerun-failed`: more of them at once are no accident of a busy machine. */
+const rerunFilesMax = 3;
+
 const [name, ...args] = process.argv.slice(2);
 try {
   const task = tasks[name];
@@ -36,20 +39,35 @@ async function start(rest) {
   return launch(node, [join(root, 'cluster', 'main.ts'), ...rest], { env, channel: true });
 }
 
-/** Projects of vitest.config.ts; a file named in `rest` runs in any of them. */
+/**
+ * Projects of vitest.config.ts; a file named in `rest` runs in any of them. With `--rerun-failed` files that failed
+ * beside others run once more, alone: one that passes then is reported as unstable, and the run has passed.
+ */
 async function test(projects, rest) {
   const node = await setUp({ natsServer: true });
+  const options = rest.filter((each) => each !== '--rerun-failed');
+  const isAnyFile = options.some((each) => !each.startsWith('-'));
+  const chosen = isAnyFile ? [] : projects.map((each) => `--project=${each}`);
+  const first = await runVitest(node, [...chosen, ...options]);
+  process.stdout.write(`${first.passed} passed, ${first.failed} failed\n`);
+  const mayRerun = options.length < rest.length && first.files.length > 0 && first.files.length <= rerunFilesMax;
+  if (first.failed === 0 || !mayRerun) return first.failed === 0 ? 0 : first.code || 1;
+  say(`… once more, alone: ${first.files.join(' ')}`);
+  const again = await runVitest(node, ['--maxWorkers=1', ...first.files]);
+  process.stdout.write(`${again.passed} passed, ${again.failed} failed when run alone\n`);
+  if (again.failed > 0) return again.code || 1;
+  say(`✗ unstable, failed beside others and passed alone: ${first.files.join(' ')}`);
+  return 0;
+}
+
+async function runVitest(node, args) {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-test-'));
   const report = join(folder, 'report.json');
   try {
     const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const isAnyFile = rest.some((each) => !each.startsWith('-'));
-    const chosen = isAnyFile ? [] : projects.map((each) => `--project=${each}`);
-    const code = await launch(node, [vitest, 'run', ...reporters, ...chosen, ...rest]);
-    const { passed, failed } = countsOf(report, code);
-    process.stdout.write(`${passed} passed, ${failed} failed\n`);
-    return failed === 0 ? 0 : code || 1;
+    const code = await launch(node, [vitest, 'run', ...reporters, ...args]);
+    return { code, ...countsOf(report, code) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -57,20 +75,19 @@ async function test(projects, rest) {
 
 /** A run that failed without a failed test (an unhandled error, a crash, no tests) is reported separately. */
 function countsOf(report, code) {
-  let passed = 0;
-  let failed = 0;
   try {
-    const result = JSON.parse(readFileSync(report, 'utf8'));
-    passed = result.numPassedTests;
-    const filesThatDidNotLoad = result.testResults.filter(
-      (file) => file.status === 'failed' && !file.assertionResults.some((each) => each.status === 'failed'),
+    const { numPassedTests: passed, numFailedTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
+    const failedFiles = testResults.filter(({ status }) => status === 'failed');
+    const didNotLoad = failedFiles.filter(
+      ({ assertionResults }) => !assertionResults.some(({ status }) => status === 'failed'),
     );
-    failed = result.numFailedTests + filesThatDidNotLoad.length;
+    const failed = numFailedTests + didNotLoad.length;
+    const files = failedFiles.map(({ name }) => relative(root, name));
+    return { passed, failed: failed === 0 && code !== 0 ? 1 : failed, files };
   } catch (error) {
     say(`✗ the test run left no report: ${error.message}`);
-    failed = 1;
+    return { passed: 0, failed: 1, files: [] };
   }
-  return { passed, failed: failed === 0 && code !== 0 ? 1 : failed };
 }
 
 /** Runs all of them, so that one round shows every problem; biome, oxlint and tsc are fast. */

@@ -22,6 +22,7 @@ import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
+import { suspend } from '../support/processes.ts';
 import { limits } from '../../platform/limits.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
@@ -207,7 +208,7 @@ describe('of two nodes one records', () => {
       const recorded = settledContext('+8801711111112');
       await events.publish(lifeOf(recorded));
       await until('it is recorded', async () => (await clickhouse.rows('SELECT 1 FROM sms_events')).length > 0);
-      role.child.kill('SIGSTOP');
+      await suspend(role.child.pid!);
       const unrecorded = settledContext('+8801711111113');
       await events.publish([acceptedEvent(unrecorded)]);
       const never = settledContext('+8801711111114');

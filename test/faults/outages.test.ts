@@ -8,7 +8,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { parseFault } from '../../smpp/simulator/faults.ts';
 import { recordsOf } from '../support/bus.ts';
-import { stopWithChildren } from '../support/processes.ts';
+import { stopWithChildren, suspend } from '../support/processes.ts';
 import { recordedMessages } from '../support/recorded-messages.ts';
 import { expectRecorded, assertClean, settledReconciliation } from '../support/reconciliation.ts';
 import { type Reply } from '../support/sms-client.ts';
@@ -92,16 +92,20 @@ describe('a NATS server that hangs for twelve seconds', () => {
     const server = await harness.system.pidOf('nats-server');
     const traffic = send(40, 16, 9);
     await systemClock.sleep(2_000);
-    process.kill(server, 'SIGSTOP');
+    await suspend(server);
     const stoppedAtMs = systemClock.monotonicMs();
     const stoppedAt = systemClock.nowMs();
-    // Without a key there is no record to claim: the publish alone must give up in time.
-    const plain: Reply = await harness.client.post({ to: '+8801700000001', message: 'while NATS hangs' });
+    let plain: Reply;
+    try {
+      // Without a key there is no record to claim: the publish alone must give up in time.
+      plain = await harness.client.post({ to: '+8801700000001', message: 'while NATS hangs' });
+      const leftMs = 12_000 - (systemClock.monotonicMs() - stoppedAtMs);
+      await systemClock.sleep(Math.max(0, leftMs));
+    } finally {
+      process.kill(server, 'SIGCONT');
+    }
     expect(plain.status).toBe(503);
     expect(plain.headers['retry-after']).toBeDefined();
-    const leftMs = 12_000 - (systemClock.monotonicMs() - stoppedAtMs);
-    await systemClock.sleep(Math.max(0, leftMs));
-    process.kill(server, 'SIGCONT');
     const lost = lostConnections(stoppedAt);
     expect([...lost.keys()]).toEqual(expect.arrayContaining(['ingress', 'actors', 'analytics']));
     // Promised are ten seconds, and the third missing pong is at nine; a shared machine gets more.
@@ -142,7 +146,7 @@ describe('an event store that hangs for ten seconds and dies', () => {
     timeout: 180_000,
   }, async () => {
     const store = await harness.system.pidOf('analytics');
-    process.kill(store, 'SIGSTOP');
+    await suspend(store);
     const before = harness.smscPeers.taken();
     const traffic = send(100, 8, 35);
     const question = await harness.client.call('GET', '/v1/sms?limit=1');

@@ -73,7 +73,7 @@ test('1,024 publishes of LATER wait for its quorum: intents and OTP are durable 
   };
   await longestOf(50);
 
-  cluster.pause(follower);
+  await cluster.pause(follower);
   const answers: PublishResult[] = [];
   const later = (id: number) =>
     publisher.publish('later.1.alpha', Buffer.from('x'), `later.${id}`, (answer) => answers.push(answer));

@@ -6,6 +6,7 @@ import { connectBus } from '../../cluster/bus/connect.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
+import { suspend } from '../support/processes.ts';
 import { type Proxy, type TestBus, startProxy } from '../support/bus.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../support/carrier-harness.ts';
 import { type HostChild, nodeNamed, startHostChild } from '../support/host-process.ts';
@@ -168,7 +169,7 @@ test('a node that is suspended for eight seconds writes nothing when it resumes:
   await startNode('n2', carrier);
   const before = await send('still', 300);
   await until('some of it', () => harness.simulator.stats().submits.total > 50);
-  first.process.kill('SIGSTOP');
+  await suspend(first.process.pid!);
   await until('the other one has the bind', () => sessions()['n2'] === 1);
   const after = await send('still', 100);
   await until('it sends', () => harness.simulator.stats().submits.total > 200);

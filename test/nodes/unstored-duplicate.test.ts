@@ -69,7 +69,7 @@ test('followers stopped, then the leader killed: nothing is reported durable tha
   const publish = (id: string) => httpServer.publishOne(subject, Buffer.from(id), id);
   expect(await publish('before')).toMatchObject({ ok: true });
 
-  for (const follower of followers) cluster.pause(follower);
+  await Promise.all(followers.map((follower) => cluster.pause(follower)));
   closing.push(() => followers.forEach((follower) => cluster.resume(follower)));
   const event = eventOfMessage(messageWith({ carrier: 'alpha' }), { kind: 'intent', atMs: 1, attempt: 1, segment: 1 });
   let durable: boolean | null = null;

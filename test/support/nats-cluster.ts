@@ -7,6 +7,7 @@ import { connectBus } from '../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../cluster/bus/ensure.ts';
 import { natsServerBinary } from '../../cluster/embedded/nats-binary.ts';
 import { startServerProcess } from '../../cluster/embedded/server-process.ts';
+import { suspend } from './processes.ts';
 import { until } from './until.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
@@ -17,8 +18,8 @@ export type NatsCluster = {
   /** One server alone. */
   urlOf(server: number): string;
   kill9(server: number): Promise<void>;
-  /** SIGSTOP: it answers nothing and closes nothing. */
-  pause(server: number): void;
+  /** It answers nothing and closes nothing. */
+  pause(server: number): Promise<void>;
   /** SIGCONT */
   resume(server: number): void;
   restart(server: number): void;
@@ -88,7 +89,7 @@ jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))}, max_file_store:
       await servers[server]?.exited;
     },
     // The whole group: the server and the shell that holds it.
-    pause: (server) => void process.kill(-(servers[server]?.pid ?? 0), 'SIGSTOP'),
+    pause: (server) => suspend(-(servers[server]?.pid ?? Number.NaN)),
     resume: (server) => void process.kill(-(servers[server]?.pid ?? 0), 'SIGCONT'),
     restart(server) {
       servers[server] = start(server);

@@ -1,5 +1,6 @@
 // The processes of a data folder: for tests of "nothing is left behind", and of servers that die.
 import { execFile } from 'node:child_process';
+import { readFile, readdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { type ProcessEntry, listProcesses } from '../../cluster/embedded/processes.ts';
 import { patienceMs, until } from './until.ts';
@@ -54,14 +55,37 @@ export async function serverProcess(dataDir: string, name: 'nats-server' | 'post
 }
 
 /**
+ * SIGSTOP to a process, or to a group if `pid` is negative, as for kill(2). Returns when every thread of it has stopped:
+ * on a busy machine the signal takes effect some milliseconds later, and meanwhile a server answers one more request.
+ */
+export async function suspend(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  const group = async () => (await listProcesses()).filter(({ groupId }) => groupId === -pid).map((each) => each.pid);
+  const stopped = pid > 0 ? [pid] : await group();
+  await until(`process ${pid} is stopped`, async () => (await Promise.all(stopped.map(isStopped))).every(Boolean), {
+    everyMs: 5,
+  });
+}
+
+/** The state is the first field after the name, which ends with the last ')': proc(5), /proc/pid/stat. Linux only. */
+async function isStopped(pid: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const states = (await readdir(`/proc/${pid}/task`)).map(async (thread) => {
+    const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2)[0];
+  });
+  return (await Promise.all(states)).every((state) => state === 'T');
+}
+
+/**
  * Stops a process, then its children (PostgreSQL's backends are those of its first process): while stopped it starts no
  * other, and reaps none. Returns them in the order to resume them.
  */
 export async function stopWithChildren(pid: number): Promise<number[]> {
-  process.kill(pid, 'SIGSTOP');
+  await suspend(pid);
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='], { timeout: 5_000 });
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   const children = rows.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
-  for (const child of children) process.kill(child, 'SIGSTOP');
+  await Promise.all(children.map(suspend));
   return [...children, pid];
 }

@@ -13,6 +13,7 @@ import { readConnections } from '../../cluster/supervisor/data-folder.ts';
 import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
+import { suspend } from '../support/processes.ts';
 import { messageWith } from '../support/messages.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
@@ -99,7 +100,7 @@ it('a record that is readable by now is sent once, however often it is replayed'
   await deadLetter(1_000_001);
   const [first] = await listed();
   const store = await harness.system.pidOf('analytics');
-  process.kill(store, 'SIGSTOP');
+  await suspend(store);
   const unclear = await cli('dead', 'replay', String(first!.seq));
   process.kill(store, 'SIGCONT');
   expect(unclear).toMatchObject({ code: 1, json: { data: [{ replayed: false, code: 'unclear' }] } });

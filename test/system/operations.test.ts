@@ -2,6 +2,7 @@
 // database is down and through kill -9; the audit log, /metrics and the doctor report it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
+import { suspend } from '../support/processes.ts';
 import { type SystemHarness, openSystemHarness } from '../support/system-harness.ts';
 
 let harness: SystemHarness;
@@ -87,7 +88,7 @@ describe('an operator', () => {
   it('gives commands without the database, and the audit log has them when that is back', async () => {
     // Stopped, not killed: a killed one is restarted at once.
     const postgres = await harness.system.pidOf('postgres');
-    process.kill(postgres, 'SIGSTOP');
+    await suspend(postgres);
     const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
     process.kill(postgres, 'SIGCONT');
     expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_effect: true });

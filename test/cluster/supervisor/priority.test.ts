@@ -9,6 +9,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { SmsClient } from '../../support/sms-client.ts';
 import { endSystems } from '../../support/system.ts';
 import { until } from '../../support/until.ts';
+import { suspend } from '../../support/processes.ts';
 import { startWholeSystem } from '../../support/whole-system.ts';
 
 const { yieldsUntilLateMs, yieldsAgainBelowMs } = limits.recorder;
@@ -72,7 +73,7 @@ carriers: [{ name: alpha, tps: 100, simulate: true }]
       expect([getPriority(other), groupNice(other)], name).toEqual([0, keepsUp]);
     }
     const client = new SmsClient(system.httpPort, system.keys.liveKey);
-    process.kill(pid, 'SIGSTOP');
+    await suspend(pid);
     try {
       await client.send({ to: '+8801712345678', message: 'one that is recorded late' }, 'late-1');
       const sentAtMs = systemClock.monotonicMs();

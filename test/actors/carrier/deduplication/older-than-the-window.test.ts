@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
+import { suspend } from '../../../support/processes.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { eventsOf } from '../../../support/invariant.ts';
@@ -88,7 +89,7 @@ describe.concurrent('older than the replay window', () => {
         const sent = await harness.send(40);
         await until('under way', () => submitsOf(harness) >= 5);
         // Intents are published to a bus that is suspended; when it resumes there is no bind any more.
-        process.kill(-natsPid(harness), 'SIGSTOP');
+        await suspend(-natsPid(harness));
         const stoppedAtMs = systemClock.monotonicMs();
         await until('some are chosen meanwhile', () => systemClock.monotonicMs() - stoppedAtMs > 1_500);
         harness.simulator.setFault('already-bound');

@@ -15,6 +15,7 @@ import type { CarrierState } from '../../../../model/carrier-state.ts';
 import type { Message } from '../../../../model/message.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
+import { suspend } from '../../../support/processes.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../../support/carrier-harness.ts';
 import { bodyKey } from '../../../support/host-process.ts';
@@ -220,7 +221,7 @@ describe('a record that is redelivered after its event', () => {
       return answer.json<GetMessageReply>().result;
     };
     await until('the store knows it', async () => (await reply()) === 'found');
-    role.child.kill('SIGSTOP');
+    await suspend(role.child.pid!);
     await harness.actor(carrierWith(harness.simulator));
     const redelivered = async () => {
       const consumers = harness.bus.manager.consumers.list('MT_TXN');

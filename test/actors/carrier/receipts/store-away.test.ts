@@ -13,6 +13,7 @@ import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { eventOfMessage } from '../../../../model/delivery-event.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { until } from '../../../support/until.ts';
+import { suspend } from '../../../support/processes.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { commandStatus } from '../../../../model/command-status.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
@@ -56,7 +57,7 @@ test('a receipt whose message only the store knows does not settle the unknown s
   const [unanswered] = await harness.send(1, { recipient });
   await until('its outcome is unknown', async () => (await statusOf(unanswered!.messageId)) === 'unknown');
 
-  role.child.kill('SIGSTOP');
+  await suspend(role.child.pid!);
   await until('its receipt is parked', async () => (await messagesIn(harness, 'LATER')) > 0);
   expect(await kinds()).not.toContain('delivered');
   role.child.kill('SIGCONT');

@@ -1,0 +1,111 @@
+// The script behind `npm test` counts what Vitest reports, and runs failed files once more only with --rerun-failed. A
+// checkout with set-up alone, where a program that writes prepared reports takes the place of Vitest.
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../../..');
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const passed = { status: 'passed', assertionResults: [{ status: 'passed' }] };
+const failed = { status: 'failed', assertionResults: [{ status: 'passed' }, { status: 'failed' }] };
+const notLoaded = { status: 'failed', assertionResults: [] };
+
+type File = typeof passed;
+/** The report of a run of these files, which are named a, b, c… */
+const runOf = (...files: File[]) => {
+  const all = files.flatMap(({ assertionResults }) => assertionResults);
+  const count = (status: string) => all.filter((each) => each.status === status).length;
+  const testResults = files.map((file, at) => ({ ...file, name: `test/${'abcdefg'[at]}.test.ts` }));
+  return { numPassedTests: count('passed'), numFailedTests: count('failed'), testResults };
+};
+type Run = ReturnType<typeof runOf>;
+
+test.each<{ what: string; flag?: boolean; runs: (Run | null)[]; code: number; ran: string[]; last: string }>([
+  { what: 'all pass', runs: [runOf(passed, passed)], code: 0, ran: [''], last: '2 passed, 0 failed' },
+  {
+    what: 'one fails, by hand',
+    flag: false,
+    runs: [runOf(passed, failed)],
+    code: 1,
+    ran: [''],
+    last: '2 passed, 1 failed',
+  },
+  {
+    what: 'three fail and pass alone',
+    runs: [runOf(failed, failed, notLoaded, passed), runOf(passed, passed, passed)],
+    code: 0,
+    ran: ['', 'test/a.test.ts test/b.test.ts test/c.test.ts'],
+    last: '3 passed, 0 failed when run alone',
+  },
+  {
+    what: 'one fails again',
+    runs: [runOf(failed, passed), runOf(failed)],
+    code: 1,
+    ran: ['', 'test/a.test.ts'],
+    last: '1 passed, 1 failed when run alone',
+  },
+  {
+    what: 'four fail',
+    runs: [runOf(failed, failed, failed, failed)],
+    code: 1,
+    ran: [''],
+    last: '4 passed, 4 failed',
+  },
+  { what: 'no report', runs: [null], code: 1, ran: [''], last: '0 passed, 1 failed' },
+])('$what: ends with $code', async ({ flag = true, runs, code, ran, last }) => {
+  const folder = checkoutWith(runs);
+  const result = await npmTest(folder, flag);
+  expect(result).toMatchObject({ code });
+  expect(result.stdout.trim().split('\n').at(-1)).toBe(last);
+  const calls = readFileSync(join(folder, 'calls'), 'utf8').trimEnd().split('\n');
+  expect(
+    calls.map((line) =>
+      line
+        .split(' ')
+        .filter((each) => each.endsWith('.test.ts'))
+        .join(' '),
+    ),
+  ).toEqual(ran);
+  const unstable = 'unstable, failed beside others and passed alone: test/a.test.ts test/b.test.ts test/c.test.ts';
+  expect(result.stderr.includes(unstable)).toBe(code === 0 && ran.length === 2);
+});
+
+/** Vitest's place is taken by a program that writes the next of these reports, or none for null. */
+function checkoutWith(runs: readonly (Run | null)[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-rerun-'));
+  folders.push(folder);
+  cpSync(join(root, 'cluster/setup'), join(folder, 'cluster/setup'), { recursive: true });
+  for (const place of ['node_modules/vitest', '.runtime']) mkdirSync(join(folder, place), { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'package-lock.json'), '{"packages":{"":{}}}');
+  writeFileSync(join(folder, 'node_modules/.package-lock.json'), '{"packages":{}}');
+  writeFileSync(join(folder, '.runtime/nats-server.json'), JSON.stringify({ path: process.execPath }));
+  runs.forEach((run, at) => writeFileSync(join(folder, `run${at}.json`), JSON.stringify(run)));
+  writeFileSync(
+    join(folder, 'node_modules/vitest/vitest.mjs'),
+    `import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+    const nth = existsSync('calls') ? readFileSync('calls', 'utf8').split('\\n').length - 1 : 0;
+    appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
+    const run = JSON.parse(readFileSync(\`run\${nth}.json\`, 'utf8'));
+    const to = process.argv.find((each) => each.startsWith('--outputFile.json=')).split('=')[1];
+    for (const file of run?.testResults ?? []) file.name = \`\${process.cwd()}/\${file.name}\`;
+    if (run !== null) writeFileSync(to, JSON.stringify(run));
+    process.exit(run === null || run.testResults.some(({ status }) => status === 'failed') ? 1 : 0);`,
+  );
+  return folder;
+}
+
+function npmTest(folder: string, withFlag: boolean): Promise<{ code: number; stdout: string; stderr: string }> {
+  const args = [join(folder, 'cluster/setup/run.mjs'), 'test', ...(withFlag ? ['--rerun-failed'] : [])];
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr });
+    });
+  });
+}
