@@ -1,6 +1,6 @@
 // Parses the body of a request as one JSON object, for both servers. A repeated field is refused: RFC 8259 section 4
 // leaves open which value counts, and for `to` another choice is another recipient. It runs for every message, so it
-// first compares the number of keys in the text with the parsed object and searches only if they differ.
+// first compares the number of keys in the octets with the parsed object and searches only if they differ.
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -11,9 +11,8 @@ type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 /** Parses the body; its fields are not checked. */
 export function parseObject(body: Buffer): ParsedObject {
   if (!isUtf8(body)) return refused('the body is not UTF-8');
-  if (isDeeperThan(limits.http.bodyDepthMax, body)) {
-    return refused(`the body has more than ${limits.http.bodyDepthMax} objects and lists within one another`);
-  }
+  const counted = countKeys(body);
+  if (counted.excess !== null) return refused(`the body has ${counted.excess}`);
   const text = body.toString('utf8');
   let parsed: unknown;
   try {
@@ -24,16 +23,28 @@ export function parseObject(body: Buffer): ParsedObject {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     return refused('the body must be one JSON object');
   }
-  const field = repeatedKey(text, parsed)?.slice(0, 64).toWellFormed();
+  const isRepeated = counted.keys !== keysOf(parsed);
+  const field = isRepeated ? firstRepeated(text)?.slice(0, 64).toWellFormed() : undefined;
   if (field === undefined) return { ok: true, fields: parsed as Record<string, unknown> };
   return { ok: false, problem: wrongField(field, 'must be given only once') };
 }
 
 const [quote, escape, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d] as const;
+const [space, colon] = [0x20, 0x3a] as const;
 
-/** Of a body that is JSON; of another one it says nothing. Its octets above 0x7f are parts of letters. */
-function isDeeperThan(depthMax: number, body: Buffer): boolean {
+const { bodyDepthMax, objectFieldsMax } = limits.http;
+const tooDeep = `more than ${bodyDepthMax} objects and lists within one another`;
+const tooManyFields = `an object of more than ${objectFieldsMax} fields`;
+/** The fields of the innermost object at each depth so far. One for all bodies: a scan is never interrupted. */
+const fieldsAt = new Uint16Array(bodyDepthMax + 1);
+
+/**
+ * The keys of a body that is JSON, or what it has too much of, before it is parsed; of other octets it says nothing.
+ * Octets above 0x7f are parts of letters, and outside of strings JSON has a colon only after a key.
+ */
+function countKeys(body: Buffer): { readonly keys: number; readonly excess: string | null } {
   let depth = 0;
+  let keys = 0;
   let isText = false;
   for (let at = 0; at < body.length; at += 1) {
     const octet = body[at];
@@ -42,33 +53,24 @@ function isDeeperThan(depthMax: number, body: Buffer): boolean {
       else if (octet === quote) isText = false;
     } else if (octet === quote) {
       isText = true;
+    } else if (octet === colon) {
+      keys += 1;
+      const fields = (fieldsAt[depth] as number) + 1;
+      if (fields > objectFieldsMax) return { keys, excess: tooManyFields };
+      fieldsAt[depth] = fields;
     } else if (octet === openList || octet === openObject) {
       depth += 1;
-      if (depth > depthMax) return true;
-    } else if (octet === closeList || octet === closeObject) {
+      if (depth > bodyDepthMax) return { keys, excess: tooDeep };
+      fieldsAt[depth] = 0;
+    } else if ((octet === closeList || octet === closeObject) && depth > 0) {
       depth -= 1;
     }
   }
-  return false;
+  return { keys, excess: null };
 }
 
 function refused(detail: string): ParsedObject {
   return { ok: false, problem: problem(400, 'invalid_json', detail) };
-}
-
-/** The path of a repeated field, such as `messages[3].to`, or null. `text` is the source of `parsed`. */
-export function repeatedKey(text: string, parsed: unknown): string | null {
-  return keysInText(text) === keysOf(parsed) ? null : firstRepeated(text);
-}
-
-function keysInText(text: string): number {
-  let keys = 0;
-  for (let open = text.indexOf('"'); open !== -1; ) {
-    const end = endOfString(text, open);
-    if (isKey(text, end)) keys += 1;
-    open = text.indexOf('"', end + 1);
-  }
-  return keys;
 }
 
 /** The values of an object with thousands of fields are read one by one: Object.values takes twice the time. */
@@ -91,8 +93,6 @@ function keysOf(root: unknown): number {
   return keys;
 }
 
-const [space, colon] = [0x20, 0x3a] as const;
-
 /** The position of the closing quote: the next one after an even number of backslashes. */
 function endOfString(text: string, open: number): number {
   for (let end = text.indexOf('"', open + 1); ; end = text.indexOf('"', end + 1)) {
@@ -109,7 +109,7 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(next) === colon;
 }
 
-/** `open`: the enclosing objects with their keys so far and the last key, and lists with the current index. */
+/** The path of a repeated field, such as `messages[3].to`. `open`: the enclosing objects with their keys so far and the last key, and lists with the current index. */
 function firstRepeated(text: string): string | null {
   const open: { readonly keys: Set<string> | null; at: string | number }[] = [];
   for (let at = 0; at < text.length; at += 1) {

@@ -1,9 +1,16 @@
 // Repeated fields, distinguished from everything similar: strings that look like fields, escapes, lists, depth.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseObject, repeatedKey } from '../../api/json-object.ts';
+import { parseObject } from '../../api/json-object.ts';
 
-const found = (text: string) => repeatedKey(text, JSON.parse(text));
+/** The path of the repeated field that parseObject finds in this value, or null. */
+function found(text: string): string | null {
+  const parsed = parseObject(Buffer.from(`{"v":${text}}`));
+  if (parsed.ok) return null;
+  const [error] = parsed.problem.errors;
+  expect(error).toMatchObject({ detail: 'must be given only once' });
+  return String(error?.field).replace(/^v\.?/, '');
+}
 
 test.each([
   ['{"to":"a","to":"b"}', 'to'],
@@ -58,12 +65,6 @@ test('a field inserted a second time is found, whatever is around it', () => {
   );
 });
 
-test('depth does no harm', () => {
-  const deep = 100_000;
-  expect(found(`${'['.repeat(deep)}${']'.repeat(deep)}`)).toBeNull();
-  expect(found(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`)).toBeNull();
-});
-
 test.each(['{"a":', '['])('32 times %s are parsed, 33 times refused', (open) => {
   const close = open === '[' ? ']' : '}';
   const nested = (depth: number) =>
@@ -76,4 +77,29 @@ test('brackets in texts, and those that are closed again, are not depth', () => 
   const texts = ['['.repeat(50), '"'.repeat(50), '\\"[{'.repeat(50), '{'.repeat(50)];
   const body = { texts, closed: Array.from({ length: 100 }, () => [{}]) };
   expect(parseObject(Buffer.from(JSON.stringify(body)))).toEqual({ ok: true, fields: body });
+});
+
+test('an object of 1,000 fields is parsed, one more refused, wherever it is; those of several objects do not add up', () => {
+  const object = (fields: number) => Object.fromEntries(Array.from({ length: fields }, (_, at) => [`f${at}`, ':']));
+  const parse = (body: object) => parseObject(Buffer.from(JSON.stringify(body)));
+  const tooMany = {
+    ok: false,
+    problem: { code: 'invalid_json', detail: 'the body has an object of more than 1000 fields' },
+  };
+  expect(parse(object(1_000))).toMatchObject({ ok: true });
+  expect(parse(object(1_001))).toMatchObject(tooMany);
+  expect(parse({ messages: [object(600), object(600), { in: object(600) }, object(1_000)] })).toMatchObject({
+    ok: true,
+  });
+  expect(parse({ messages: [object(600), { in: object(1_001) }] })).toMatchObject(tooMany);
+  expect(parse({ ...object(999), last: object(1_000) })).toMatchObject({ ok: true });
+});
+
+test('octets that are no JSON are refused as such, whatever they open, close and name', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'{}[]:,"\\1') }), (text) => {
+      const parsed = parseObject(Buffer.from(`]}${text}`));
+      expect(parsed).toMatchObject({ ok: false, problem: { code: 'invalid_json' } });
+    }),
+  );
 });
