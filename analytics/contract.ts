@@ -240,8 +240,8 @@ export type TellAgainReply =
       readonly events: readonly string[];
       /** Null: no further page. */
       readonly nextMessageId: string | null;
-      /** About how many events of the query are told, on all pages. */
-      readonly total: number;
+      /** About how many events of the query are told, on all pages; only the first page of a time has it. */
+      readonly total: number | null;
     }
   | Unavailable;
 
@@ -267,7 +267,7 @@ export type TellFactsAgainReply =
       readonly facts: readonly Fact[];
       /** Null: no further page. */
       readonly next: FactPlace | null;
-      /** About how many facts of the query there are, on all pages; only the first page has it. */
+      /** About how many facts of the query there are, on all pages; only the first page of a time has it. */
       readonly total: number | null;
     }
   | Unavailable;

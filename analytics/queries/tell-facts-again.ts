@@ -1,6 +1,7 @@
 // The recorded facts of an account that webhooks told, of a time or of one event id: ends of one-time passwords, blocks of
-// the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs the same
-// wherever it is and however much is behind it. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays erased.
+// the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs the
+// same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays
+// erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';
@@ -112,7 +113,8 @@ export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Pro
            ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id}`,
           { ...place, lastMs: Number(lastMs), lastId },
         );
-  const counted = after === null ? await read(`SELECT uniqCombined64(${id}) FROM ${table} WHERE ${where}`) : null;
+  const isFirstOfTime = after === null && !('eventId' in query);
+  const counted = isFirstOfTime ? await read(`SELECT uniqCombined64(${id}) FROM ${table} WHERE ${where}`) : null;
   const found = rows.map((row) => factOf(row, { accountId, livemode }));
   return {
     result: 'found',

@@ -5,6 +5,7 @@ import {
   type FindSubmittedReply,
   type GetMessageReply,
   type ListMessages,
+  type TellAgainReply,
   querySubjects,
 } from '../../analytics/contract.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
@@ -18,6 +19,7 @@ import {
   deliveryEvent,
 } from '../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../model/ids.ts';
+import { unpackEvent } from '../../model/records/event-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { sharedBounds } from '../../platform/limits-shares.ts';
@@ -254,4 +256,29 @@ test('a message is found by its number after the number was cut to its last four
   expect(await found()).toEqual([{ id: context.messageId, to: '**********0123' }]);
   expect(await get(context.messageId)).toMatchObject({ message: { status: 'delivered', to: '**********0123' } });
   expect((await node.list({ to: '+8801999000124' })).messages).toEqual([]);
+});
+
+test('messages are told again page by page: each once, and the events of the time are counted with the first page', async () => {
+  const own = newAccountId(systemClock.nowMs());
+  const sinceMs = systemClock.nowMs();
+  const contexts = Array.from({ length: 2 * limits.queries.replayMessagesMax + 1 }, () =>
+    contextOf({ accountId: own, acceptedAtMs: sinceMs }),
+  );
+  await node.publish(contexts.flatMap(lifeOf));
+  for (const { messageId } of contexts) await flushed(messageId);
+  const time = { accountId: own, livemode: true, sinceMs, untilMs: sinceMs + 1_000 };
+  const pages: { readonly messageIds: readonly string[]; readonly total: number | null }[] = [];
+  for (let afterMessageId: string | null = ''; afterMessageId !== null; ) {
+    const reply: TellAgainReply = await node.ask(querySubjects.tellAgain, { ...time, afterMessageId });
+    if (reply.result !== 'found') throw new Error(reply.detail);
+    const told = reply.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')));
+    pages.push({ messageIds: [...new Set(told.map(({ messageId }) => messageId))], total: reply.total });
+    afterMessageId = reply.nextMessageId;
+  }
+  expect(pages.flatMap(({ messageIds }) => messageIds)).toEqual(contexts.map(({ messageId }) => messageId).toSorted());
+  // Of each message its submit and its delivery are told.
+  expect(pages.map(({ total }) => total)).toEqual([2 * contexts.length, null, null]);
+  const { eventId } = lifeOf(contexts[0]!)[3]!;
+  const one = { accountId: own, livemode: true, eventId, afterMessageId: '' };
+  expect(await node.ask(querySubjects.tellAgain, one)).toMatchObject({ result: 'found', total: null });
 });

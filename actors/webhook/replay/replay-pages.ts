@@ -75,7 +75,7 @@ async function messagesPage(
     return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
   });
   const next = nextMessageId === null ? null : () => messagesPage(parts, endpoint, request, nextMessageId);
-  return { result: 'found', items, total, next };
+  return { result: 'found', items, total: total ?? 0, next };
 }
 
 async function factsPage(
