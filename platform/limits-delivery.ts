@@ -94,6 +94,9 @@ export const deliveryLimits = {
   /** Replays at once. */
   replaysMax: 8,
   answerMs: 3 * second,
+  /** A stop waits so long for answers to requests in flight, and then in each step for what must be durable. */
+  stopAnswersMs: 5 * second,
+  settleMs: second,
 } as const;
 
 assert(

@@ -61,6 +61,10 @@ assert(
     limits.otpHedging.receiptWaitMsMax + 2 * (limits.carrier.consumerHeardWithinMs + limits.carrier.ackWaitOtpMs),
   'a one-time password that waits for its receipt could come back after its outcome fell out of the replay window',
 );
+assert(
+  limits.delivery.stopAnswersMs + 4 * limits.delivery.settleMs < limits.supervision.drainMs,
+  'a drain could end before what was answered to webhooks is durable',
+);
 const { publishMs, unservedMs, forgottenMs } = limits.overflow;
 assert(
   publishMs + Math.max(unservedMs, forgottenMs) + limits.carrier.ackWaitMs < limits.bus.duplicateWindowMs,

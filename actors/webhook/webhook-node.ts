@@ -6,6 +6,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
@@ -42,7 +43,8 @@ type WebhookNodeParts = {
 export type WebhookNode = {
   /** For people. */
   readonly state: string;
-  stop(): Promise<void>;
+  /** Waits so long for answers to requests in flight: what is answered now is not sent again by the next process. */
+  stop(answersWithinMs?: number): Promise<void>;
 };
 
 const again = Number.POSITIVE_INFINITY;
@@ -50,17 +52,26 @@ const again = Number.POSITIVE_INFINITY;
 /** Returns at once; goes on until it is stopped. */
 export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
   const { bus, replicas, alone, clock } = parts;
-  const start = (bucket: KV) => startActive(parts, bucket);
+  let answersMs: number = limits.delivery.stopAnswersMs;
+  const start = async (bucket: KV) => {
+    const active = await startActive(parts, bucket);
+    return { stop: () => active.stop(answersMs) };
+  };
   const running = runAsOwner({ bus, bucket: 'webhooks', replicas, what: 'the webhooks', alone, clock, start });
   return {
     get state() {
       return running.isAtWork ? 'delivers' : 'stands by';
     },
-    stop: () => running.stop(),
+    stop(answersWithinMs = answersMs) {
+      answersMs = Math.min(answersMs, answersWithinMs);
+      return running.stop();
+    },
   };
 }
 
-async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<{ stop(): Promise<void> }> {
+type Active = { stop(answersWithinMs: number): Promise<void> };
+
+async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<Active> {
   const { bus, directory, clock, shares } = parts;
   const { fanOutPublishesMax, parkPublishesMax, gatherMs } = limits.delivery;
   const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
@@ -80,6 +91,7 @@ async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<{ stop(
     tell: tellOf(fanOut, clock),
     disable: (worker, reason) => void askToDisable(bus, worker, reason),
   });
+  await queue.loadIds();
   await delivery.start();
   await fanOut.start();
   const facts = await fanOutFacts({
@@ -88,11 +100,16 @@ async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<{ stop(
   });
   const stopServing = serveRequests({ bus, directory, delivery, parked, attempts, requests, replays, clock });
   return {
-    async stop() {
+    async stop(answersWithinMs) {
       stopServing();
       replays.stop();
-      await Promise.all([fanOut.stop(), facts.stop(), delivery.stop()]);
+      const factsStopped = facts.stop().then(() => queue.settled());
+      await Promise.all([fanOut.stop(), factsStopped, delivery.stop(answersWithinMs)]);
       await attempts.stop();
+      // Acks have no answer of their own: when the server answers this, it has them.
+      await withDeadline('acks of webhooks', limits.delivery.settleMs, bus.connection.flush(), clock).catch(
+        (error: unknown) => ignoring(error, 'the next process repeats what was delivered last'),
+      );
       attemptPublisher.close();
       publisher.close();
       parking.close();

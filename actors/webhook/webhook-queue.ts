@@ -1,10 +1,13 @@
 // Writes a record for one event and one endpoint into WEBHOOKS. An account that has its share of the queue has what is
 // more put into the line of the endpoint at once, so that it fills nothing that others need.
 import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
-import { webhookSubject } from '../../cluster/bus/subjects.ts';
+import { webhookIdsSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
 import type { AccountId } from '../../model/ids.ts';
 import { type WebhookRecord, encodeWebhook, webhookRecordId } from '../../model/records/webhook-record.ts';
+import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { withDeadline } from '../../platform/deadline.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ParkedLog } from './delivery/parked-log.ts';
@@ -24,6 +27,18 @@ export class WebhookQueue {
     this.#clock = clock;
   }
 
+  /**
+   * Resolves when the stream knows the ids of its records: to be called before any of them is delivered. After its own start
+   * nats-server (2.9) reads them at the first publish with an id. What was removed before that it would store, and we
+   * would send, a second time when the fan-out reads the event again. The publish that has it read them is never stored,
+   * because it expects a sequence that no stream has.
+   */
+  async loadIds(): Promise<void> {
+    const expected = { 'Nats-Expected-Last-Sequence': String(Number.MAX_SAFE_INTEGER) };
+    const { ok } = await this.#publisher.publishOne(webhookIdsSubject, new Uint8Array(), 'ids', expected);
+    assert(!ok, 'a record that is to be refused was stored');
+  }
+
   get hasRoom(): boolean {
     return this.#publisher.inFlight < limits.delivery.fanOutInFlightMax;
   }
@@ -35,6 +50,15 @@ export class WebhookQueue {
       this.#room.push(resolve);
       stopping.addEventListener('abort', () => resolve(), { once: true });
     });
+  }
+
+  /** Resolves when what was put is durable, or after a moment: the process stops. */
+  async settled(): Promise<void> {
+    await withDeadline('the queue of webhooks', limits.delivery.settleMs, this.#publisher.idle(), this.#clock).catch(
+      (error: unknown) => ignoring(error, 'the next process reads again what is not known to be durable'),
+    );
+    // What had no room in the queue.
+    await this.#parked.settled();
   }
 
   /**

@@ -167,6 +167,8 @@ export const carrierReportsSubject = 'ask.carriers';
 export function webhookSubject(endpointId: string, accountId: string): string {
   return `wh.${shardOf(endpointId, limits.delivery.shards)}.${accountId}`;
 }
+/** Of the same stream; nothing is ever stored under it. */
+export const webhookIdsSubject = 'wh.ids';
 export function webhookFilter(shard: number): string {
   return `wh.${shard}.*`;
 }

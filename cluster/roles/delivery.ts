@@ -34,8 +34,9 @@ runRole('delivery', async ({ env }) => {
   const node = startWebhooks({ bus, directory, sender, cipher, shares, replicas, alone: ownBus, clock });
   return {
     health: () => ({ ok: true, detail: node.state }),
-    async drain() {
-      await node.stop();
+    async drain(deadlineMs) {
+      // The other half is for what the answers change, and to close.
+      await node.stop(deadlineMs / 2);
       await sender.close();
       await directory.close();
       clock.stop();

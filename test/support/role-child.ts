@@ -10,13 +10,16 @@ import { defaultShares } from '../../platform/limits-shares.ts';
 import { bodyKey } from './host-process.ts';
 import { sendSettings } from './send-settings.ts';
 
-/** Resolves when it is ready, with the function that kills it. */
+/** Ends the process, by default with kill -9; resolves with its exit code, null after a kill. */
+type EndRole = (signal?: 'SIGKILL' | 'SIGTERM') => Promise<number | null>;
+
+/** Resolves when it is ready, with the function that ends it. */
 export async function startRolesOf(
   role: string,
   natsUrl: string,
   configuration: object,
   { env = {}, execArgv = [] }: { env?: Record<string, string>; execArgv?: readonly string[] } = {},
-): Promise<() => Promise<void>> {
+): Promise<EndRole> {
   const dataDir = mkdtempSync(join(tmpdir(), `heliograph-${role}-`));
   const limits = {
     queueMessagesMax: 5_000_000,
@@ -38,11 +41,12 @@ export async function startRolesOf(
     HELIOGRAPH_CONFIGURATION: JSON.stringify({ limits, analytics: { sqlEndpoint: null }, ...configuration }),
     ...env,
   });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const end = async () => {
-    child.kill('SIGKILL');
-    await exited;
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const end: EndRole = async (signal = 'SIGKILL') => {
+    child.kill(signal);
+    const code = await exited;
     rmSync(dataDir, { recursive: true, force: true });
+    return code;
   };
   const ready = new Promise<void>((resolve, reject) => {
     child.on('message', (message: FromChild) => {

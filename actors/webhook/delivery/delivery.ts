@@ -29,6 +29,7 @@ import { EndpointWorker } from './endpoint-worker.ts';
 import { type Shipment, triesOfShipment } from './item.ts';
 import { GatheredAcks } from './gathered-acks.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
+import { RequestsInFlight } from './requests-in-flight.ts';
 import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
 export type DeliveryParts = {
@@ -72,8 +73,9 @@ export class Delivery {
   #consumptions: Consumption[] = [];
   #stopLooking: Cancel = () => {};
   #isPumping = false;
-  #isStopped = false;
-  #inFlight = 0;
+  /** finishes: nothing more is sent, and what is answered counts. stopped: no answer counts any more. */
+  #state: 'runs' | 'finishes' | 'stopped' = 'runs';
+  readonly #inFlight = new RequestsInFlight();
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
@@ -115,7 +117,7 @@ export class Delivery {
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#inFlight.count;
   }
 
   /** How an endpoint fails; null when it works. */
@@ -123,12 +125,19 @@ export class Delivery {
     return this.#workers.get(endpointId)?.failing ?? this.#failing.get(endpointId) ?? null;
   }
 
-  /** Takes nothing more and ends its requests; what was not delivered is delivered by the next one. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
+  /**
+   * Sends nothing more, waits so long for the answers of requests in flight, and makes durable what they say. What was not
+   * delivered is delivered by the next one.
+   */
+  async stop(answersWithinMs: number): Promise<void> {
+    const { parked, clock } = this.#parts;
+    this.#state = 'finishes';
     this.#stopLooking();
-    await Promise.all(this.#consumptions.map((each) => each.stop()));
+    const stopped = this.#consumptions.map((each) => each.stop());
+    await Promise.all([this.#inFlight.wait(answersWithinMs, clock), ...stopped]);
+    this.#state = 'stopped';
     for (const worker of this.#workers.values()) worker.stop();
+    await parked.settled();
     this.#acks.flush();
   }
 
@@ -187,7 +196,7 @@ export class Delivery {
   /** One request for each worker in turn. */
   #pump(): void {
     // Called from within: the loop that runs goes on to it.
-    if (this.#isPumping || this.#isStopped) return;
+    if (this.#isPumping || this.#state !== 'runs') return;
     this.#isPumping = true;
     for (let turn = this.#ready; turn.length > 0; turn = this.#ready) {
       this.#ready = [];
@@ -231,7 +240,7 @@ export class Delivery {
   }
 
   #send(worker: EndpointWorker, shipment: Shipment): void {
-    this.#inFlight += 1;
+    this.#inFlight.began();
     worker.sent(shipment);
     let isOver = false;
     const { webhookId, isBatch, items } = shipment;
@@ -246,14 +255,14 @@ export class Delivery {
 
   #answered(worker: EndpointWorker, shipment: Shipment, result: SendResult): void {
     const { accountId } = worker.key;
-    this.#inFlight -= 1;
     this.#parts.requestsOf.ended(accountId, result.error);
     const waiting = this.#waitingFor.get(accountId);
     if (waiting !== undefined) {
       this.#waitingFor.delete(accountId);
       this.#ready.push(...waiting);
     }
-    if (!this.#isStopped) worker.answered(shipment, result);
+    if (this.#state !== 'stopped') worker.answered(shipment, result);
+    this.#inFlight.ended();
     this.#pump();
   }
 

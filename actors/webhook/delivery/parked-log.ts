@@ -37,6 +37,8 @@ export class ParkedLog {
   readonly #byAccount = new Map<AccountId, number>();
   /** Publishes to lines that are not durable yet. */
   readonly #parking = new Map<WebhookEndpointId, number>();
+  /** Deletes of delivered events that were not answered. */
+  readonly #deletes = new Set<Promise<void>>();
   #onParked: (key: EndpointKey) => void = () => {};
   #total = 0;
 
@@ -141,6 +143,14 @@ export class ParkedLog {
     void this.#delete(seq);
   }
 
+  /** Resolves when what was parked is durable and what was delivered is gone, or after a moment: the process stops. */
+  async settled(): Promise<void> {
+    const all = Promise.all([this.#publisher.idle(), ...this.#deletes]);
+    await withDeadline('what is parked', limits.delivery.settleMs, all, this.#clock).catch((error: unknown) =>
+      ignoring(error, 'the next process repeats what is not known to be durable'),
+    );
+  }
+
   #hasRoom(accountId: AccountId): boolean {
     const { total, perAccount } = this.#share;
     return this.#total < total && (this.#byAccount.get(accountId) ?? 0) < perAccount;
@@ -187,9 +197,13 @@ export class ParkedLog {
 
   async #delete(seq: number): Promise<void> {
     // Without the overwriting of its octets, which costs a write of the whole block.
-    await this.#bus.manager.streams
-      .deleteMessage(stream, seq, false)
-      .catch((error: unknown) => ignoring(error, 'a delivered event stays parked, and is repeated after a restart'));
+    const deleted = this.#bus.manager.streams.deleteMessage(stream, seq, false).then(
+      () => {},
+      (error: unknown) => ignoring(error, 'a delivered event stays parked, and is repeated after a restart'),
+    );
+    this.#deletes.add(deleted);
+    await deleted;
+    this.#deletes.delete(deleted);
   }
 
   async #subjects(filter: string): Promise<readonly (readonly [EndpointKey, number])[]> {

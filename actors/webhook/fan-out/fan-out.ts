@@ -72,6 +72,8 @@ export class FanOut {
     this.#stopping.abort(new Error('the fan-out stops'));
     this.#reader?.stop();
     await this.#running;
+    // Else the next one puts into WEBHOOKS what is there already, or was delivered from there.
+    await this.#parts.queue.settled();
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
 
