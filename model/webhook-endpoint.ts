@@ -3,35 +3,49 @@
 // which is what the data plane reads. Its secrets are sealed in both. Pure.
 import type { AccountId, WebhookEndpointId } from './ids.ts';
 import type { EventKind } from './delivery-event.ts';
+import type { Fact } from './fact.ts';
 
-/** The types of events an endpoint can subscribe to, as `type` of a request's body has them. */
-export const webhookEventTypes = [
-  'sms.submitted',
-  'sms.delivered',
-  'sms.undelivered',
-  'sms.expired',
-  'sms.rejected',
-  'sms.unknown',
-  'sms.failed',
-  'sms.blocked',
-  'sms.canceled',
-  'sms.received',
-  'sms.opted_out',
-  /** A person opened a short link. */
-  'link.clicked',
-  /** Something else did, or something that may be no person; only endpoints that name it get it. */
-  'link.requested',
-  'otp.verified',
-  /** It ended without being verified; a cancel by the client is not told. */
-  'otp.failed',
+/** The types of delivery events; the kinds without one are not told. */
+const typesOfMessages = {
+  submitted: 'sms.submitted',
+  delivered: 'sms.delivered',
+  undelivered: 'sms.undelivered',
+  expired: 'sms.expired',
+  rejected: 'sms.rejected',
+  unknown: 'sms.unknown',
+  failed: 'sms.failed',
+  blocked: 'sms.blocked',
+  canceled: 'sms.canceled',
+  received: 'sms.received',
+  opted_out: 'sms.opted_out',
+} as const satisfies { readonly [Kind in EventKind]?: string };
+
+/** The types of facts. */
+export const webhookTypesOfFacts = {
+  /** A person opened a short link; something else did, or something that may be no person. */
+  click: ['link.clicked', 'link.requested'],
+  /** It ended without being verified: failed. A cancel by the client is not told. */
+  otp: ['otp.verified', 'otp.failed'],
   /** The guard against fraud blocks numbers from now on. */
-  'otp.blocked',
-  /** About another endpoint of the account: it failed for an hour, for a day. */
-  'webhook.failing',
-  /** It was disabled: after five days without a success, or because it answered 410. */
-  'webhook.disabled',
-] as const;
-export type WebhookEventType = (typeof webhookEventTypes)[number];
+  guard: ['otp.blocked'],
+} as const satisfies { readonly [Kind in Fact['kind']]: readonly string[] };
+
+/**
+ * About another endpoint of the account, and not in the history. failing: for an hour, for a day. disabled: after five days
+ * without a success, or because it answered 410.
+ */
+const typesOfEndpoints = ['webhook.failing', 'webhook.disabled'] as const;
+
+type MessageEventType = (typeof typesOfMessages)[keyof typeof typesOfMessages];
+export type FactEventType<Kind extends Fact['kind'] = Fact['kind']> = (typeof webhookTypesOfFacts)[Kind][number];
+export type WebhookEventType = MessageEventType | FactEventType | (typeof typesOfEndpoints)[number];
+
+/** The types of events an endpoint can subscribe to, as `type` of a request's body has them: those of the lists above. */
+export const webhookEventTypes: readonly WebhookEventType[] = [
+  ...Object.values(typesOfMessages),
+  ...Object.values(webhookTypesOfFacts).flat(),
+  ...typesOfEndpoints,
+];
 
 /** The type of the request that POST /v1/webhooks/{id}/test sends. Every endpoint takes it, none subscribes to it. */
 export const webhookTestType = 'webhook.test';
@@ -44,19 +58,7 @@ export const everyEventType = '*';
 const namedOnly: ReadonlySet<string> = new Set<WebhookEventType>(['link.requested']);
 
 /** The type that subscribers see of a delivery event; the kinds without one are not told. */
-export const webhookTypeOfKind: { readonly [Kind in EventKind]?: WebhookEventType } = {
-  submitted: 'sms.submitted',
-  delivered: 'sms.delivered',
-  undelivered: 'sms.undelivered',
-  expired: 'sms.expired',
-  rejected: 'sms.rejected',
-  unknown: 'sms.unknown',
-  failed: 'sms.failed',
-  blocked: 'sms.blocked',
-  canceled: 'sms.canceled',
-  received: 'sms.received',
-  opted_out: 'sms.opted_out',
-};
+export const webhookTypeOfKind: { readonly [Kind in EventKind]?: WebhookEventType } = typesOfMessages;
 
 /** none: as they come, several at a time. per_message: the events of one message one after another. */
 export const webhookOrderings = ['none', 'per_message'] as const;

@@ -1,10 +1,15 @@
 // What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that nobody is told.
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
-import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
+import type { FactEventType } from '../../model/webhook-endpoint.ts';
 import { unreachable } from '../../platform/assert.ts';
 
-export type FactContent = Exclude<WebhookContent, { readonly event: unknown }> & { readonly type: WebhookEventType };
+export type FactContent<Kind extends Fact['kind'] = Fact['kind']> = Exclude<
+  WebhookContent,
+  { readonly event: unknown }
+> & {
+  readonly type: FactEventType<Kind>;
+};
 
 export function contentOfFact(fact: Fact): FactContent | null {
   switch (fact.kind) {
@@ -20,7 +25,7 @@ export function contentOfFact(fact: Fact): FactContent | null {
 }
 
 /** Its end, unless the client canceled it, or never heard of it. */
-function ofOtp(fact: OtpFact): FactContent | null {
+function ofOtp(fact: OtpFact): FactContent<'otp'> | null {
   const { status, reason, atMs } = fact;
   if (status === 'pending' || status === 'canceled' || reason === 'not_sent') return null;
   const isVerified = status === 'verified';
@@ -47,7 +52,7 @@ function ofOtp(fact: OtpFact): FactContent | null {
 }
 
 /** That numbers are blocked, also by a rule in shadow mode; refusals and releases are in reports. */
-function ofGuard(fact: GuardFact): FactContent | null {
+function ofGuard(fact: GuardFact): FactContent<'guard'> | null {
   if (fact.what !== 'block') return null;
   return {
     type: 'otp.blocked',
@@ -67,7 +72,7 @@ function ofGuard(fact: GuardFact): FactContent | null {
   };
 }
 
-function ofClick(fact: ClickFact): FactContent {
+function ofClick(fact: ClickFact): FactContent<'click'> {
   return {
     type: fact.class === 'human' ? 'link.clicked' : 'link.requested',
     atMs: fact.atMs,

@@ -3,14 +3,14 @@
 // same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays
 // erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
-import type { WebhookEventType } from '../../model/webhook-endpoint.ts';
+import type { FactEventType, WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';
 import { clickFactColumns, clickFactOf } from '../clicks/click-rows.ts';
 import type { TellFactsAgain, TellFactsAgainReply } from '../contract.ts';
 import { type FactOwner, blockFactColumns, blockFactOf, otpFactColumns, otpFactOf } from '../otp/fact-rows.ts';
 import type { Cell, Engine, Params } from '../store/engine.ts';
 
-type Source = {
+type Source<Kind extends Fact['kind']> = {
   readonly table: string;
   /** A DateTime64 and an id: the order of the table within an account. */
   readonly key: readonly [time: string, id: string];
@@ -21,14 +21,14 @@ type Source = {
   readonly order: string;
   readonly columns: string;
   readonly factOf: (row: readonly Cell[], owner: FactOwner) => Fact;
-  /** The rows that are told under a type. */
-  readonly told: { readonly [Type in WebhookEventType]?: string };
+  /** The rows that are told under each type of its facts. */
+  readonly told: { readonly [Type in FactEventType<Kind>]: string };
 };
 
 /** The clocks of the machines that start and end a one-time password. */
 const clocksMs = 60_000;
 
-const sources: { readonly [Kind in Fact['kind']]: Source } = {
+const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
   otp: {
     table: 'otps',
     key: ['started_at', 'otp_id'],
@@ -66,7 +66,8 @@ const sources: { readonly [Kind in Fact['kind']]: Source } = {
 
 export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Promise<TellFactsAgainReply> {
   const { accountId, livemode, kind, after } = query;
-  const { table, key, at, keyWithinMs, order, columns, factOf, told } = sources[kind];
+  const { table, key, at, keyWithinMs, order, columns, factOf } = sources[kind];
+  const told: { readonly [Type in WebhookEventType]?: string } = sources[kind].told;
   const wanted = query.types.flatMap((type) => told[type] ?? []).map((each) => `(${each})`);
   if (wanted.length === 0) return { result: 'found', facts: [], next: null, total: 0 };
   const [time, id] = key;

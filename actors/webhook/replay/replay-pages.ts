@@ -18,6 +18,7 @@ import {
   type WebhookEventType,
   subscribesTo,
   webhookTypeOfKind,
+  webhookTypesOfFacts,
 } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
@@ -39,11 +40,7 @@ type ReadPage = () => Promise<ReplayPage | Unavailable>;
 
 type Parts = { readonly bus: Bus; readonly clock: Clock };
 
-const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = {
-  otp: ['otp.verified', 'otp.failed'],
-  guard: ['otp.blocked'],
-  click: ['link.clicked', 'link.requested'],
-};
+const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = webhookTypesOfFacts;
 
 /** One for each place in the event store that has something for this endpoint; each leads to its further pages. */
 export function firstPagesOf(parts: Parts, endpoint: WebhookEndpoint, request: ReplayRequest): readonly ReadPage[] {

@@ -6,6 +6,7 @@ import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, type MessageId, type OtpId, eventIdOf } from '../../../model/ids.ts';
 import { clickFactRecords, encodeFact } from '../../../model/records/fact-record.ts';
+import { type FactEventType, webhookTypesOfFacts } from '../../../model/webhook-endpoint.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { startBus, type TestBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
@@ -179,6 +180,25 @@ test('an end that is no verification is told with its reason, others are not tol
   const failed = hook.received.filter(({ json }) => json.type === 'otp.failed');
   const said = failed.map(({ json }) => `${String(json.data['status'])} ${String(json.data['reason'])}`);
   expect(said.sort()).toEqual(ends.map(([status, reason]) => `${status} ${reason}`).sort());
+});
+
+/** A fact that is told under each type: the compiler asks for one of a new type. */
+const examples: { readonly [Type in FactEventType]: (accountId: AccountId) => Fact } = {
+  'link.clicked': (accountId) => clickOf(accountId),
+  'link.requested': (accountId) => clickOf(accountId, { class: 'preview', reasons: ['previewer'] }),
+  'otp.verified': (accountId) => otpOf(accountId),
+  'otp.failed': (accountId) => otpOf(accountId, { status: 'expired', reason: 'expired' }),
+  'otp.blocked': (accountId) => blockOf(accountId),
+};
+
+test('every type of facts is told of its fact', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await receiver();
+  await putEndpoint(bus.bus, { accountId, url: hook.url, events: Object.keys(examples) });
+  await start();
+  for (const exampleOf of Object.values(examples)) await put(exampleOf(accountId));
+  await until('one of each', () => hook.received.length === Object.keys(examples).length);
+  expect(typesOf(hook)).toEqual(Object.values(webhookTypesOfFacts).flat().sort());
 });
 
 test('who asked for it gets it: by type, by mode, and clicks that are no person only by name', async () => {
