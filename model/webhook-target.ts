@@ -51,7 +51,7 @@ const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan',
 /**
  * What is wrong with a URL as a webhook's target, as the end of a sentence that begins with its field; null: nothing.
  * ```ts
- * targetProblem('http://[::ffff:10.0.0.1]/', { allowed: [] }); // 'leads to an address that is not public'
+ * targetProblem('http://[::ffff:10.0.0.1]/', { allowed: [] }); // 'leads to an address that is not public, …'
  * ```
  */
 export function targetProblem(text: string, rules: TargetRules): string | null {
@@ -63,7 +63,7 @@ export function targetProblem(text: string, rules: TargetRules): string | null {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   if (port < 1_024 && port !== 80 && port !== 443) return 'must have the port 80, 443 or one from 1024';
   const ip = addressIn(url);
-  if (ip !== null) return mayConnect(ip, rules) ? null : 'leads to an address that is not public';
+  if (ip !== null) return mayConnect(ip, rules) ? null : notPublic;
   // An operator who allows networks of their own has names of their own in them.
   if (rules.allowed.length > 0) return null;
   const { hostname } = url;
@@ -72,6 +72,10 @@ export function targetProblem(text: string, rules: TargetRules): string | null {
     return 'must have a public host name, such as example.com';
   return null;
 }
+
+/** A client of one's own network reads this too: it says which setting the operator has for it. */
+const notPublic =
+  'leads to an address that is not public, and webhooks.allow_networks of heliograph.yaml does not have it';
 
 /** The address that stands for the host; null for a name. */
 export function addressIn({ hostname }: URL): IpAddress | null {
