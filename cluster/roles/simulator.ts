@@ -1,5 +1,8 @@
 // The simulator role: one bundled SMSC per simulated carrier, all in this process, on ports that the supervisor keeps
-// over restarts. It knows SMPP only, nothing of the product.
+// over restarts. What a carrier owes at a stop is in a file of its own until the next start. It knows SMPP only, nothing of
+// the product.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { assert } from '../../platform/assert.ts';
@@ -12,8 +15,10 @@ runRole('simulator', async ({ env }) => {
   const settings = loadSettings(env);
   const { carriers } = await loadConfiguration(settings.configFile, env);
   const simulated = carriers.filter((carrier) => carrier.simulate !== null);
+  const folder = join(settings.dataDir, 'simulated');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const running = await Promise.all(
-    simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name])),
+    simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name], folder)),
   );
   return {
     health: () => ({ ok: true, detail: simulated.map((carrier) => carrier.name).join(', ') }),
@@ -23,7 +28,7 @@ runRole('simulator', async ({ env }) => {
   };
 });
 
-function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: number | undefined) {
+function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: number | undefined, folder: string) {
   const bind = binds[0];
   assert(simulate !== null && bind !== undefined && port !== undefined, `${name} has nowhere to listen`);
   return startSimulator({
@@ -36,6 +41,7 @@ function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: numb
     receipts: simulate.receipts,
     ids: simulate.ids,
     magic: simulate.magic,
+    owedFile: join(folder, name),
   });
 }
 

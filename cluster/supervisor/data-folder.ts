@@ -58,7 +58,7 @@ export async function openDataFolder(path: string) {
 }
 
 /** Only for their owner. Without `postgres`: under root, the database belongs to another user. */
-const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets'];
+const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets', 'simulated'];
 const privateFiles = ['format', 'node-name', 'database-name', 'demo-keys.json'];
 
 /** Creates the folder, or removes the permissions of others that an older version left. */

@@ -19,6 +19,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
   }
   const options = optionsOf(values);
   const simulator = await startSimulator(options).catch((error) => {
+    if (error instanceof SetupError) throw error;
     throw new SetupError(`the simulator cannot listen: ${messageOf(error)}`, error);
   });
   const { port, statsPort } = simulator;
@@ -64,6 +65,7 @@ const flags = {
   'mo-as': { type: 'string' },
   'record-max': { type: 'string' },
   fault: { type: 'string', multiple: true },
+  'owed-file': { type: 'string' },
   seed: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -90,6 +92,7 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     },
     tls: tlsOf(values),
     magic: !values['no-magic'],
+    owedFile: values['owed-file'],
     random: values.seed === undefined ? systemRandom : seededRandom(count('seed', values.seed)),
     faults: (values.fault ?? []).map((text) => {
       return parseFault(text) ?? refuse('fault', text, `one of ${faultNames.join(', ')}, with :N where it takes one`);
@@ -195,6 +198,8 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --fault NAME[:N]     start with a fault; may be repeated:
                        ${faultNames.slice(0, 11).join(', ')},
                        ${faultNames.slice(11).join(', ')}
+  --owed-file FILE     keep receipts that are still to come over a stop and the next start;
+                       without it, and over a kill -9, they are lost
   --stats-port N       counters as JSON over HTTP (0 takes a free port):
                        GET /stats /messages /binds /nonces, POST /fault /mo /reset,
                        DELETE /fault

@@ -46,6 +46,8 @@ export type SimulatorOptions = {
   /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
   faults: { name: FaultName; args: FaultArgs }[];
+  /** The file for what is owed over a stop (owed.ts); undefined: a stop forgets it. */
+  owedFile: string | undefined;
   clock: Clock;
   random: Random;
 };
@@ -70,6 +72,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     alphabet: plainAlphabet,
     tls: undefined,
     faults: [],
+    owedFile: undefined,
     clock: systemClock,
     random: systemRandom,
     ...options,
