@@ -8,7 +8,7 @@ import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { assert } from '../../platform/assert.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { loadConfiguration } from '../../config/load.ts';
-import { loadSettings } from '../../config/settings.ts';
+import { type Settings, loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 
 runRole('simulator', async ({ env }) => {
@@ -17,9 +17,7 @@ runRole('simulator', async ({ env }) => {
   const simulated = carriers.filter((carrier) => carrier.simulate !== null);
   const folder = join(settings.dataDir, 'simulated');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const running = await Promise.all(
-    simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name], folder)),
-  );
+  const running = await Promise.all(simulated.map((carrier) => startCarrier(carrier, settings, folder)));
   return {
     health: () => ({ ok: true, detail: simulated.map((carrier) => carrier.name).join(', ') }),
     async drain() {
@@ -28,11 +26,14 @@ runRole('simulator', async ({ env }) => {
   };
 });
 
-function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: number | undefined, folder: string) {
+function startCarrier({ name, simulate, binds, wire }: CarrierConfig, settings: Settings, folder: string) {
   const bind = binds[0];
+  const port = settings.simulatedPorts[name];
   assert(simulate !== null && bind !== undefined && port !== undefined, `${name} has nowhere to listen`);
   return startSimulator({
     port,
+    statsPort: settings.simulatedHttpPorts[name] ?? 0,
+    token: settings.simulatorToken ?? undefined,
     accounts: [{ systemId: bind.systemId, password: bind.password, tps: simulate.tps }],
     // What a contract fixes between the SMSC and its clients.
     alphabet: wire.text,

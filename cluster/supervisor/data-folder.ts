@@ -96,6 +96,8 @@ export type Connections = {
   clickhouseUrl: string | null;
   httpUrl: string;
   adminUrl: string;
+  /** The HTTP servers of this machine's simulated carriers, by carrier, and the token of this start that they ask for. */
+  simulators: { token: string; urls: Readonly<Record<string, string>> };
 };
 
 export function writeConnections(runDir: string, connections: Connections): void {

@@ -25,6 +25,8 @@ export type SimulatorOptions = {
   /** 0 takes a free port. */
   port: number;
   statsPort: number;
+  /** Every request to the HTTP server must have it as a Bearer; undefined: none. */
+  token: string | undefined;
   accounts: AccountOptions[];
   /** Further binds of one account get ESME_RALYBND; 0 is no limit. */
   bindsMax: number;
@@ -57,6 +59,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     host: '127.0.0.1',
     port: 0,
     statsPort: 0,
+    token: undefined,
     accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
     bindsMax: 0,
     latency: parseLatency('lognormal:250,0.4')!,
