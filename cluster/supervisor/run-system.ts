@@ -109,6 +109,7 @@ export async function runSystem({
         clickhouseUrl: settings.clickhouseUrl,
         httpUrl: baseUrl(settings),
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
+        simulators: plan.simulators,
       });
       const readyFacts = new Map<string, Record<string, unknown>>();
       const started = tree.start({

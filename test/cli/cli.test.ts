@@ -57,6 +57,7 @@ describe('every command has its help', () => {
     [['keys', 'demo'], '--test'],
     [['keys', 'rotate-body'], '--json'],
     [['flight'], '--pcap'],
+    [['phone'], '--carrier'],
     [['dead'], 'replay'],
     [['dead', 'replay'], '--all'],
   ])('%j', async (command, word) => {
@@ -91,6 +92,9 @@ describe('an error is reported in one sentence', () => {
     [['ported', 'import'], "missing required argument 'file'"],
     [['flight'], "missing required argument 'carrier'"],
     [['flight', 'alpha'], 'Heliograph does not run on'],
+    [['phone'], 'Heliograph does not run on'],
+    [['phone', 'bob'], 'found "bob", expected a number such as +8801712345678'],
+    [['phone', '--limit', '0'], '--limit: found "0", expected a whole number from 1 to 1000'],
     [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
     [['dead', 'list'], 'Heliograph does not run on'],
     [['dead', 'list', '--limit', '10001'], '--limit: found "10001", expected a whole number from 1 to 10000'],
