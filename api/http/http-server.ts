@@ -24,7 +24,7 @@ export type HttpRoutes = {
   readonly resendOtp: Route;
   readonly cancelOtp: Route;
   readonly getOtp: Route;
-  /** GET /r/{code}: a short link. */
+  /** GET /r/{code}, and every other path below /r: a short link. */
   readonly redirect: Route;
   readonly live: Route;
   readonly ready: Route;
@@ -79,7 +79,8 @@ export async function openHttpServer(
   app.post('/v1/otp/:id/resend', on('POST /v1/otp/{id}/resend', withoutQuery(routes.resendOtp)));
   app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));
   read('/v1/otp/:id', on('GET /v1/otp/{id}', withoutQuery(routes.getOtp)));
-  read('/r/:code', on('GET /r/{code}', routes.redirect));
+  // Whatever a mutilated short link is, it is a link that leads nowhere and not a request without a key.
+  for (const path of ['/r/:code', '/r/*', '/r']) read(path, on('GET /r/{code}', routes.redirect));
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));
   app.any(
