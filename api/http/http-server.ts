@@ -4,6 +4,7 @@
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem, problemOfFields } from '../problem.ts';
 import { type HttpServer, Exchange, type Guard } from './exchange.ts';
@@ -122,7 +123,7 @@ function withoutQuery(route: Route): Route {
     const query = req.getQuery() ?? '';
     if (query === '') return route(exchange, req);
     const names = [...new Set(new URLSearchParams(query).keys())];
-    const refusal = problemOfFields(names.slice(0, namesShownMax).map(unknown));
+    const refusal = problemOfFields(names.slice(0, limits.http.fieldProblemsMax).map(unknown), names.length);
     if (refusal === null) route(exchange, req);
     else exchange.refuse(refusal);
   };
@@ -130,7 +131,6 @@ function withoutQuery(route: Route): Route {
 
 const unknown = (field: string) =>
   ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
-const namesShownMax = 10;
 
 /** Drops the response header that names the server and its version; the type declarations lack the switch. */
 function withoutAdvertisement(): void {
