@@ -87,6 +87,8 @@ describe('an error is reported in one sentence', () => {
     [['audit'], 'Heliograph does not run on'],
     [['directory', 'owner'], 'Heliograph does not run on'],
     [['directory', 'release'], 'then: heliograph directory release --yes'],
+    [['listen', '--key', 'hk_test_bogus'], '--key: this is not a whole API key (13 characters): expected hk_test_, 12'],
+    [['listen', '--key', `hk_live_${'a'.repeat(12)}_${'b'.repeat(32)}`], '--key: this is a live key; expected a test key'],
     [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
     [['ported', 'import'], "missing required argument 'file'"],
     [['flight'], "missing required argument 'carrier'"],
