@@ -78,7 +78,10 @@ export async function examine(
   let streamReplicas = 1;
   const running = runningOn(dataDir);
   const asked = running === null ? null : systemState(running);
-  asked?.catch((error) => ignoring(error, 'reported by the check of the system'));
+  const answered = asked?.catch((error) => {
+    ignoring(error, 'reported by the check of the system');
+    return null;
+  });
   await check('configuration', async () => {
     const { file, isRunning, warning } = effectiveConfigFile(env);
     note('other file', warning);
@@ -86,8 +89,7 @@ export async function examine(
     ({ carriers } = configuration);
     ({ streamReplicas } = configuration.limits);
     const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
-    // A system that does not answer is reported by its own check.
-    if (isRunning) assertInEffect(file, await asked?.catch(() => null));
+    if (isRunning) assertInEffect(file, await answered);
     return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
   // The roles of the running system; the settings of this shell may differ.

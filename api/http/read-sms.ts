@@ -156,8 +156,7 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
     else question = { ...question, ...value };
   }
   const { to } = question;
-  if (to !== undefined && !isRecipient(to, question))
-    wrong('to', 'invalid_field', toForm);
+  if (to !== undefined && !isRecipient(to, question)) wrong('to', 'invalid_field', toForm);
   const problem = problemOfFields(errors, count);
   return problem === null ? { ok: true, question } : { ok: false, problem };
 }

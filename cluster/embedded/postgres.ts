@@ -113,15 +113,20 @@ async function initialise(
     for (const path of [draft, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
   }
   try {
-    await run(place, 'initdb', [
-      `--pgdata=${draft}`,
-      `--username=${databaseRoles.superuser}`,
-      `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
-      '--locale=C',
-      '--encoding=UTF8',
-      '--no-instructions',
-    ], halted);
+    await run(
+      place,
+      'initdb',
+      [
+        `--pgdata=${draft}`,
+        `--username=${databaseRoles.superuser}`,
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--locale=C',
+        '--encoding=UTF8',
+        '--no-instructions',
+      ],
+      halted,
+    );
   } finally {
     rmSync(passwordFile, { force: true });
   }

@@ -11,7 +11,9 @@ export type WrongVariables = readonly [WrongVariable, ...WrongVariable[]];
 
 export type CompiledTemplate = {
   /** The text, or every variable that is missing, wrong or unknown. */
-  render(values: Readonly<Record<string, unknown>>): { ok: true; text: string } | { ok: false; wrong: WrongVariables; notNamed: number };
+  render(
+    values: Readonly<Record<string, unknown>>,
+  ): { ok: true; text: string } | { ok: false; wrong: WrongVariables; notNamed: number };
   matches(text: string): boolean;
 };
 

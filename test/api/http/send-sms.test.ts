@@ -173,7 +173,7 @@ describe('a bad body', () => {
     expect(body['detail']).toContain(' (and 900 more; errors has the first 10)');
     const batch = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages: [goodBody], ...odd });
     expect(batch.body['detail']).toContain(' (and 899 more; errors has the first 10)');
-    const list = await call(ingress, 'GET', `/v1/sms?${new URLSearchParams(odd).toString()}`, tenant.live);
+    const list = await call(ingress, 'GET', `/v1/sms?${Object.keys(odd).join('=1&')}`, tenant.live);
     expect(list.body['detail']).toContain(' (and 899 more; errors has the first 10)');
   });
 });
