@@ -85,7 +85,7 @@ export async function planChildren(input: PlanInput) {
     );
   }
   if (wantsPostgres) {
-    specs.push(server('postgres', () => startPostgresServer({ dataDir: settings.dataDir, ...postgres })));
+    specs.push(server('postgres', (halted) => startPostgresServer({ dataDir: settings.dataDir, ...postgres, halted })));
   }
   const embedded = specs.map((spec) => spec.name);
   const addRole = (name: RoleChild, after: string[]) => {
@@ -162,14 +162,14 @@ async function simulatedPorts(
   return simulated;
 }
 
-function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
+function server(name: string, start: (halted: AbortSignal) => Promise<EmbeddedServer>): ChildSpec {
   return {
     name,
     after: [],
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 6,
-    start: async () => managed(await start()),
+    start: async (halted) => managed(await start(halted)),
   };
 }
 
