@@ -42,11 +42,17 @@ export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
   return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
 }
 
-/** A request with wrong fields: the first one gives the code, all of them are in `errors`. Null: no field is wrong. */
-export function problemOfFields(errors: readonly FieldProblem[]): Problem | null {
-  const [first, ...others] = errors;
+/**
+ * A request with `count` wrong fields: the first one gives the code, and `errors` has the first fieldProblemsMax of them,
+ * so a caller need not describe more. Null: no field is wrong.
+ */
+export function problemOfFields(wrong: readonly FieldProblem[], count: number = wrong.length): Problem | null {
+  const [first] = wrong;
   if (first === undefined) return null;
-  const more = others.length === 0 ? '' : ` (and ${others.length} more, see errors)`;
+  const errors = wrong.slice(0, limits.http.fieldProblemsMax);
+  const others = count - 1;
+  const where = count === errors.length ? ', see errors' : `; errors has the first ${errors.length}`;
+  const more = others === 0 ? '' : ` (and ${others} more${where})`;
   return problem(422, first.code, `${first.field}: ${first.detail}${more}`, errors);
 }
 
@@ -78,10 +84,10 @@ export function problemBody(of: Problem, requestId: string): string {
 const retryAfterS = 5;
 
 /** A refusal of a gate: policy has no status codes, the catalogue has them. */
-export function problemOfRefusal({ code, field, detail, others = [] }: Refusal): Problem {
+export function problemOfRefusal({ code, field, detail, others = [], othersNotNamed = 0 }: Refusal): Problem {
   if (field !== null) {
-    const wrong = [{ field, detail }, ...others].slice(0, limits.http.fieldProblemsMax);
-    return problemOfFields(wrong.map((each) => ({ ...each, code }))) as Problem;
+    const wrong = [{ field, detail }, ...others].map((each) => ({ ...each, code }));
+    return problemOfFields(wrong, wrong.length + othersNotNamed) as Problem;
   }
   const [status] = problemCatalogue[code].statuses;
   return status === 503 ? problem(status, code, detail, [], retryAfterS) : problem(status, code, detail);

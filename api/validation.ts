@@ -14,8 +14,11 @@ export function check<T>(
 ): OrProblem<{ readonly value: T }> {
   if (schema === undefined) {
     const detail = what === 'field' ? 'this route takes no such field' : 'this route has no query parameters';
-    const foreign = Object.keys(raw).map((field) => ({ field: named(field), code: withoutSchema, detail }));
-    const problem = problemOfFields(foreign.slice(0, limits.http.fieldProblemsMax));
+    const names = Object.keys(raw);
+    const foreign = names
+      .slice(0, limits.http.fieldProblemsMax)
+      .map((field) => ({ field: named(field), code: withoutSchema, detail }));
+    const problem = problemOfFields(foreign, names.length);
     return problem === null ? { ok: true, value: raw as T } : { ok: false, problem };
   }
   const parsed = schema.safeParse(raw);
@@ -23,7 +26,7 @@ export function check<T>(
   const ofUnknown = wordsOfUnknown(schema, what);
   const errors = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw, ofUnknown));
   // An error always has an issue, which its type does not say.
-  const problem = problemOfFields(errors.slice(0, limits.http.fieldProblemsMax)) ?? wrongField('', 'is not valid');
+  const problem = problemOfFields(errors) ?? wrongField('', 'is not valid');
   return { ok: false, problem };
 }
 

@@ -3,17 +3,15 @@
 // of their events arrives. The receivers are servers of this process, so their cost counts too.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { eventOfMessage } from '../model/delivery-event.ts';
-import { type AccountId, newMessageId } from '../model/ids.ts';
+import type { AccountId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { ignoring } from '../platform/errors.ts';
 import { seededRandom } from '../platform/random.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { startBus } from '../test/support/bus.ts';
-import { messageWith } from '../test/support/messages.ts';
 import { startRolesOf } from '../test/support/role-child.ts';
 import { until } from '../test/support/until.ts';
-import { kindsOfEndpoints as kinds } from '../test/support/webhook-backlog.ts';
+import { eventOf, kindsOfEndpoints as kinds } from '../test/support/webhook-backlog.ts';
 import { eventPublisher, putAccount, putEndpoint, startReceiver } from '../test/support/webhooks.ts';
 import type { Bench } from './harness/bench.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
@@ -72,10 +70,7 @@ export const bench: Bench = {
         const batch = Array.from({ length: Math.min(due, duration * rate - offered) }, () => {
           const number = Math.floor(random.unit() * accountsCount);
           const at = Math.floor(random.unit() * endpointsOfAccount);
-          const nowMs = systemClock.nowMs();
-          const accountId = accounts[number]?.id as AccountId;
-          const message = messageWith({ accountId, messageId: newMessageId(nowMs) });
-          const event = eventOfMessage(message, { kind: kinds[at]?.kind ?? 'delivered', atMs: nowMs });
+          const event = eventOf(accounts[number]?.id as AccountId, kinds[at]?.kind ?? 'delivered');
           if (at > 1) {
             publishedAtMs.set(`/hook/${number}/${at}|${event.eventId}`, systemClock.monotonicMs());
             told += 1;
@@ -94,8 +89,7 @@ export const bench: Bench = {
     try {
       // The process has begun when one event has arrived.
       const [one] = accounts;
-      const message = messageWith({ accountId: one?.id as AccountId, messageId: newMessageId(systemClock.nowMs()) });
-      await events.publish([eventOfMessage(message, { kind: 'undelivered', atMs: systemClock.nowMs() })]);
+      await events.publish([eventOf(one?.id as AccountId, 'undelivered')]);
       await until('the first event has arrived', () => arrived > 0);
       await offer(warmUpSeconds);
       await settled();

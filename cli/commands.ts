@@ -203,6 +203,15 @@ export const commands: Readonly<Record<string, CommandRow>> = {
     takes: { '--roles <roles>': 'one user for a machine with these roles: ingress,carriers,control,analytics' },
     load: async () => (await import('./nats-permissions.ts')).natsPermissionsCommand,
   },
+  phone: {
+    help: 'the last texts that the simulated carriers of the running system delivered, such as codes and short links, newest last',
+    takes: {
+      '[number]': 'only to this number, such as +8801712345678',
+      '--carrier <name>': 'only by this carrier',
+      '--limit <n>': 'how many (default: 20)',
+    },
+    load: async () => (await import('./phone.ts')).phoneCommand,
+  },
   report: {
     help: `a report of an account: ${reports.map(({ name }) => name).join(', ')}`,
     takes: {

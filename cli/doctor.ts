@@ -5,12 +5,13 @@ import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { withDeadline } from '../platform/deadline.ts';
-import { SetupError, messageOf } from '../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../platform/errors.ts';
 import { bodyKeyId, parseBodyKeys } from '../model/records/body-keys.ts';
 import { connectBus } from '../cluster/bus/connect.ts';
 import type { CarrierConfig } from '../config/configuration.ts';
 import { unknownVariables } from '../config/known-variables.ts';
 import { readConfiguration } from '../config/load.ts';
+import { restartNeeded } from '../config/watch.ts';
 import { type Settings, loadSettings } from '../config/settings.ts';
 import { natsServerBinary } from '../cluster/embedded/nats-binary.ts';
 import { natsReady } from '../cluster/embedded/nats.ts';
@@ -75,6 +76,12 @@ export async function examine(
     settings as Settings;
   let carriers: readonly CarrierConfig[] | null = null;
   let streamReplicas = 1;
+  const running = runningOn(dataDir);
+  const asked = running === null ? null : systemState(running);
+  const answered = asked?.catch((error) => {
+    ignoring(error, 'reported by the check of the system');
+    return null;
+  });
   await check('configuration', async () => {
     const { file, isRunning, warning } = effectiveConfigFile(env);
     note('other file', warning);
@@ -82,14 +89,14 @@ export async function examine(
     ({ carriers } = configuration);
     ({ streamReplicas } = configuration.limits);
     const simulated = carriers.filter((carrier) => carrier.simulate !== null).length;
+    if (isRunning) assertInEffect(file, await answered);
     return `${file}${isRunning ? ' (of the running system)' : ''}: ${carriers.length} carriers, ${simulated} of them simulated`;
   });
-  const running = runningOn(dataDir);
   // The roles of the running system; the settings of this shell may differ.
   let servesCarriers = roles.includes('carriers');
   await check('system', async () => {
-    if (running === null) return `does not run on ${dataDir}`;
-    const { status, children } = await systemState(running);
+    if (running === null || asked === null) return `does not run on ${dataDir}`;
+    const { status, children } = await asked;
     servesCarriers = children.some(({ name }) => name === 'actors');
     return stateInWords(running, status, children);
   });
@@ -163,11 +170,26 @@ async function embeddedNats(binary: string): Promise<string> {
 }
 
 type Child = { readonly name: string; readonly ready: boolean; readonly state: string; readonly detail: string };
-type SystemState = { readonly status: string; readonly children: readonly Child[] };
+type SystemState = {
+  readonly status: string;
+  readonly children: readonly Child[];
+  readonly configuration?: { readonly inEffect: boolean; readonly problems?: readonly string[] };
+};
 
 async function systemState({ adminUrl }: Connections): Promise<SystemState> {
   const response = await fetch(`${adminUrl}/health/ready`, { signal: AbortSignal.timeout(serverWithinMs) });
   return (await response.json()) as SystemState;
+}
+
+/** The running system refused the file that is on disk and goes on with the one before. */
+function assertInEffect(file: string, state: SystemState | null | undefined): void {
+  if (state?.configuration?.inEffect !== false) return;
+  const problems = state.configuration.problems ?? [];
+  const needsRestart = problems.length > 0 && problems.every((each) => each.startsWith(restartNeeded));
+  const todo = needsRestart ? 'restart the system, or take these changes back' : 'correct the file';
+  throw new SetupError(
+    [`${file} is not in effect: the running system uses the one before`, ...problems, `→ ${todo}`].join('\n'),
+  );
 }
 
 function stateInWords(connections: Connections, status: string, children: readonly Child[]): string {

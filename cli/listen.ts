@@ -4,7 +4,7 @@
 import { signedHeaders, signingKeys } from '../actors/webhook/send/signature.ts';
 import { loadSettings } from '../config/settings.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
-import { splitApiKey } from '../model/api-key.ts';
+import { apiKeyForm, splitApiKey } from '../model/api-key.ts';
 import { printable, printableJson } from '../model/plain-text.ts';
 import { webhookEventTypes } from '../model/webhook-endpoint.ts';
 import { newWebhookSecret, webhookSecretPrefix } from '../model/webhook-secrets.ts';
@@ -34,7 +34,7 @@ const againMs = 1_000;
 export async function listen(options: ListenOptions): Promise<never> {
   const settings = loadSettings();
   const api = urlOf('--api', options.api ?? `http://127.0.0.1:${settings.httpPort}`);
-  const key = testKeyOf(options.key ?? process.env['HELIOGRAPH_API_KEY'], settings.dataDir);
+  const key = testKeyOf(options.key, settings.dataDir);
   const target = options.forwardTo === undefined ? null : urlOf('--forward-to', options.forwardTo);
   const wanted = typesOf(options.events);
   const secret = secretOf(options.secret);
@@ -138,14 +138,23 @@ function urlOf(option: string, text: string): URL {
 }
 
 function testKeyOf(given: string | undefined, dataDir: string): string {
-  const key = given ?? savedDemo(demoKeysFile(dataDir))?.testKey;
+  const option = given === undefined ? 'HELIOGRAPH_API_KEY' : '--key';
+  const key = given ?? process.env['HELIOGRAPH_API_KEY'] ?? savedDemo(demoKeysFile(dataDir))?.testKey;
   if (key === undefined) {
     throw new SetupError(
       '--key: expected a test key (hk_test_…), also in HELIOGRAPH_API_KEY; there is no demo account here',
     );
   }
-  if (splitApiKey(key)?.livemode === false) return key;
-  throw new SetupError('--key: expected a test key (hk_test_…): events of live messages only go to webhooks');
+  const parts = splitApiKey(key);
+  // Never the key itself: it may be a live one that lost a character.
+  if (parts === null)
+    throw new SetupError(
+      `${option}: this is not a whole API key (${key.length} characters): expected ${apiKeyForm(false)}`,
+    );
+  if (!parts.livemode) return key;
+  throw new SetupError(
+    `${option}: this is a live key; expected a test key (hk_test_…): events of live messages only go to webhooks`,
+  );
 }
 
 function typesOf(text: string | undefined): ReadonlySet<string> | null {

@@ -4,11 +4,14 @@ import { chosenIn, runReport } from '../api/management/routes/reports.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../api/management/report-query.ts';
 import { check } from '../api/validation.ts';
 import { reportOf, reports } from '../analytics/reports/catalogue.ts';
-import type { Report, ReportColumn, ReportQuery } from '../analytics/reports/report.ts';
+import type { Report, ReportQuery } from '../analytics/reports/report.ts';
 import { systemClock } from '../platform/clock.ts';
 import { SetupError } from '../platform/errors.ts';
+import type { Bus } from '../cluster/bus/connect.ts';
+import { openBucket } from '../cluster/bus/ensure.ts';
 import { accountIdOf } from './options.ts';
 import type { Result } from './print.ts';
+import { accountNotFound } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
 type Options = {
@@ -41,6 +44,7 @@ export async function reportCommand(name: string, options: Options): Promise<Res
     livemode: options.test !== true,
   };
   const octets = await withBus(async (bus) => {
+    await assertKnown(bus, query.accountId);
     const answer = await runReport(bus, query);
     if ('problem' in answer) throw new SetupError(`${answer.problem.code}: ${answer.problem.detail}`);
     const parts: Uint8Array[] = [];
@@ -61,6 +65,12 @@ export async function reportCommand(name: string, options: Options): Promise<Res
       ...(rows.length === 0 ? ['nothing in this time'] : tableOf(report, query, rows)),
     ],
   };
+}
+
+/** An account that does not exist has an empty report. The directory has every account, and needs no database. */
+async function assertKnown(bus: Bus, accountId: string): Promise<void> {
+  const entry = await (await openBucket(bus, 'directory')).get(`account.${accountId}`);
+  if (entry === null || entry.operation !== 'PUT') throw accountNotFound(accountId);
 }
 
 function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' | 'livemode'> {
@@ -95,29 +105,34 @@ function tableOf(report: Report, { groupBy }: ReportQuery, rows: readonly Row[])
       .join('  ')
       .trimEnd(),
   );
-  return [...lines, ...sparklines(report.measures, groupBy, texts, rows)];
+  return [...lines, ...sparklines(report, groupBy, rows)];
 }
 
 const cellOf = (value: string | number | null): string => (value === null ? '-' : String(value));
 
-/** One line for each group over the hours or days, of the first measure. */
-function sparklines(
-  [first]: readonly ReportColumn[],
-  groupBy: readonly string[],
-  texts: readonly string[],
-  rows: readonly Row[],
-): string[] {
-  const time = groupBy.find((name) => name === 'hour' || name === 'day');
-  if (time === undefined || first === undefined || rows.length < 2) return [];
+/** One line of the first measure for each group, over the hours or days that are in the table: 0 where a group has no row. */
+function sparklines({ measures, always }: Report, groupBy: readonly string[], rows: readonly Row[]): string[] {
+  const [first] = measures;
+  const time = groupBy.includes('hour') ? 'hour' : groupBy.includes('day') ? 'day' : null;
+  if (time === null || first === undefined) return [];
+  const times = [...new Set(rows.map((row) => String(row[time])))].sort((a, b) => Date.parse(a) - Date.parse(b));
+  if (times.length < 2) return [];
+  const places = new Map(times.map((each, at) => [each, at]));
+  const labels = [...groupBy.filter((name) => name !== 'hour' && name !== 'day'), ...always.map(({ name }) => name)];
   const series = new Map<string, number[]>();
   for (const row of rows) {
-    const key = texts
-      .filter((name) => name !== time)
+    const key = labels
       .map((name) => row[name])
+      .filter((value) => value !== '')
       .join(' ');
-    series.set(key, [...(series.get(key) ?? []), Number(row[first.name] ?? 0)]);
+    const values = series.get(key) ?? times.map(() => 0);
+    values[places.get(String(row[time])) as number] = Number(row[first.name] ?? 0);
+    series.set(key, values);
   }
-  return ['', ...[...series].map(([key, values]) => `${`${first.name} ${key}`.trimEnd()}  ${sparkline(values)}`)];
+  const names = [...series.keys()].map((key) => `${first.name} ${key}`.trimEnd());
+  const width = names.reduce((most, name) => Math.max(most, name.length), 0);
+  const lines = [...series.values()].map((values, at) => `${(names[at] ?? '').padEnd(width)}  ${sparkline(values)}`);
+  return ['', ...lines, `from ${times[0]} to ${times.at(-1)}`];
 }
 
 const marks = '▁▂▃▄▅▆▇█';

@@ -18,7 +18,7 @@ export function realCarriers(carriers: readonly Pick<CarrierConfig, 'name' | 'si
   return carriers.filter(({ simulate }) => simulate === null).map(({ name }) => name);
 }
 
-/** Ports of the simulator by carrier; the supervisor passes them to the roles. */
+/** Ports of the simulators by carrier; the supervisor passes them to the roles. */
 export type SimulatedPorts = Record<string, number>;
 
 /** The binds of a carrier: one entry per session, `count` expanded. */

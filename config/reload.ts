@@ -14,7 +14,7 @@ type ReloadVerdict =
 /** Read for every message where they are used. */
 const liveCarrierKeys = ['tps', 'tpsScope', 'errors', 'classes', 'senders', 'cost', 'weight'] as const;
 /** Read for every message by the gates, at the ingress and at the carriers; all other keys are read at the start. */
-const liveKeys: readonly string[] = ['country', 'content', 'otp', 'routes', 'routing'];
+export const liveKeys: readonly string[] = ['country', 'content', 'otp', 'routes', 'routing'];
 
 export function reloadVerdict(before: Configuration, next: Configuration): ReloadVerdict {
   const changed: string[] = [];

@@ -44,6 +44,9 @@ export function loadSettings(env: Env = process.env) {
     /** Of the operator's SQL endpoint (`analytics.sql_endpoint` in heliograph.yaml); null: not given. */
     sqlToken: sqlTokenOf(env),
     simulatedPorts: simulatedOf(env['HELIOGRAPH_SIMULATED']),
+    /** Of the simulators' HTTP servers, with the token that they ask for. From the supervisor. */
+    simulatedHttpPorts: simulatedOf(env['HELIOGRAPH_SIMULATED_HTTP']),
+    simulatorToken: env['HELIOGRAPH_SIMULATOR_TOKEN'] || null,
   };
 }
 

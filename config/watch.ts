@@ -30,6 +30,9 @@ export type ConfigurationWatch = {
   stop(): void;
 };
 
+/** Opens a problem that is none of the file's: the change is valid, and read at the start only. */
+export const restartNeeded = 'needs a restart: ';
+
 export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
   const { file, parse, apply, clock = systemClock } = options;
   let inEffect = options.inEffect;
@@ -77,7 +80,7 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
     const verdict = reloadVerdict(inEffect, next);
     if (!verdict.ok)
       return refuse(
-        verdict.needRestart.map((each) => `needs a restart: ${each}`),
+        verdict.needRestart.map((each) => `${restartNeeded}${each}`),
         decided,
       );
     // The end of an alarm is logged at a level that is shown wherever the alarm was.

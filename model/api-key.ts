@@ -59,6 +59,12 @@ export function splitApiKey(token: string): ApiKeyParts | null {
   return { livemode, publicId, secret };
 }
 
+/** How such a token is written, for error messages. */
+export function apiKeyForm(livemode: boolean): string {
+  const prefix = livemode ? livePrefix : testPrefix;
+  return `${prefix}, ${publicIdChars} letters and digits, an underscore, and ${secretChars} letters and digits`;
+}
+
 /** SHA-256, 32 octets. The secret has 190 random bits, so a salt or a slow hash would protect nothing more. */
 export function hashOfSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');

@@ -112,6 +112,8 @@ export type Refusal = {
   readonly registry?: string;
   /** Further fields that are wrong in the same way. */
   readonly others?: readonly { readonly field: `variables.${string}`; readonly detail: string }[];
+  /** How many more there are. */
+  readonly othersNotNamed?: number;
 };
 
 /** What the ingress needs to build the message. */

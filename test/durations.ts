@@ -36,6 +36,7 @@ export const slowFileSeconds: Readonly<Record<string, number>> = {
   'test/system/drawn-routes.test.ts': 34,
   'test/system/life.test.ts': 34,
   'test/actors/webhook/backlog.test.ts': 34,
+  'test/system/phone.test.ts': 35,
   'test/cli/doctor-running.test.ts': 33,
   'test/system/inbound.test.ts': 33,
   'test/system/do-not-disturb.test.ts': 32,

@@ -41,7 +41,7 @@ export const delivery: Report = {
     {
       name: 'refused_requests',
       unit: 'count',
-      help: 'requests that a gate refused: no messages, and in no other column',
+      help: 'requests that a gate refused (docs/gates.md), such as an unapproved sender; not those of wrong form, such as an unknown field. No messages, and in no other column',
       sql: "sumIf(messages, status = 'refused')",
     },
   ],

@@ -4,6 +4,7 @@
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { problem, problemOfFields } from '../problem.ts';
 import { type HttpServer, Exchange, type Guard } from './exchange.ts';
@@ -24,7 +25,7 @@ export type HttpRoutes = {
   readonly resendOtp: Route;
   readonly cancelOtp: Route;
   readonly getOtp: Route;
-  /** GET /r/{code}: a short link. */
+  /** GET /r/{code}, and every other path below /r: a short link. */
   readonly redirect: Route;
   readonly live: Route;
   readonly ready: Route;
@@ -79,7 +80,8 @@ export async function openHttpServer(
   app.post('/v1/otp/:id/resend', on('POST /v1/otp/{id}/resend', withoutQuery(routes.resendOtp)));
   app.post('/v1/otp/:id/cancel', on('POST /v1/otp/{id}/cancel', withoutQuery(routes.cancelOtp)));
   read('/v1/otp/:id', on('GET /v1/otp/{id}', withoutQuery(routes.getOtp)));
-  read('/r/:code', on('GET /r/{code}', routes.redirect));
+  // Whatever a mutilated short link is, it is a link that leads nowhere and not a request without a key.
+  for (const path of ['/r/:code', '/r/*', '/r']) read(path, on('GET /r/{code}', routes.redirect));
   read('/health/live', on('health', routes.live));
   read('/health/ready', on('health', routes.ready));
   app.any(
@@ -121,7 +123,7 @@ function withoutQuery(route: Route): Route {
     const query = req.getQuery() ?? '';
     if (query === '') return route(exchange, req);
     const names = [...new Set(new URLSearchParams(query).keys())];
-    const refusal = problemOfFields(names.slice(0, namesShownMax).map(unknown));
+    const refusal = problemOfFields(names.slice(0, limits.http.fieldProblemsMax).map(unknown), names.length);
     if (refusal === null) route(exchange, req);
     else exchange.refuse(refusal);
   };
@@ -129,7 +131,6 @@ function withoutQuery(route: Route): Route {
 
 const unknown = (field: string) =>
   ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
-const namesShownMax = 10;
 
 /** Drops the response header that names the server and its version; the type declarations lack the switch. */
 function withoutAdvertisement(): void {

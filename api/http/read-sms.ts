@@ -132,30 +132,32 @@ const reads: Readonly<Record<string, (text: string) => Read>> = {
 };
 
 const parameters = new Map(Object.entries(reads));
+const unknownParameter = `is not a parameter of this list; known are ${[...parameters.keys()].join(', ')}`;
 
 /** The query of GET /v1/sms as one for the event store, or every invalid parameter by name. */
 export function parseListParameters(query: string): OrProblem<{ readonly question: ListQuery }> {
   const errors: FieldProblem[] = [];
+  let count = 0;
+  const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
+    count += 1;
+    if (errors.length < limits.http.fieldProblemsMax) errors.push({ field, code, detail });
+  };
   const seen = new Set<string>();
   let question: ListQuery = {};
   for (const [name, text] of new URLSearchParams(query)) {
-    if (errors.length >= limits.http.fieldProblemsMax) break;
-    const field = name.slice(0, 64).toWellFormed();
     const read = parameters.get(name);
     if (read === undefined) {
-      const detail = `is not a parameter of this list; known are ${[...parameters.keys()].join(', ')}`;
-      errors.push({ field, code: 'unknown_field', detail });
+      wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', unknownParameter);
       continue;
     }
     const value = seen.has(name) ? 'must be given only once' : read(text);
     seen.add(name);
-    if (typeof value === 'string') errors.push({ field, code: 'invalid_field', detail: value });
+    if (typeof value === 'string') wrong(name, 'invalid_field', value);
     else question = { ...question, ...value };
   }
   const { to } = question;
-  if (to !== undefined && !isRecipient(to, question))
-    errors.push({ field: 'to', code: 'invalid_field', detail: toForm });
-  const problem = problemOfFields(errors);
+  if (to !== undefined && !isRecipient(to, question)) wrong('to', 'invalid_field', toForm);
+  const problem = problemOfFields(errors, count);
   return problem === null ? { ok: true, question } : { ok: false, problem };
 }
 

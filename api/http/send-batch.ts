@@ -182,9 +182,12 @@ function parseItems(body: Buffer): readonly unknown[] | Problem {
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
   const detail = 'is not a field of this request; known is messages';
-  const names = Object.keys(others).slice(0, limits.http.fieldProblemsMax);
+  const names = Object.keys(others);
   const foreign = problemOfFields(
-    names.map((name) => ({ field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail })),
+    names
+      .slice(0, limits.http.fieldProblemsMax)
+      .map((name) => ({ field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail })),
+    names.length,
   );
   if (foreign !== null) return foreign;
   if (messages === undefined) return wrongField('messages', 'is required', 'missing_field');

@@ -153,7 +153,7 @@ export const sendSmsSchema = {
 } as const;
 
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
-const known = [...fields.keys()].join(', ');
+const unknownField = `is not a field of this request; known are ${[...fields.keys()].join(', ')}`;
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -163,14 +163,16 @@ export function parseSmsRequest(body: Buffer): ParsedRequest {
 /** Checks one message's fields: a request, or one item of a batch. */
 export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
   const errors: FieldProblem[] = [];
+  let count = 0;
   const wrong = (field: string, code: FieldProblem['code'], detail: string) => {
+    count += 1;
     if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
   };
   for (const name of Object.keys(given)) {
-    if (errors.length === fieldProblemsMax) break;
     const field = fields.get(name);
     if (field === undefined) {
-      wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', `is not a field of this request; known are ${known}`);
+      if (errors.length < fieldProblemsMax) wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', unknownField);
+      else count += 1;
     } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }
   // Safe: the table accepted every value, or there are errors.
@@ -185,7 +187,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
   if (variables !== undefined && !isTemplated)
     wrong('variables', 'invalid_field', 'must be left out without template_id');
-  const problem = problemOfFields(errors);
+  const problem = problemOfFields(errors, count);
   if (problem !== null) return { ok: false, problem };
   return {
     ok: true,

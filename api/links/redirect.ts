@@ -32,6 +32,7 @@ export function redirect(parts: RedirectParts, exchange: Exchange, req: HttpRequ
   const address = parts.addressOf(exchange.res, req);
   const from = address === null ? '' : formatIp(address);
   if (parts.misses.isOver(from)) return exchange.text(429, tooMany, [['retry-after', '60']]);
+  // Paths without a code, or with more behind it, have no parameter.
   const place = parts.codes.placeOf(req.getParameter(0) ?? '');
   const found = place === null ? undefined : liveSeries(parts, place);
   if (place === null || found === undefined) return miss(parts, exchange, from);

@@ -16,15 +16,18 @@ export type PostgresOptions = {
   port: number;
   passwords: DatabasePasswords;
   graceMs?: number;
+  /** Aborted: the start is given up, and no further process started. */
+  halted?: AbortSignal;
 };
 
 export async function startPostgresServer(options: PostgresOptions): Promise<EmbeddedServer> {
   const place = postgresPlace(options.dataDir);
   const dataFolder = join(place.home, 'data');
-  if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options.passwords.superuser);
+  if (!existsSync(join(dataFolder, 'PG_VERSION'))) await initialise(place, dataFolder, options);
   if (existsSync(join(dataFolder, 'postmaster.pid'))) await settleCrash(dataFolder, options.port);
 
   if (place.user !== null) giveTo(place.user, dataFolder);
+  options.halted?.throwIfAborted();
 
   const running = startServerProcess({
     name: 'postgres',
@@ -96,7 +99,11 @@ function settingsOf(port: number): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-async function initialise(place: PostgresPlace, dataFolder: string, password: string): Promise<void> {
+async function initialise(
+  place: PostgresPlace,
+  dataFolder: string,
+  { passwords: { superuser: password }, halted }: PostgresOptions,
+): Promise<void> {
   const draft = join(place.home, 'data.new');
   const passwordFile = join(place.home, 'initdb-password');
   rmSync(draft, { recursive: true, force: true });
@@ -106,15 +113,20 @@ async function initialise(place: PostgresPlace, dataFolder: string, password: st
     for (const path of [draft, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
   }
   try {
-    await run(place, 'initdb', [
-      `--pgdata=${draft}`,
-      `--username=${databaseRoles.superuser}`,
-      `--pwfile=${passwordFile}`,
-      '--auth=scram-sha-256',
-      '--locale=C',
-      '--encoding=UTF8',
-      '--no-instructions',
-    ]);
+    await run(
+      place,
+      'initdb',
+      [
+        `--pgdata=${draft}`,
+        `--username=${databaseRoles.superuser}`,
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--locale=C',
+        '--encoding=UTF8',
+        '--no-instructions',
+      ],
+      halted,
+    );
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -122,10 +134,19 @@ async function initialise(place: PostgresPlace, dataFolder: string, password: st
   renameSync(draft, dataFolder);
 }
 
-function run(place: PostgresPlace, program: string, args: string[]): Promise<void> {
+/** Rejects when the program has ended, also when `halted` made it end. */
+function run(
+  place: PostgresPlace,
+  program: string,
+  args: string[],
+  halted: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  halted.throwIfAborted();
   const work = new Promise<void>((resolve, reject) => {
     const child = spawn(join(place.binDir, program), args, {
       stdio: ['ignore', 'ignore', 'pipe'],
+      // Its own process group: Ctrl-C reaches it through `halted`, as a stop and not as a failure.
+      detached: true,
       cwd: '/',
       env: harmlessEnvironment(process.env),
       ...place.user,
@@ -134,8 +155,12 @@ function run(place: PostgresPlace, program: string, args: string[]): Promise<voi
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       errors = (errors + text).slice(-2_000);
     });
+    const end = () => void child.kill();
+    halted.addEventListener('abort', end, { once: true });
     child.once('error', reject);
     child.once('exit', (code) => {
+      halted.removeEventListener('abort', end);
+      if (halted.aborted) return reject(new Error(`${program} was ended by a stop`));
       if (code === 0) return resolve();
       reject(new SetupError(`${program} failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
     });

@@ -1,20 +1,23 @@
 // The simulator role: one bundled SMSC per simulated carrier, all in this process, on ports that the supervisor keeps
-// over restarts. It knows SMPP only, nothing of the product.
+// over restarts. What a carrier owes at a stop is in a file of its own until the next start. It knows SMPP only, nothing of
+// the product.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { startSimulator } from '../../smpp/simulator/simulator.ts';
 import { assert } from '../../platform/assert.ts';
 import type { CarrierConfig } from '../../config/configuration.ts';
 import { loadConfiguration } from '../../config/load.ts';
-import { loadSettings } from '../../config/settings.ts';
+import { type Settings, loadSettings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
 
 runRole('simulator', async ({ env }) => {
   const settings = loadSettings(env);
   const { carriers } = await loadConfiguration(settings.configFile, env);
   const simulated = carriers.filter((carrier) => carrier.simulate !== null);
-  const running = await Promise.all(
-    simulated.map((carrier) => startCarrier(carrier, settings.simulatedPorts[carrier.name])),
-  );
+  const folder = join(settings.dataDir, 'simulated');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const running = await Promise.all(simulated.map((carrier) => startCarrier(carrier, settings, folder)));
   return {
     health: () => ({ ok: true, detail: simulated.map((carrier) => carrier.name).join(', ') }),
     async drain() {
@@ -23,11 +26,14 @@ runRole('simulator', async ({ env }) => {
   };
 });
 
-function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: number | undefined) {
+function startCarrier({ name, simulate, binds, wire }: CarrierConfig, settings: Settings, folder: string) {
   const bind = binds[0];
+  const port = settings.simulatedPorts[name];
   assert(simulate !== null && bind !== undefined && port !== undefined, `${name} has nowhere to listen`);
   return startSimulator({
     port,
+    statsPort: settings.simulatedHttpPorts[name] ?? 0,
+    token: settings.simulatorToken ?? undefined,
     accounts: [{ systemId: bind.systemId, password: bind.password, tps: simulate.tps }],
     // What a contract fixes between the SMSC and its clients.
     alphabet: wire.text,
@@ -36,6 +42,7 @@ function startCarrier({ name, simulate, binds, wire }: CarrierConfig, port: numb
     receipts: simulate.receipts,
     ids: simulate.ids,
     magic: simulate.magic,
+    owedFile: join(folder, name),
   });
 }
 

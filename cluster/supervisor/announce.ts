@@ -56,7 +56,7 @@ function demoLines(settings: Settings, demo: DemoToPrint, real: readonly string[
       : [
           ...(keys.live === null ? [] : [`  Live key   ${keys.live}`]),
           `  Test key   ${keys.test}`,
-          `             shown only once; later: ${ask}`,
+          `             only this start prints them; later: ${ask}`,
         ];
   const setKey = `KEY=$(${inFolder(settings)}${ask})`;
   return [

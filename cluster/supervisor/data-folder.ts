@@ -58,7 +58,7 @@ export async function openDataFolder(path: string) {
 }
 
 /** Only for their owner. Without `postgres`: under root, the database belongs to another user. */
-const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets'];
+const privateFolders = ['run', 'logs', 'clickhouse', 'flight', 'nats', 'secrets', 'simulated'];
 const privateFiles = ['format', 'node-name', 'database-name', 'demo-keys.json'];
 
 /** Creates the folder, or removes the permissions of others that an older version left. */
@@ -96,6 +96,8 @@ export type Connections = {
   clickhouseUrl: string | null;
   httpUrl: string;
   adminUrl: string;
+  /** The HTTP servers of this machine's simulated carriers, by carrier, and the token of this start that they ask for. */
+  simulators: { token: string; urls: Readonly<Record<string, string>> };
 };
 
 export function writeConnections(runDir: string, connections: Connections): void {

@@ -43,7 +43,9 @@ export async function planChildren(input: PlanInput) {
     /** Null: not given. */
     databaseOwnerUrl: wantsPostgres ? postgresUrl(postgres, 'owner') : settings.databaseOwnerUrl,
   };
-  const simulated = has('carriers') ? await simulatedPorts(configuration, ports) : {};
+  const simulated = has('carriers') ? await simulatedPorts(configuration, ports, 'simulator') : {};
+  const simulatedHttp = has('carriers') ? await simulatedPorts(configuration, ports, 'simulator-http') : {};
+  const simulatorToken = secretBytes(32).toString('base64url');
   const all = {
     HELIOGRAPH_DATA: settings.dataDir,
     HELIOGRAPH_CONFIG: settings.configFile,
@@ -52,6 +54,8 @@ export async function planChildren(input: PlanInput) {
     HELIOGRAPH_HTTP_PORT: String(settings.httpPort),
     HELIOGRAPH_BODY_KEY: bodyKeysText(secrets.bodyKeys),
     HELIOGRAPH_SIMULATED: JSON.stringify(simulated),
+    HELIOGRAPH_SIMULATED_HTTP: JSON.stringify(simulatedHttp),
+    HELIOGRAPH_SIMULATOR_TOKEN: simulatorToken,
     HELIOGRAPH_CONTROL_PORT: String(settings.controlPort || (await ports.choose('control'))),
     HELIOGRAPH_CONTROL_SECRET: secretBytes(32).toString('base64url'),
     NATS_URL: urls.natsUrl,
@@ -81,7 +85,7 @@ export async function planChildren(input: PlanInput) {
     );
   }
   if (wantsPostgres) {
-    specs.push(server('postgres', () => startPostgresServer({ dataDir: settings.dataDir, ...postgres })));
+    specs.push(server('postgres', (halted) => startPostgresServer({ dataDir: settings.dataDir, ...postgres, halted })));
   }
   const embedded = specs.map((spec) => spec.name);
   const addRole = (name: RoleChild, after: string[]) => {
@@ -119,7 +123,9 @@ export async function planChildren(input: PlanInput) {
   if (has('carriers')) addRole('actors', ['nats-server', 'simulator']);
   if (has('webhooks')) addRole('delivery', ['nats-server']);
   if (has('ingress')) addRole('ingress', ['nats-server']);
-  return { specs, ...urls };
+  const simulatorUrls = Object.entries(simulatedHttp).map(([name, port]) => [name, `http://127.0.0.1:${port}`]);
+  const simulators = { token: simulatorToken, urls: Object.fromEntries(simulatorUrls) as Record<string, string> };
+  return { specs, ...urls, simulators };
 }
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
@@ -144,22 +150,26 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
 };
 
 /** The same ports after a restart, so that actors reconnect to their carriers. */
-async function simulatedPorts(configuration: Configuration, ports: Ports): Promise<SimulatedPorts> {
+async function simulatedPorts(
+  configuration: Configuration,
+  ports: Ports,
+  of: 'simulator' | 'simulator-http',
+): Promise<SimulatedPorts> {
   const simulated: SimulatedPorts = {};
   for (const carrier of configuration.carriers) {
-    if (carrier.simulate !== null) simulated[carrier.name] = await ports.choose(`simulator:${carrier.name}`);
+    if (carrier.simulate !== null) simulated[carrier.name] = await ports.choose(`${of}:${carrier.name}`);
   }
   return simulated;
 }
 
-function server(name: string, start: () => Promise<EmbeddedServer>): ChildSpec {
+function server(name: string, start: (halted: AbortSignal) => Promise<EmbeddedServer>): ChildSpec {
   return {
     name,
     after: [],
     startWithinMs: limits.supervision.startMs,
     stopWithinMs: limits.supervision.embeddedStopMs,
     stopRank: 6,
-    start: async () => managed(await start()),
+    start: async (halted) => managed(await start(halted)),
   };
 }
 

@@ -36,7 +36,7 @@ export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
   ],
   analytics: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN'],
   delivery: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY'],
-  simulator: [...everyRole, 'HELIOGRAPH_SIMULATED'],
+  simulator: [...everyRole, 'HELIOGRAPH_SIMULATED', 'HELIOGRAPH_SIMULATED_HTTP', 'HELIOGRAPH_SIMULATOR_TOKEN'],
 };
 
 /** The settings of one role. */

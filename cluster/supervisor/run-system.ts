@@ -109,16 +109,19 @@ export async function runSystem({
         clickhouseUrl: settings.clickhouseUrl,
         httpUrl: baseUrl(settings),
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
+        simulators: plan.simulators,
       });
       const readyFacts = new Map<string, Record<string, unknown>>();
-      const started = tree.start({
-        onReady(name, facts) {
+      const heard = {
+        onReady(name: string, facts: Record<string, unknown>) {
           readyFacts.set(name, facts);
           say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
         },
-        onFailed: (name, why) => say(`✗ ${name.padEnd(12)} ${why}; retried from time to time, the others continue`),
-      });
-      const first = await Promise.race([started.then(() => 'ready' as const), signals.stop]);
+        onFailed: (name: string, why: string) =>
+          say(`✗ ${name.padEnd(12)} ${why}; retried from time to time, the others continue`),
+      };
+      const started = signals.hasStopped() ? Promise.resolve() : tree.start(heard);
+      const first = await Promise.race([signals.stop, started.then(() => 'ready' as const)]);
       if (first === 'ready') {
         const demo = demoOf(readyFacts.get('control'));
         const { carriers } = inEffect;
@@ -153,11 +156,15 @@ const forceWithinMs = 3_000;
 
 function listenToSignals() {
   let firstAtMs: number | null = null;
+  let stopped = false;
   let force: (() => void) | null = null;
   let settle: (why: string) => void = () => {};
   /** Resolves with the first reason to stop. */
   const stop = new Promise<string>((resolve) => {
-    settle = resolve;
+    settle = (why) => {
+      stopped = true;
+      resolve(why);
+    };
   });
   const onInterrupt = () => {
     const nowMs = systemClock.monotonicMs();
@@ -178,6 +185,7 @@ function listenToSignals() {
   process.on('disconnect', onDisconnect);
   return {
     stop,
+    hasStopped: () => stopped,
     onForce(run: () => void) {
       force = run;
     },

@@ -21,7 +21,8 @@ export type ChildSpec = {
   readonly stopWithinMs: number;
   /** The lowest rank drains first; children of one rank drain together. */
   stopRank: number;
-  start(): Promise<ManagedProcess>;
+  /** Starts no further process, and rejects, once `halted` is aborted. */
+  start(halted: AbortSignal): Promise<ManagedProcess>;
 };
 
 /** One run of a child: a role or an embedded server. */
@@ -68,7 +69,10 @@ export class SupervisedChild {
   #why = '';
   #restarts = 0;
   #process: ManagedProcess | null = null;
+  /** It is being stopped. */
   #halt = new AbortController();
+  /** It starts no process any more; its present one goes on until it is stopped. */
+  #noStart = new AbortController();
   #life: Promise<void> = Promise.resolve();
   #hasBeenReady = false;
   /** A person must change something before the first start: a retry would fail the same way. */
@@ -104,10 +108,16 @@ export class SupervisedChild {
     };
   }
 
+  /** Before the first `stop()` of any child. One that has been ready is still restarted: those that drain may need it. */
+  startNoMore(): void {
+    if (!this.#hasBeenReady) this.#noStart.abort(new Error('the supervisor stops'));
+  }
+
   /** Drains it and resolves when it has ended. Safe in every state, also twice. */
   async stop(): Promise<void> {
     if (!this.#halt.signal.aborted) {
       this.#halt.abort(new Error('the supervisor stops'));
+      this.#noStart.abort(new Error('the supervisor stops'));
       if (this.#process !== null) {
         this.#become('stopping', 'told to');
         await this.#process.stop(this.spec.stopWithinMs);
@@ -119,6 +129,7 @@ export class SupervisedChild {
 
   kill(): void {
     this.#halt.abort(new Error('the supervisor ends at once'));
+    this.#noStart.abort(new Error('the supervisor ends at once'));
     this.#process?.kill();
   }
 
@@ -133,7 +144,7 @@ export class SupervisedChild {
 
   async #live(): Promise<void> {
     let budget = freshRestartBudget(systemClock.monotonicMs());
-    const halted = this.#halt.signal;
+    const halted = this.#noStart.signal;
     while (!halted.aborted) {
       this.#become('starting', this.#restarts === 0 ? 'first start' : this.#why);
       const why = await this.#oneLife();
@@ -162,7 +173,7 @@ export class SupervisedChild {
   async #oneLife(): Promise<string> {
     let failure: string | null = null;
     try {
-      const child = await this.spec.start();
+      const child = await this.spec.start(this.#noStart.signal);
       this.#process = child;
       // Stopped during its start.
       if (this.#halt.signal.aborted) void child.stop(this.spec.stopWithinMs);

@@ -35,7 +35,8 @@ export class SupervisionTree {
         await Promise.all(child.spec.after.map((name) => started.get(name) ?? Promise.resolve({})));
         if (this.#stopping !== null) return;
         child.start((why) => heard.onFailed(child.spec.name, why));
-        heard.onReady(child.spec.name, await child.firstReady);
+        const readyFacts = await child.firstReady;
+        if (this.#stopping === null) heard.onReady(child.spec.name, readyFacts);
       }),
     );
   }
@@ -48,7 +49,7 @@ export class SupervisionTree {
     for (const child of this.children) child.configure(configuration);
   }
 
-  /** Resolves when all have been asked to stop and have ended. */
+  /** Resolves when all have been asked to stop and have ended. What has not been ready yet starts no process any more. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopInOrder();
     return this.#stopping;
@@ -59,6 +60,8 @@ export class SupervisionTree {
   }
 
   async #stopInOrder(): Promise<void> {
+    // Those of a higher rank wait for their turn; until then they must not go on with a start.
+    for (const child of this.children) child.startNoMore();
     const ranks = [...new Set(this.children.map((child) => child.spec.stopRank))].sort((a, b) => a - b);
     for (const rank of ranks) {
       const group = this.children.filter((child) => child.spec.stopRank === rank);

@@ -138,7 +138,11 @@ function rendered(
   const [first, ...others] = text.wrong;
   const refusal = noTemplate(`variables.${first.variable}`, first.detail);
   if (others.length === 0) return refusal;
-  return { ...refusal, others: others.map(({ variable, detail }) => ({ field: `variables.${variable}`, detail })) };
+  return {
+    ...refusal,
+    others: others.map(({ variable, detail }) => ({ field: `variables.${variable}`, detail })),
+    ...(text.notNamed > 0 ? { othersNotNamed: text.notNamed } : {}),
+  };
 }
 
 function noTemplate(field: 'template_id' | `variables.${string}`, detail: string): Refusal {

@@ -19,6 +19,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
   }
   const options = optionsOf(values);
   const simulator = await startSimulator(options).catch((error) => {
+    if (error instanceof SetupError) throw error;
     throw new SetupError(`the simulator cannot listen: ${messageOf(error)}`, error);
   });
   const { port, statsPort } = simulator;
@@ -39,6 +40,7 @@ const flags = {
   host: { type: 'string' },
   port: { type: 'string' },
   'stats-port': { type: 'string' },
+  'token-file': { type: 'string' },
   'system-id': { type: 'string' },
   password: { type: 'string' },
   tps: { type: 'string' },
@@ -64,6 +66,7 @@ const flags = {
   'mo-as': { type: 'string' },
   'record-max': { type: 'string' },
   fault: { type: 'string', multiple: true },
+  'owed-file': { type: 'string' },
   seed: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -83,6 +86,7 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
   const options: Partial<SimulatorOptions> = {
     port: count('port', values.port ?? '2776', 65_535),
     statsPort: count('stats-port', values['stats-port'] ?? '0', 65_535),
+    token: tokenOf(values['token-file']),
     accounts: accountsOf(values),
     alphabet: {
       gsm7Form: oneOf('gsm7', values.gsm7 ?? 'unpacked', ['unpacked', 'packed']),
@@ -90,6 +94,7 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     },
     tls: tlsOf(values),
     magic: !values['no-magic'],
+    owedFile: values['owed-file'],
     random: values.seed === undefined ? systemRandom : seededRandom(count('seed', values.seed)),
     faults: (values.fault ?? []).map((text) => {
       return parseFault(text) ?? refuse('fault', text, `one of ${faultNames.join(', ')}, with :N where it takes one`);
@@ -132,19 +137,31 @@ function accountsOf(values: Values): AccountOptions[] {
   return [first, ...others];
 }
 
+/** From a file, because every user of the machine can read a command line. */
+function tokenOf(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  const token = read('token-file', path, 'a file with a token').trim();
+  return /^\S{16,256}$/.test(token)
+    ? token
+    : refuse('token-file', path, 'one line of 16 to 256 characters without spaces');
+}
+
 function tlsOf(values: Values): SimulatorOptions['tls'] {
   const [cert, key, ca] = (['tls-cert', 'tls-key', 'tls-ca'] as const).map((name) => {
     const path = values[name];
-    if (path === undefined) return undefined;
-    try {
-      return readFileSync(path, 'utf8');
-    } catch (error) {
-      return refuse(name, path, `a PEM file (${messageOf(error)})`);
-    }
+    return path === undefined ? undefined : read(name, path, 'a PEM file');
   });
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
   if (cert === undefined || key === undefined) return refuse('tls-cert', 'alone', '--tls-cert and --tls-key together');
   return { cert, key, ca };
+}
+
+function read(name: string, path: string, expected: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    return refuse(name, path, `${expected} (${messageOf(error)})`);
+  }
 }
 
 function count(name: string, text: string, max = Number.MAX_SAFE_INTEGER): number {
@@ -195,9 +212,12 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --fault NAME[:N]     start with a fault; may be repeated:
                        ${faultNames.slice(0, 11).join(', ')},
                        ${faultNames.slice(11).join(', ')}
+  --owed-file FILE     keep receipts that are still to come over a stop and the next start;
+                       without it, and over a kill -9, they are lost
   --stats-port N       counters as JSON over HTTP (0 takes a free port):
                        GET /stats /messages /binds /nonces, POST /fault /mo /reset,
                        DELETE /fault
+  --token-file FILE    all of these need the token in this file (Authorization: Bearer)
   --seed N             repeatable latencies and garbage
   --json               print one JSON line when ready
 `;

@@ -41,6 +41,8 @@ export type AccountDeliveries = {
   /** Deliveries not sent yet or without a response. */
   readonly pending: number;
   add(delivery: Delivery): void;
+  /** Removes and returns those without a response of status 0, oldest first. For the end, when no session is left. */
+  takeAll(): Delivery[];
   addReceiver(session: SimulatedSession): void;
   removeReceiver(session: SimulatedSession): void;
   onAnswer(session: SimulatedSession, sequence: number, status: number): void;

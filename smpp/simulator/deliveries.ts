@@ -17,6 +17,8 @@ export class Deliveries implements AccountDeliveries {
   readonly #wheel: TimingWheel<() => void>;
   readonly #pending = new RingQueue<Delivery>(limits.simulator.pendingMax);
   readonly #receivers: SimulatedSession[] = [];
+  /** Those that wait for their next attempt. */
+  readonly #retrying = new Set<Delivery>();
   #turn = 0;
 
   constructor(clock: Clock, faults: Faults, counters: Counters, wheel: TimingWheel<() => void>) {
@@ -34,6 +36,13 @@ export class Deliveries implements AccountDeliveries {
   add(delivery: Delivery): void {
     if (this.#pending.size === 0 && this.#trySend(delivery)) return;
     if (!this.#pending.push(delivery)) this.#counters.receiptsDropped += 1;
+  }
+
+  takeAll(): Delivery[] {
+    const all = [...this.#retrying];
+    this.#retrying.clear();
+    for (let next = this.#pending.shift(); next; next = this.#pending.shift()) all.push(next);
+    return all;
   }
 
   addReceiver(session: SimulatedSession): void {
@@ -110,8 +119,12 @@ export class Deliveries implements AccountDeliveries {
       return;
     }
     this.#counters.receiptsRetried += 1;
+    this.#retrying.add(delivery);
     // Always through the timing wheel: a receiver that refuses at once must not cause a loop.
-    this.#wheel.add(delayMs, () => this.add(delivery));
+    this.#wheel.add(delayMs, () => {
+      this.#retrying.delete(delivery);
+      this.add(delivery);
+    });
   }
 }
 

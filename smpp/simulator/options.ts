@@ -25,6 +25,8 @@ export type SimulatorOptions = {
   /** 0 takes a free port. */
   port: number;
   statsPort: number;
+  /** Every request to the HTTP server must have it as a Bearer; undefined: none. */
+  token: string | undefined;
   accounts: AccountOptions[];
   /** Further binds of one account get ESME_RALYBND; 0 is no limit. */
   bindsMax: number;
@@ -46,6 +48,8 @@ export type SimulatorOptions = {
   /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
   faults: { name: FaultName; args: FaultArgs }[];
+  /** The file for what is owed over a stop (owed.ts); undefined: a stop forgets it. */
+  owedFile: string | undefined;
   clock: Clock;
   random: Random;
 };
@@ -55,6 +59,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     host: '127.0.0.1',
     port: 0,
     statsPort: 0,
+    token: undefined,
     accounts: [{ systemId: 'heliograph', password: 'sandbox', tps: 0 }],
     bindsMax: 0,
     latency: parseLatency('lognormal:250,0.4')!,
@@ -70,6 +75,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     alphabet: plainAlphabet,
     tls: undefined,
     faults: [],
+    owedFile: undefined,
     clock: systemClock,
     random: systemRandom,
     ...options,

@@ -4,7 +4,8 @@ import { limits } from '../../platform/limits.ts';
 import { type ShortMessage, type ShortMessagePdu, type Tlv, tlvTag } from '../pdu.ts';
 import { type ReceiptState, receiptStateNumber } from '../receipt.ts';
 import { buildReceiptText } from '../receipt-text.ts';
-import type { SimulatedSession } from './contract.ts';
+import type { Account, SimulatedSession } from './contract.ts';
+import type { Fate } from './magic.ts';
 import type { IdStyle, ReceiptForm } from './options.ts';
 import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';
 
@@ -13,11 +14,16 @@ export type Taken = {
   responseId: string;
   receiptId: string;
   pdu: ShortMessagePdu;
-  session: SimulatedSession;
+  account: Account;
+  /** Undefined when it was submitted before this start. */
+  session: SimulatedSession | undefined;
   submittedAtMs: number;
   /** The intended send time, epoch µs, if the text has one; else 0. */
   intendedUs: number;
 };
+
+/** A submit whose last receipt is to come; `dueAtMs` in milliseconds since the epoch. */
+export type Undelivered = { taken: Taken; fate: Fate; dueAtMs: number };
 
 export class MessageIds {
   readonly #style: IdStyle;
@@ -39,6 +45,11 @@ export class MessageIds {
     const responseId = this.#style === 'decimal' ? id.toString() : id.toString(16);
     const receiptId = this.#style === 'resp-hex-receipt-decimal' ? id.toString() : responseId;
     return { responseId, receiptId };
+  }
+
+  /** The last id given out. */
+  get last(): bigint {
+    return this.#from + BigInt(this.#count);
   }
 
   /** Keeps the last outcomes for query_sm. */
@@ -105,9 +116,12 @@ function receiptTlvs(receiptId: string, state: number, errorCode: string): Tlv[]
   return tlvs;
 }
 
+/** Octets of a text of which a receipt repeats up to 20 characters. */
+export const receiptTextOctets = 40;
+
 function beginningOf(pdu: ShortMessagePdu, alphabet: AlphabetOptions): string {
   const read = bodyOf(pdu);
-  return textOf(pdu, { ...read, body: read.body.subarray(0, 40) }, alphabet)
+  return textOf(pdu, { ...read, body: read.body.subarray(0, receiptTextOctets) }, alphabet)
     .slice(0, 20)
     .replace(/[^\x20-\x7e]/g, '?');
 }

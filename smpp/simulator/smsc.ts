@@ -24,7 +24,8 @@ import { type Fate, MagicNumbers } from './magic.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { Nonces } from './nonces.ts';
 import type { SimulatorOptions } from './options.ts';
-import { MessageIds, receiptFor, type Taken } from './receipts.ts';
+import { type Owed, owedDeliveries, owedReceipt, removeOwed } from './owed.ts';
+import { MessageIds, receiptFor, type Taken, type Undelivered } from './receipts.ts';
 import { bodyOf, isPart, partOf, plainOctets } from './reading.ts';
 import { Recording } from './recording.ts';
 import { SlidingRate } from './sliding-rate.ts';
@@ -45,20 +46,22 @@ export class Smsc implements SimulatedCarrier {
   readonly #wheel: TimingWheel<() => void>;
   readonly #magic = new MagicNumbers();
   /** Accepted submits whose last receipt is to come, by the id of the response: a cancel_sm may take them back. */
-  readonly #undelivered = new Map<string, Taken>();
+  readonly #undelivered = new Map<string, Undelivered>();
   readonly #cancelSweep: Cancel;
   readonly #onClose: (() => void)[] = [];
   #recording: Recording;
   #nonces = new Nonces();
   /** A receipt held until the next one overtakes it. */
-  #overtaken: Delivery | undefined;
+  #overtaken: { account: string; delivery: Delivery } | undefined;
 
-  constructor(options: SimulatorOptions) {
+  /** `owed`: from before this start. */
+  constructor(options: SimulatorOptions, owed?: Owed) {
     this.#options = options;
     this.clock = options.clock;
     this.counters = new Counters(options.onReceiptAcked);
     this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
-    this.#ids = new MessageIds(options.ids, options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n);
+    const idsFrom = options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n;
+    this.#ids = new MessageIds(options.ids, owed !== undefined && owed.lastId > idsFrom ? owed.lastId : idsFrom);
     this.#recording = new Recording(options.recordMax, options.alphabet);
     for (const account of options.accounts) {
       const deliveries = new Deliveries(this.clock, this.faults, this.counters, this.#wheel);
@@ -68,6 +71,7 @@ export class Smsc implements SimulatedCarrier {
     this.#cancelSweep = this.clock.every(1_000, () => {
       for (const account of this.accounts.values()) account.deliveries.sweep();
     });
+    if (owed !== undefined) this.#resume(owed);
   }
 
   get recording(): Recording {
@@ -99,8 +103,30 @@ export class Smsc implements SimulatedCarrier {
   close(): void {
     for (const run of this.#onClose) run();
     this.#cancelSweep();
-    this.#wheel.clear();
     for (const session of this.sessions) session.destroy('the simulator closes');
+    if (this.#overtaken !== undefined) this.#releaseOvertaken(this.#overtaken.delivery);
+    // Last: what a session had not answered has gone back to the wheel.
+    this.#wheel.clear();
+  }
+
+  /** After close(): receipts that are not due yet, and deliveries without an answer. */
+  owed(): Owed {
+    const deliveries = [...this.accounts.values()].flatMap(owedDeliveries);
+    return { lastId: this.#ids.last, receipts: [...this.#undelivered.values()].map(owedReceipt), deliveries };
+  }
+
+  /** Receipts come at the time they had before the stop, at once when it has passed. Accounts that are gone get none. */
+  #resume({ receipts, deliveries }: Owed): void {
+    for (const { account: systemId, ...rest } of deliveries) {
+      this.accounts.get(systemId)?.deliveries.add({ ...rest, from: undefined, attempts: 0 });
+    }
+    for (const { account: systemId, fate, dueAtMs, ...rest } of receipts) {
+      const account = this.accounts.get(systemId);
+      if (account === undefined) continue;
+      const taken: Taken = { ...rest, account, session: undefined };
+      this.#undelivered.set(taken.responseId, { taken, fate, dueAtMs });
+      this.#wheel.add(Math.max(0, dueAtMs - this.clock.nowMs()), () => this.#receipt(taken, fate));
+    }
   }
 
   admitBind({ systemId, password, systemType }: BindFields): { status: number; account?: Account } {
@@ -119,6 +145,8 @@ export class Smsc implements SimulatedCarrier {
       return refuse(commandStatus.ESME_RALYBND);
     }
     this.counters.binds += 1;
+    const { owedFile } = this.#options;
+    if (this.counters.binds === 1 && owedFile !== undefined) removeOwed(owedFile);
     return { status: 0, account };
   }
 
@@ -137,9 +165,10 @@ export class Smsc implements SimulatedCarrier {
     const taken = this.#take(session, pdu);
     const responseMs = this.#options.response(this.#options.random);
     const wantsReceipt = this.#wantsReceipt(pdu, fate);
-    if (wantsReceipt) this.#undelivered.set(taken.responseId, taken);
-    const early = wantsReceipt && faults.take('receipt-before-resp');
     const receiptMs = fate.delayMs ?? this.#options.latency(this.#options.random);
+    const dueAtMs = taken.submittedAtMs + responseMs + receiptMs;
+    if (wantsReceipt) this.#undelivered.set(taken.responseId, { taken, fate, dueAtMs });
+    const early = wantsReceipt && faults.take('receipt-before-resp');
     if (early) this.#receipt(taken, fate);
     if (faults.take('no-resp')) counters.unanswered += 1;
     else this.#answer(session, pdu.sequence, 0, taken.responseId, early ? responseMs + earlyMs : responseMs);
@@ -150,7 +179,7 @@ export class Smsc implements SimulatedCarrier {
     this.counters.queries += 1;
     if (this.faults.take('no-query-resp')) return;
     const enroute = { state: 'enroute', doneAtMs: undefined } as const;
-    const state = this.#ids.stateOf(pdu.messageId) ?? (this.#recording.has(pdu.messageId) ? enroute : undefined);
+    const state = this.stateOf(pdu.messageId) ?? (this.#recording.has(pdu.messageId) ? enroute : undefined);
     const status = state ? 0 : commandStatus.ESME_RQUERYFAIL;
     const finalDate = state?.doneAtMs === undefined ? '' : `${receiptDate(state.doneAtMs)}000+`;
     const messageState = receiptStateNumber[state?.state ?? 'enroute'];
@@ -158,13 +187,20 @@ export class Smsc implements SimulatedCarrier {
     session.link.sendBytes(encodeQueryResp(pdu.sequence, status, answer));
   }
 
+  /** What its receipt said, or that it is to come; undefined when no receipt is due, or it came long ago. */
+  stateOf(responseId: string): { state: ReceiptState; doneAtMs: number | undefined } | undefined {
+    const settled = this.#ids.stateOf(responseId);
+    if (settled !== undefined || !this.#undelivered.has(responseId)) return settled;
+    return { state: 'enroute', doneAtMs: undefined };
+  }
+
   /** Only what is not delivered yet can be cancelled, and only by the account and with the addresses of its submit. */
   onCancel(session: SimulatedSession, pdu: CancelPdu): void {
     const { counters, faults } = this;
     counters.cancels += 1;
     if (faults.take('no-cancel-resp')) return;
-    const taken = this.#undelivered.get(pdu.messageId);
-    const isTheirs = taken !== undefined && isOf(pdu, taken.pdu) && taken.session.account === session.account;
+    const taken = this.#undelivered.get(pdu.messageId)?.taken;
+    const isTheirs = taken !== undefined && isOf(pdu, taken.pdu) && taken.account === session.account;
     const status = !isTheirs || faults.take('cancel-fail') ? commandStatus.ESME_RCANCELFAIL : 0;
     session.link.sendBare(commandId.cancel_sm_resp, status, pdu.sequence);
     if (status !== 0 || taken === undefined) return;
@@ -202,7 +238,7 @@ export class Smsc implements SimulatedCarrier {
     const read = bodyOf(pdu);
     const octets = plainOctets(pdu, read, this.#options.alphabet);
     const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
-    const taken: Taken = { ...this.#nextIds(), pdu, session, submittedAtMs, intendedUs };
+    const taken: Taken = { ...this.#nextIds(), pdu, account: session.account, session, submittedAtMs, intendedUs };
     this.#recording.add(taken.responseId, pdu, submittedAtMs);
     return taken;
   }
@@ -264,18 +300,18 @@ export class Smsc implements SimulatedCarrier {
       attempts: 0,
       intendedUs: taken.intendedUs,
     };
-    const { deliveries } = taken.session.account;
+    const { systemId, deliveries } = taken.account;
     if (!this.faults.any) return deliveries.add(delivery);
     if (this.faults.take('duplicate-receipt')) deliveries.add({ ...delivery });
     if (!this.faults.has('out-of-order-receipts')) return deliveries.add(delivery);
     const first = this.#overtaken;
     if (!first) {
-      this.#overtaken = delivery;
+      this.#overtaken = { account: systemId, delivery };
       this.#wheel.add(overtakenMs, () => this.#releaseOvertaken(delivery));
       return;
     }
     deliveries.add(delivery);
-    this.#releaseOvertaken(first);
+    this.#releaseOvertaken(first.delivery);
   }
 
   #errorCode(): string {
@@ -284,10 +320,11 @@ export class Smsc implements SimulatedCarrier {
   }
 
   #releaseOvertaken(delivery: Delivery): void {
-    if (this.#overtaken !== delivery) return;
+    if (this.#overtaken?.delivery !== delivery) return;
+    const { account } = this.#overtaken;
     this.#overtaken = undefined;
     this.faults.take('out-of-order-receipts');
-    delivery.from?.account.deliveries.add(delivery);
+    this.accounts.get(account)?.deliveries.add(delivery);
   }
 }
 

@@ -1,5 +1,7 @@
 // The simulator's HTTP server, for people, benches and tests in other processes: counters, recorded messages, nonces
-// and faults. JSON, loopback, no authentication, because it is a test instrument.
+// and faults. JSON. It serves whole texts: with a token, as the supervisor gives one, every route needs it; without one, as
+// of a test instrument started by hand, the address it listens on is all its protection.
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import http, { type IncomingMessage } from 'node:http';
@@ -19,8 +21,10 @@ export async function startStatsServer(
   smsc: Smsc,
   options: SimulatorOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
+  const isAllowed = options.token === undefined ? () => true : bearerOf(options.token);
   const server = http.createServer((request, response) => {
-    answer(request, simulator, smsc).then(
+    const answered = isAllowed(request) ? answer(request, simulator, smsc) : Promise.resolve(unauthorized);
+    answered.then(
       ({ status, body }) => {
         const binary = Buffer.isBuffer(body);
         response.writeHead(status, { 'content-type': binary ? 'application/octet-stream' : 'application/json' });
@@ -39,6 +43,14 @@ export async function startStatsServer(
   return { port, close };
 }
 
+const unauthorized: Answer = { status: 401, body: { detail: 'send the token of this simulator as a Bearer' } };
+
+function bearerOf(token: string): (request: IncomingMessage) => boolean {
+  const digestOf = (text: string) => createHash('sha256').update(text).digest();
+  const expected = digestOf(`Bearer ${token}`);
+  return ({ headers }) => timingSafeEqual(digestOf(headers.authorization ?? ''), expected);
+}
+
 async function answer(request: IncomingMessage, simulator: Simulator, smsc: Smsc): Promise<Answer> {
   const url = new URL(request.url ?? '/', 'http://simulator');
   const query = url.searchParams;
@@ -52,7 +64,8 @@ async function answer(request: IncomingMessage, simulator: Simulator, smsc: Smsc
       const destination = query.get('destination');
       const messages = simulator.messages(destination === null ? {} : { destination });
       const limit = Number(query.get('limit') ?? 1_000);
-      return { status: 200, body: { data: messages.slice(-limit), total: messages.length } };
+      const data = messages.slice(-limit).map((each) => ({ ...each, state: smsc.stateOf(each.id)?.state ?? null }));
+      return { status: 200, body: { data, total: messages.length } };
     }
     case 'GET /binds':
       return { status: 200, body: { data: simulator.binds() } };

@@ -62,6 +62,7 @@ const table: Readonly<Record<string, Entry>> = {
   'sql-user rotate': { action: 'sql_user.rotated', provenIn: 'test/cli/sql-user.test.ts' },
   'sql-user drop': { action: 'sql_user.dropped', provenIn: 'test/cli/sql-user.test.ts' },
   flight: 'reads',
+  phone: 'reads',
   audit: 'reads',
   'audit verify': 'reads',
   'audit partitions': 'reads',

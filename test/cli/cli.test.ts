@@ -1,8 +1,9 @@
 // The command line: help, error texts, and the operator's commands against a running control plane.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { commands } from '../../cli/commands.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { runCli } from '../support/cli.ts';
 import { endSystems, startSystem } from '../support/system.ts';
@@ -57,6 +58,7 @@ describe('every command has its help', () => {
     [['keys', 'demo'], '--test'],
     [['keys', 'rotate-body'], '--json'],
     [['flight'], '--pcap'],
+    [['phone'], '--carrier'],
     [['dead'], 'replay'],
     [['dead', 'replay'], '--all'],
   ])('%j', async (command, word) => {
@@ -64,6 +66,14 @@ describe('every command has its help', () => {
     expect(code).toBe(0);
     expect(stdout).toContain(word);
   });
+});
+
+it('README lists every command for operators', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const [, listed = ''] = /^\| look after it \| (.*) \|$/m.exec(readme) ?? [];
+  const known = new Set([...listed.matchAll(/`(?:npx heliograph )?([a-z-]+)/g)].map(([, word]) => word));
+  const words = new Set(Object.keys(commands).map((each) => each.split(' ')[0]));
+  expect([...words].filter((word) => word !== 'start' && !known.has(word))).toEqual([]);
 });
 
 describe('an error is reported in one sentence', () => {
@@ -87,10 +97,18 @@ describe('an error is reported in one sentence', () => {
     [['audit'], 'Heliograph does not run on'],
     [['directory', 'owner'], 'Heliograph does not run on'],
     [['directory', 'release'], 'then: heliograph directory release --yes'],
+    [['listen', '--key', 'hk_test_bogus'], '--key: this is not a whole API key (13 characters): expected hk_test_, 12'],
+    [
+      ['listen', '--key', `hk_live_${'a'.repeat(12)}_${'b'.repeat(32)}`],
+      '--key: this is a live key; expected a test key',
+    ],
     [['dnd', 'import', 'file.csv', '--bad-rows-max', 'few'], '--bad-rows-max: found "few"'],
     [['ported', 'import'], "missing required argument 'file'"],
     [['flight'], "missing required argument 'carrier'"],
     [['flight', 'alpha'], 'Heliograph does not run on'],
+    [['phone'], 'Heliograph does not run on'],
+    [['phone', 'bob'], 'found "bob", expected a number such as +8801712345678'],
+    [['phone', '--limit', '0'], '--limit: found "0", expected a whole number from 1 to 1000'],
     [['flight', 'alpha', '--pcap'], "option '--pcap <file>' argument missing"],
     [['dead', 'list'], 'Heliograph does not run on'],
     [['dead', 'list', '--limit', '10001'], '--limit: found "10001", expected a whole number from 1 to 10000'],

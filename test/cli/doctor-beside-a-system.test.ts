@@ -106,6 +106,40 @@ describe('beside a running system', () => {
     });
   });
 
+  it('a file that the system refused is a fault, with the problems and what to do', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heliograph-doctor-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'heliograph.yaml');
+    const yaml = (
+      drain: number,
+    ) => `country: { name: Test, calling_code: "+880", national_lengths: [10], prefixes: { "17": alpha } }
+carriers: [{ name: alpha, tps: 10, simulate: {} }]
+limits: { drain_s_max: ${drain} }
+`;
+    writeFileSync(file, yaml(10));
+    const system = await startSystem({ env: { HELIOGRAPH_ROLES: 'ingress', HELIOGRAPH_CONFIG: file } });
+    onTestFinished(endSystems);
+    await system.ready();
+    const configured = async () => {
+      const { stdout, code } = await doctor(folder, ['--json'], { HELIOGRAPH_DATA: system.dataDir });
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; ok: boolean; detail: string }[] };
+      return { code, ...checks.find(({ check }) => check === 'configuration') };
+    };
+    expect(await configured()).toMatchObject({ ok: true });
+    const health = async () => (await (await fetch(`${system.adminUrl}/health/ready`)).text()).includes('drain_s_max');
+    writeFileSync(file, yaml(20));
+    await until('the refusal', health);
+    expect(await configured()).toEqual({
+      code: 1,
+      check: 'configuration',
+      ok: false,
+      detail:
+        `${file} is not in effect: the running system uses the one before\n` +
+        'needs a restart: limits.drain_s_max: read at the start only\n' +
+        '→ restart the system, or take these changes back',
+    });
+  });
+
   it('whose carriers do not answer is reported, and it still does not bind', async () => {
     const smsc = await simulator();
     const [finding] = await look(smsc.port, {}, { isRunning: true });

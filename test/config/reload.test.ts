@@ -1,12 +1,12 @@
 // A changed heliograph.yaml: what may change at run time, that a bad file changes nothing and says why, and that only a
 // version whose file is stable is read.
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../config/configuration.ts';
 import { parseConfiguration } from '../../config/parse.ts';
-import { isLiveChange, reloadVerdict } from '../../config/reload.ts';
+import { isLiveChange, liveKeys, reloadVerdict } from '../../config/reload.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../../config/watch.ts';
 import { until } from '../support/until.ts';
 import { within } from '../support/running-clock.ts';
@@ -168,4 +168,9 @@ describe('the watch', () => {
     writeFileSync(file, text.replace('tps: 10', 'tps: 14'));
     await until('the change', () => tpsOf(applied.at(-1)) === 14);
   });
+});
+
+test('the head of heliograph.yaml lists what is live', () => {
+  const head = readFileSync(new URL('../../heliograph.yaml', import.meta.url), 'utf8');
+  expect(/^# Live: (.*), and of carriers everything but/m.exec(head)?.[1]?.split(', ')).toEqual(liveKeys);
 });

@@ -140,7 +140,8 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
   }
 }
 
-const eventOf = (accountId: AccountId, kind: EventKind): DeliveryEvent => {
+/** Of a new message, as it is published now: one that clients are told. */
+export const eventOf = (accountId: AccountId, kind: EventKind): DeliveryEvent => {
   const nowMs = systemClock.nowMs();
   const message = messageWith({ accountId, messageId: newMessageId(nowMs) });
   // With a carrier it would be about a copy that is not needed, which no client is told.

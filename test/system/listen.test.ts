@@ -101,7 +101,7 @@ test('it goes on where it was when the control role was killed', async () => {
 });
 
 test.each([
-  ['a live key', () => ['--key', harness.system.keys.liveKey], /--key: expected a test key/],
+  ['a live key', () => ['--key', harness.system.keys.liveKey], /--key: this is a live key; expected a test key/],
   ['a key that is revoked', () => ['--key', `hk_test_${'a'.repeat(12)}_${'b'.repeat(32)}`], /answered 401/],
   ['no URL', () => ['--forward-to', 'localhost:3000'], /--forward-to: found "localhost:3000"/],
   ['a type that does not exist', () => ['--events', 'sms.sent'], /--events: found "sms.sent"/],

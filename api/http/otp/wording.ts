@@ -22,7 +22,7 @@ export function messageOfOtp(
   const wrong = refuseTogether(body) ?? refuseCode(principal, body);
   if (wrong !== null) return { ok: false, problem: wrong };
   const from = body.from ?? usualSender(principal);
-  if (from === null) return { ok: false, problem: noSender };
+  if (from === null) return { ok: false, problem: noUsualSender(principal) };
   const code = body.code ?? newOtpCode(body.length ?? otpLength.usual);
   const reference = body.client_reference ?? null;
   const { to, template_id: templateId } = body;
@@ -73,13 +73,26 @@ function refuseCode(principal: Principal, { code, length }: StartOtpBody): Probl
 
 /** The one sender that the account may use for OTP; a test key, which reaches nobody, has one in any case. */
 function usualSender({ account, livemode }: Principal): string | null {
-  const own = [...account.senders].filter((name) => account.senderCategories.get(name)?.includes('otp') ?? true);
+  const own = sendersForOtp(account);
   if (own.length === 1 && own[0] !== undefined) return own[0];
   return livemode ? null : testSender;
 }
 
 const testSender = 'HELIOGRAPH';
-const noSender = wrongField('from', 'is required: the account has not exactly one sender for OTP', 'missing_field');
+const sendersShownMax = 3;
+
+const sendersForOtp = ({ senders, senderCategories }: Account): string[] =>
+  [...senders].filter((name) => senderCategories.get(name)?.includes('otp') ?? true);
+
+function noUsualSender({ account }: Principal): Problem {
+  const own = sendersForOtp(account);
+  const more = own.length > sendersShownMax ? `, and ${own.length - sendersShownMax} more` : '';
+  const detail =
+    own.length === 0
+      ? 'is required, and the account has no approved sender for OTP: POST /v1/senders registers one, GET /v1/senders lists them'
+      : `is required: the account has ${own.length} approved senders for OTP (${own.slice(0, sendersShownMax).join(', ')}${more}), as GET /v1/senders lists them`;
+  return wrongField('from', detail, 'missing_field');
+}
 
 /** `code`, and `brand` where it was given; a template with other variables is refused by its gate. */
 function variablesOf(

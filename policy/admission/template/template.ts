@@ -11,7 +11,9 @@ export type WrongVariables = readonly [WrongVariable, ...WrongVariable[]];
 
 export type CompiledTemplate = {
   /** The text, or every variable that is missing, wrong or unknown. */
-  render(values: Readonly<Record<string, unknown>>): { ok: true; text: string } | { ok: false; wrong: WrongVariables };
+  render(
+    values: Readonly<Record<string, unknown>>,
+  ): { ok: true; text: string } | { ok: false; wrong: WrongVariables; notNamed: number };
   matches(text: string): boolean;
 };
 
@@ -99,13 +101,14 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
           wrong.push({ variable: rule.name, detail });
         }
       }
+      let notNamed = 0;
       for (const name of Object.keys(values)) {
         if (rules.has(name)) continue;
-        wrong.push({ variable: name.slice(0, 64).toWellFormed(), detail: 'is not a variable of this template' });
-        if (wrong.length >= limits.http.fieldProblemsMax) break;
+        if (wrong.length >= limits.http.fieldProblemsMax) notNamed += 1;
+        else wrong.push({ variable: name.slice(0, 64).toWellFormed(), detail: 'is not a variable of this template' });
       }
       const [first, ...others] = wrong;
-      return first === undefined ? { ok: true, text } : { ok: false, wrong: [first, ...others] };
+      return first === undefined ? { ok: true, text } : { ok: false, wrong: [first, ...others], notNamed };
     },
     matches(text) {
       if (text.length < shortest || text.length > longest) return false;

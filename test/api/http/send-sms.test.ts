@@ -7,7 +7,7 @@ import { limits } from '../../../platform/limits.ts';
 import { type OverflowHeartbeat, overflowHeartbeats } from '../../../cluster/bus/overflow-heartbeat.ts';
 import { overflowSubject, messageSubject } from '../../../cluster/bus/subjects.ts';
 import { decodeEvents } from '../../../model/records/event-record.ts';
-import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, call, goodBody, openHarness, post } from './harness.ts';
 
 let harness: Harness;
 let ingress: Ingress;
@@ -167,8 +167,14 @@ describe('a bad body', () => {
   });
 
   test('names up to ten wrong fields at once', async () => {
-    const body = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field_${at}`, 1]));
-    expect((await post(ingress, tenant.live, body)).body['errors']).toHaveLength(limits.http.fieldProblemsMax);
+    const odd = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`field_${at}`, 1]));
+    const { body } = await post(ingress, tenant.live, { ...odd, ...goodBody, encoding: 5 });
+    expect(body['errors']).toHaveLength(limits.http.fieldProblemsMax);
+    expect(body['detail']).toContain(' (and 900 more; errors has the first 10)');
+    const batch = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages: [goodBody], ...odd });
+    expect(batch.body['detail']).toContain(' (and 899 more; errors has the first 10)');
+    const list = await call(ingress, 'GET', `/v1/sms?${Object.keys(odd).join('=1&')}`, tenant.live);
+    expect(list.body['detail']).toContain(' (and 899 more; errors has the first 10)');
   });
 });
 

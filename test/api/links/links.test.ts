@@ -178,6 +178,10 @@ describe('codes', () => {
     for (const wrong of [next, 'abcdefghij', '0', 'x'.repeat(200), '..%2f..%2fetc', '%00']) {
       expect((await open(wrong)).status).toBe(404);
     }
+    // What is left of a link that was cut or lengthened, down to /r itself, asks for no API key either.
+    for (const path of ['', '../r', `${code}/`, `${code}/more`, '/']) {
+      for (const method of ['GET', 'HEAD']) expect((await open(path, {}, method)).status).toBe(404);
+    }
     await open(code);
     await clicked(1);
     expect((await recorded()).clicks.length).toBe(1);

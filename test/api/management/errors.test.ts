@@ -48,6 +48,16 @@ test('of several wrong fields the first gives the code and all are listed', () =
   expect(wrong?.errors).toHaveLength(2);
 });
 
+test('of more wrong fields than an answer names all are counted, whoever lists them', () => {
+  const fields = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ field: `f${at}`, code: 'unknown_field', detail: 'is odd' }) as const);
+  expect(problemOfFields(fields(10))?.detail).toBe('f0: is odd (and 9 more, see errors)');
+  for (const problem of [problemOfFields(fields(900)), problemOfFields(fields(10), 900)]) {
+    expect(problem?.detail).toBe('f0: is odd (and 899 more; errors has the first 10)');
+    expect(problem?.errors).toHaveLength(10);
+  }
+});
+
 function errorsMarkdown(): string {
   const rows = entries.map(
     ([code, { statuses, title, actor, action }]) =>
@@ -88,6 +98,8 @@ function errorsMarkdown(): string {
     '|---|---|---|---|---|',
     ...rows,
     '',
+    ...bodySizes,
+    '',
     ...beforeUnderstood,
     '',
     'What `error` of a message says (`GET /v1/sms/{id}`) is another list, [of outcomes](outcomes.md#what-error-of-a-message-says).',
@@ -96,6 +108,15 @@ function errorsMarkdown(): string {
     '',
   ].join('\n');
 }
+
+/** test/api/json-object.test.ts and test/api/http/hostile-requests.test.ts hold them. */
+const bodySizes = [
+  '## The size of a body',
+  '',
+  `A body may have ${limits.http.bodyBytesMax / 1024} KiB (else \`body_too_large\`), each object in it`,
+  `${limits.http.objectFieldsMax.toLocaleString('en')} fields, and ${limits.http.bodyDepthMax} objects and lists may be within one another (else \`invalid_json\`, before the body is parsed).`,
+  'How many messages a batch has: [scheduling](scheduling.md).',
+];
 
 /** test/api/http/hostile-clients.test.ts holds each row. */
 const beforeUnderstood: readonly string[] = [

@@ -102,7 +102,9 @@ describe('requests that are refused', () => {
 
   test('at most ten wrong fields are listed', async () => {
     const json = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`f${at}`, 1]));
-    expect((await post({ json })).fields).toHaveLength(limits.http.fieldProblemsMax);
+    const reply = await call('POST', '/v1/senders', { json });
+    expect(refusal(reply).fields).toHaveLength(limits.http.fieldProblemsMax);
+    expect(reply.body.detail).toContain('(and 30 more; errors has the first 10)');
   });
 
   test('a description of 200 characters is accepted and of 201 is not', async () => {

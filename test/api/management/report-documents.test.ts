@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { reports } from '../../../analytics/reports/catalogue.ts';
 import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
-import { errorCauses } from '../../../analytics/reports/error-causes.ts';
+import { outcomeTable } from '../../../actors/carrier/outcome/outcome-table.ts';
+import { errorCauses, statusCauses } from '../../../analytics/reports/error-causes.ts';
 import { problemCatalogue } from '../../../api/problem-catalogue.ts';
 
 const text = readFileSync(new URL('../../../docs/reports.md', import.meta.url), 'utf8');
@@ -43,4 +44,12 @@ test('every refusal that is recorded has a cause in the report of errors, in the
     const { title, actor } = problemCatalogue[code as 'no_route'];
     expect([code, cause, whoActs]).toEqual([code, title, actor]);
   }
+});
+
+test('every status that answers a submit has a cause of its own; the others belong to another operation', () => {
+  const others = Object.entries(outcomeTable).filter(([, { why }]) => why.startsWith('belongs to another operation'));
+  expect(Object.keys(outcomeTable).filter((status) => !Object.hasOwn(statusCauses, status))).toEqual(
+    others.map(([status]) => status),
+  );
+  expect(errorCauses['ESME_RINVDSTADR']?.cause).toBe('The number is wrong, or the carrier does not serve it');
 });

@@ -321,11 +321,27 @@ describe('a report', () => {
     expect(table.stdout).toMatch(/^2026-10-23 +\d+/m);
     expect(table.stdout).toMatch(/^messages {2}[▁-█]{7}$/m);
     expect((await cli('segments', ...zone, '--format', 'csv')).stdout).toMatch(/^"encoding","segments_per_message"/);
+    const why = await cli('errors', ...zone, '--group-by', 'day');
+    // A line for each error, without its cause in words, over the same days.
+    const bars = why.stdout.split('\n').filter((line) => /[▁-█]$/.test(line));
+    expect(bars.length).toBeGreaterThan(3);
+    expect(new Set(bars.map((line) => line.length)).size).toBe(1);
+    for (const line of bars) expect(line).toMatch(/^messages [a-z]+( [\w:.]+)? +[▁-█]{7}$/);
+    expect(why.stdout).toMatch(/^from 2026-10-22 to 2026-10-28$/m);
     const clicks = await cli('clicks', ...zone, '--group-by', 'category', '--classes', 'human,unknown');
     expect(clicks.stdout).toMatch(/^category +messages +clicks_human.* clicked +clicked_share +first_click_p50_ms/m);
     expect((await cli('clicks', '--classes', 'robot')).stderr).toMatch(/classes: "robot" is not one of human, preview/);
     expect((await cli('click-reasons', ...zone, '--json')).stdout).toMatch(/"class": ?"scanner", ?"reasons": ?"head"/);
     expect((await cli('weather')).stderr).toMatch(/there is no report "weather"; there are: delivery, /);
+    const unknown = `acc_${'0'.repeat(26)}`;
+    for (const format of ['json', 'csv']) {
+      const words = ['report', 'delivery', '--account', unknown, '--format', format];
+      expect(await runCliHere(words, { NATS_URL: api.nats.url })).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: `account_not_found: there is no account ${unknown}\n`,
+      });
+    }
     expect((await cli('delivery', '--from', 'soon')).stderr).toMatch(/from: must be a time with its offset/);
     expect(sparkline([0, 1, 2, 4, 8])).toBe('▁▂▃▅█');
   });

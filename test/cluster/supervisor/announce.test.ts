@@ -33,7 +33,7 @@ test('the first start with simulated carriers only: both keys, a curl with the l
   expect(readyFacts).toContain('http://127.0.0.1:8080/v1/sms');
   expect(keyOfCurl(readyFacts)).toBe('hk_live_x');
   expect(readyFacts).toContain('hk_test_x');
-  expect(readyFacts).toContain('shown only once');
+  expect(readyFacts).toContain('only this start prints them; later: npx heliograph keys demo');
   expect(readyFacts).not.toContain('Real carriers');
 });
 

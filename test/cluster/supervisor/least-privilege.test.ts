@@ -49,17 +49,26 @@ test.runIf(process.platform === 'linux')(
       nats.password || nats.username,
       new URL(readyFacts.databaseUrl!).password,
       new URL(readyFacts.databaseOwnerUrl!).password,
+      readyFacts.simulators.token,
     ];
     const children = await processesOf(dataDir);
     expect(children.length).toBeGreaterThanOrEqual(7);
     for (const command of children) {
       const environment = readFileSync(`/proc/${Number.parseInt(command, 10)}/environ`, 'latin1');
       for (const secret of secrets) {
+        expect(command.includes(secret), `${command} has a secret in its command line`).toBe(false);
         expect(environment.includes(secret), `${command} has a secret in its environment`).toBe(false);
       }
       expect(environment).not.toMatch(
-        /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_SQL_TOKEN|HELIOGRAPH_CONFIGURATION)=/,
+        /(DATABASE_URL|DATABASE_OWNER_URL|NATS_URL|CLICKHOUSE_URL|HELIOGRAPH_BODY_KEY|HELIOGRAPH_SQL_TOKEN|HELIOGRAPH_SIMULATOR_TOKEN|HELIOGRAPH_CONFIGURATION)=/,
       );
+    }
+    // Nor may a local user read the texts and codes that the simulated carriers took.
+    expect(Object.keys(readyFacts.simulators.urls)).toEqual(['beta', 'sandbox']);
+    for (const url of Object.values(readyFacts.simulators.urls)) {
+      const asked = async (headers: Record<string, string>) => (await fetch(`${url}/messages`, { headers })).status;
+      expect(await asked({})).toBe(401);
+      expect(await asked({ authorization: `Bearer ${readyFacts.simulators.token}` })).toBe(200);
     }
     // A local user with a stolen key must not avoid the networks check by bypassing the ingress.
     const { control } = JSON.parse(readFileSync(join(dataDir, 'run', 'ports.json'), 'utf8')) as { control: number };
@@ -82,7 +91,7 @@ test.runIf(process.platform === 'linux')(
 test('each role gets the secrets it uses and no other', () => {
   const secrets = [
     ...['NATS_URL', 'DATABASE_URL', 'DATABASE_OWNER_URL', 'CLICKHOUSE_URL'],
-    ...['HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SQL_TOKEN'],
+    ...['HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SQL_TOKEN', 'HELIOGRAPH_SIMULATOR_TOKEN'],
   ];
   const all = Object.fromEntries(secrets.map((name) => [name, name]));
   const readyFacts = Object.fromEntries(roles.map((role) => [role, Object.keys(settingsFor(role, all)).sort()]));
@@ -92,7 +101,7 @@ test('each role gets the secrets it uses and no other', () => {
     control: ['DATABASE_OWNER_URL', 'DATABASE_URL', 'HELIOGRAPH_BODY_KEY', 'NATS_URL'],
     analytics: ['CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN', 'NATS_URL'],
     delivery: ['HELIOGRAPH_BODY_KEY', 'NATS_URL'],
-    simulator: [],
+    simulator: ['HELIOGRAPH_SIMULATOR_TOKEN'],
   });
 });
 

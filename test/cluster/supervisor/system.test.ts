@@ -10,7 +10,7 @@ import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
-import { nothingIsLeftOf, serverProcess } from '../../support/processes.ts';
+import { nothingIsLeftOf, processesOf, serverProcess } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
 afterEach(endSystems);
@@ -207,5 +207,46 @@ describe('a stop', () => {
     system.process.kill('SIGTERM');
     expect(await system.exit()).toBe(0);
     await nothingIsLeftOf(system.dataDir);
+  });
+
+  const afterDraining = (system: TestSystem) => system.stdout().split('Draining …')[1]?.trim();
+
+  it('before anything has been started starts nothing', async () => {
+    const system = await startSystem();
+    await until('it listens to signals', () => existsSync(join(system.dataDir, 'run')));
+    system.process.kill('SIGINT');
+    expect(await system.exit()).toBe(0);
+    expect(afterDraining(system)).toBe('Stopped.');
+    await nothingIsLeftOf(system.dataDir);
+  });
+
+  it('while PostgreSQL is initialised ends that, and starts no server after it', async () => {
+    const system = await startSystem();
+    await until('initdb', async () => (await processesOf(system.dataDir)).some((each) => each.includes('data.new')));
+    system.process.kill('SIGINT');
+    expect(await system.exit()).toBe(0);
+    expect(afterDraining(system)).toBe('Stopped.');
+    expect(existsSync(join(system.dataDir, 'logs', 'postgres.log'))).toBe(false);
+    await nothingIsLeftOf(system.dataDir, 3_000);
+    const again = await startSystem({ dataDir: system.dataDir });
+    await again.ready();
+    again.process.kill('SIGTERM');
+    expect(await again.exit()).toBe(0);
+  });
+
+  it('starts no child again that has never been ready', async () => {
+    const system = await startSystem({ behaviours: { control: 'crash-loop', ingress: 'drain-of-4-s' } });
+    const starts = () => system.journal().filter((line) => line === 'start control').length;
+    await until('a restart', async () => {
+      const control = await childOf(system, 'control');
+      return control?.state === 'restarting' && starts() > 1 && system.stdout().includes('✓ ingress');
+    });
+    system.process.kill('SIGINT');
+    await until('the drain', () => system.journal().includes('drain ingress'));
+    const before = starts();
+    expect(await system.exit()).toBe(0);
+    expect(starts()).toBe(before);
+    expect(system.journal()).toContain('drained ingress');
+    await nothingIsLeftOf(system.dataDir, 3_000);
   });
 });

@@ -99,6 +99,7 @@ describe('the values of variables', () => {
     ]);
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x${at}`, at]));
     expect(wrong(many).length).toBeLessThanOrEqual(limits.http.fieldProblemsMax);
+    expect(render(many)).toMatchObject({ notNamed: 1_002 - limits.http.fieldProblemsMax });
   });
   const one = (type: TemplateVariable['type'], value: unknown) => {
     const template = compileTemplate({ body: 'Hi {{v}}!', variables: [{ name: 'v', type }] });

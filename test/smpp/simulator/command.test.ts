@@ -1,6 +1,9 @@
 // The simulator as a process: its output, its stop, its answer to wrong options.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { patienceMs, until } from '../../support/until.ts';
@@ -49,6 +52,22 @@ describe('heliograph smsc', () => {
     expect(await withDeadline('the exit', patienceMs, exit)).toEqual([0, null]);
   });
 
+  test('asks for the token of --token-file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heliograph-smsc-'));
+    const file = join(folder, 'token');
+    writeFileSync(file, 'a-token-of-this-test\n');
+    const { child, run: output, exit } = run(['--port', '0', '--json', '--token-file', file]);
+    const line = await until('the ready line', () => output.out.includes('\n') && output.out);
+    const { stats_port: port } = JSON.parse(line) as { stats_port: number };
+    const statusOf = async (headers: Record<string, string>) =>
+      (await fetch(`http://127.0.0.1:${port}/messages`, { headers })).status;
+    expect(await statusOf({})).toBe(401);
+    expect(await statusOf({ authorization: 'Bearer a-token-of-this-test' })).toBe(200);
+    child.kill('SIGTERM');
+    expect(await withDeadline('the exit', patienceMs, exit)).toEqual([0, null]);
+    rmSync(folder, { recursive: true });
+  });
+
   test('explains its options', async () => {
     const { run: output, exit } = run(['--help']);
     expect(await withDeadline('the exit', patienceMs, exit)).toEqual([0, null]);
@@ -65,6 +84,8 @@ describe('heliograph smsc', () => {
       '--fault',
       '--mo',
       '--stats-port',
+      '--token-file',
+      '--owed-file',
     ]) {
       expect(output.out).toContain(option);
     }
@@ -81,6 +102,8 @@ describe('heliograph smsc', () => {
     [['--gsm7-data-coding', '256'], '--gsm7-data-coding 256: expected a whole number from 0 to 255'],
     [['--tls-cert', '/nowhere.pem'], '--tls-cert /nowhere.pem: expected a PEM file'],
     [['--tls-cert', import.meta.filename], '--tls-cert and --tls-key together'],
+    [['--token-file', '/nowhere'], '--token-file /nowhere: expected a file with a token'],
+    [['--token-file', import.meta.filename], 'expected one line of 16 to 256 characters without spaces'],
     [['--colour'], '--colour'],
   ])('refuses %j with one sentence', async (args, sentence) => {
     const { run: output, exit } = run(args);

@@ -229,7 +229,10 @@ describe('the HTTP server', () => {
       receipts: { sent: 3, acked: 3, pending: 0 },
       process: { rssBytes: expect.any(Number) },
     });
-    expect(await get(smsc, '/messages?limit=1')).toMatchObject({ total: 3, data: [{ text: 'two #a2#' }] });
+    expect(await get(smsc, '/messages?limit=1')).toMatchObject({
+      total: 3,
+      data: [{ text: 'two #a2#', state: 'delivered' }],
+    });
     expect(await get(smsc, '/messages?destination=1')).toEqual({ total: 0, data: [] });
     expect(await get(smsc, '/nonces?list=duplicated')).toEqual([{ nonce: 'a2', count: 2 }]);
     const binary = await fetch(`http://127.0.0.1:${smsc.statsPort}/nonces?format=binary`);
@@ -247,6 +250,27 @@ describe('the HTTP server', () => {
     expect((await send(smsc, 'POST', '/fault', { name: 'flood' })).status).toBe(400);
     expect((await send(smsc, 'POST', '/fault', 'x'.repeat(20_000))).status).toBe(400);
     expect((await send(smsc, 'GET', '/nothing')).status).toBe(404);
+  });
+
+  test('with a token refuses every route to who does not have it', async () => {
+    const smsc = await start({ token: 'a-token-of-this-test' });
+    const url = `http://127.0.0.1:${smsc.statsPort}`;
+    const routes = [
+      ...['GET /stats', 'GET /messages', 'GET /binds', 'GET /nonces', 'GET /nothing'],
+      ...['POST /fault', 'DELETE /fault', 'POST /mo', 'POST /reset'],
+    ];
+    for (const authorization of [undefined, 'Bearer a-token-of-this-tes', 'a-token-of-this-test', 'Bearer ']) {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const codes = routes.map(async (route) => {
+        const [method = '', path = ''] = route.split(' ');
+        const body = method === 'POST' ? JSON.stringify({ name: 'throttle' }) : undefined;
+        return (await fetch(`${url}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })).status;
+      });
+      expect(new Set(await Promise.all(codes))).toEqual(new Set([401]));
+    }
+    expect(smsc.stats().faults).toEqual([]);
+    const mine = await fetch(`${url}/messages`, { headers: { authorization: 'Bearer a-token-of-this-test' } });
+    expect([mine.status, await mine.json()]).toEqual([200, { data: [], total: 0 }]);
   });
 
   test('sends inbound messages', async () => {

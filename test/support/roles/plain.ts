@@ -33,6 +33,8 @@ runRole(name, async () => {
         // A native call that never returns: neither timers nor messages are handled any more.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       }
+      // Longer than the pauses between the first restarts of a child.
+      if (behaviour === 'drain-of-4-s') await systemClock.sleep(4_000);
       if (behaviour === 'slow-drain') await systemClock.sleep(30_000);
       note('drained');
     },

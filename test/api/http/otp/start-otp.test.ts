@@ -125,7 +125,19 @@ describe('a start', () => {
   test('needs a scope for a code of its own, and a sender where there are several', async () => {
     const owner = await harness.tenant({ senders: ['ONE', 'TWO'] });
     expect(await start({ code: '123456' }, owner.test)).toMatchObject({ status: 403, body: { code: 'scope_missing' } });
-    expect(await start({}, owner.live)).toMatchObject({ status: 422, body: { code: 'missing_field' } });
+    expect(await start({}, owner.live)).toMatchObject({
+      status: 422,
+      body: {
+        code: 'missing_field',
+        detail:
+          'from: is required: the account has 2 approved senders for OTP (ONE, TWO), as GET /v1/senders lists them',
+      },
+    });
+    const many = await harness.tenant({ senders: ['ONE', 'TWO', 'THREE', 'FOUR', 'FIVE'] });
+    expect((await start({}, many.live)).body['detail']).toContain('has 5 approved senders for OTP (');
+    expect((await start({}, many.live)).body['detail']).toContain(', and 2 more), as GET /v1/senders');
+    const none = await harness.tenant({ senders: [] });
+    expect((await start({}, none.live)).body['detail']).toContain('the account has no approved sender for OTP');
     expect(await start({ from: 'TWO' }, owner.live)).toMatchObject({ status: 201 });
   });
 

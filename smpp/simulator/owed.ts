@@ -1,0 +1,82 @@
+// What a simulated carrier owes when it stops: the receipts of messages it took, and deliveries that no client has
+// answered. A real SMSC keeps them; here a file does, from a clean stop to the first bind after the next start. It is for
+// its owner only, and of a text it has no more than a receipt repeats.
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { deserialize, serialize } from 'node:v8';
+import { SetupError, messageOf } from '../../platform/errors.ts';
+import type { ShortMessage, ShortMessagePdu } from '../pdu.ts';
+import type { Account } from './contract.ts';
+import type { Fate } from './magic.ts';
+import { bodyOf } from './reading.ts';
+import { receiptTextOctets, type Undelivered } from './receipts.ts';
+
+/** A message whose last receipt is to come. `account` is a system id, `dueAtMs` in milliseconds since the epoch. */
+export type OwedReceipt = {
+  readonly account: string;
+  readonly responseId: string;
+  readonly receiptId: string;
+  readonly submittedAtMs: number;
+  readonly intendedUs: number;
+  readonly pdu: ShortMessagePdu;
+  readonly fate: Fate;
+  readonly dueAtMs: number;
+};
+
+/** A receipt or an inbound message that was not sent, or not answered with status 0. */
+export type OwedDelivery = {
+  readonly account: string;
+  readonly message: ShortMessage;
+  readonly isReceipt: boolean;
+  readonly intendedUs: number;
+};
+
+/** `lastId`: message ids go on after it. */
+export type Owed = {
+  readonly lastId: bigint;
+  readonly receipts: readonly OwedReceipt[];
+  readonly deliveries: readonly OwedDelivery[];
+};
+
+/** Replaces the file as a whole: a stop that is cut short leaves the one before. */
+export function writeOwed(file: string, owed: Owed): void {
+  const draft = `${file}.new`;
+  writeFileSync(draft, serialize({ version, ...owed }), { mode: 0o600 });
+  renameSync(draft, file);
+}
+
+/** Undefined when there is no file. Throws SetupError when it cannot be read. */
+export function readOwed(file: string): Owed | undefined {
+  try {
+    const read = deserialize(readFileSync(file)) as Owed & { version: number };
+    if (read.version === version) return read;
+    throw new Error(`it has version ${String(read.version)}, expected ${version}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new SetupError(
+      `${file}: what the simulated carrier owes cannot be read (${messageOf(error)}): remove the file, and its receipts are lost`,
+      error,
+    );
+  }
+}
+
+/** From the first bind on the file says what is no longer true: reading it again would send receipts twice. */
+export function removeOwed(file: string): void {
+  rmSync(file, { force: true });
+}
+
+const version = 1;
+
+export function owedReceipt({ taken, fate, dueAtMs }: Undelivered): OwedReceipt {
+  const { responseId, receiptId, submittedAtMs, intendedUs, pdu, account } = taken;
+  const { headerOctets } = bodyOf(pdu);
+  const octets = pdu.octets.subarray(0, headerOctets + receiptTextOctets);
+  const beginning = { ...pdu, octets };
+  return { account: account.systemId, responseId, receiptId, submittedAtMs, intendedUs, pdu: beginning, fate, dueAtMs };
+}
+
+/** Takes them from the account. */
+export function owedDeliveries({ systemId, deliveries }: Account): OwedDelivery[] {
+  return deliveries
+    .takeAll()
+    .map(({ message, isReceipt, intendedUs }) => ({ account: systemId, message, isReceipt, intendedUs }));
+}
