@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { isAgain } from '../../../cluster/bus/republished.ts';
 import { bodyCipher } from '../../../model/records/body-cipher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Configuration } from '../../../config/configuration.ts';
 import { retentionDefault } from '../../../config/retention-schema.ts';
@@ -198,7 +199,8 @@ async function startRole(
     NATS_URL: natsUrl,
     HELIOGRAPH_DATA: dataDir,
     HELIOGRAPH_HTTP_HOST: '127.0.0.1',
-    HELIOGRAPH_HTTP_PORT: '0',
+    // Not 0: its threads share the port, and an outgoing connection may take one of that range between their starts.
+    HELIOGRAPH_HTTP_PORT: String(await freePort()),
     HELIOGRAPH_BODY_KEY: bodyKey.toString('base64'),
     HELIOGRAPH_CONFIGURATION: JSON.stringify({ ...configuration, ingress: { ...httpServer, threads }, ...changes }),
     ...env,
