@@ -12,7 +12,7 @@ type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 export function parseObject(body: Buffer): ParsedObject {
   if (!isUtf8(body)) return refused('the body is not UTF-8');
   const counted = countKeys(body);
-  if (counted.excess !== null) return refused(`${whatHas(body, counted.excess)} more than ${counted.excess.what}`);
+  if (counted.excess !== null) return refused(`the body has more than ${counted.excess}`);
   const text = body.toString('utf8');
   let parsed: unknown;
   try {
@@ -30,22 +30,19 @@ export function parseObject(body: Buffer): ParsedObject {
 }
 
 const [quote, escape, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d] as const;
-const [space, colon, comma] = [0x20, 0x3a, 0x2c] as const;
+const [space, colon] = [0x20, 0x3a] as const;
 
 const { bodyDepthMax, objectFieldsMax } = limits.http;
 const tooDeep = `${bodyDepthMax} objects and lists within one another`;
-const tooManyFields = `${objectFieldsMax.toLocaleString('en')} fields`;
+const tooManyFields = `${objectFieldsMax.toLocaleString('en')} fields in one object`;
 /** The fields of the innermost object at each depth so far. One for all bodies: a scan is never interrupted. */
 const fieldsAt = new Uint16Array(bodyDepthMax + 1);
-
-/** `at`: the octet that was one too many. */
-type Excess = { readonly what: string; readonly at: number };
 
 /**
  * The keys of a body that is JSON, or what it has too much of, before it is parsed; of other octets it says nothing.
  * Octets above 0x7f are parts of letters, and outside of strings JSON has a colon only after a key.
  */
-function countKeys(body: Buffer): { readonly keys: number; readonly excess: Excess | null } {
+function countKeys(body: Buffer): { readonly keys: number; readonly excess: string | null } {
   let depth = 0;
   let keys = 0;
   let isText = false;
@@ -59,45 +56,17 @@ function countKeys(body: Buffer): { readonly keys: number; readonly excess: Exce
     } else if (octet === colon) {
       keys += 1;
       const fields = (fieldsAt[depth] as number) + 1;
-      if (fields > objectFieldsMax) return { keys, excess: { what: tooManyFields, at } };
+      if (fields > objectFieldsMax) return { keys, excess: `${tooManyFields}, at octet ${at + 1}` };
       fieldsAt[depth] = fields;
     } else if (octet === openList || octet === openObject) {
       depth += 1;
-      if (depth > bodyDepthMax) return { keys, excess: { what: tooDeep, at } };
+      if (depth > bodyDepthMax) return { keys, excess: `${tooDeep}, at octet ${at + 1}` };
       fieldsAt[depth] = 0;
     } else if ((octet === closeList || octet === closeObject) && depth > 0) {
       depth -= 1;
     }
   }
   return { keys, excess: null };
-}
-
-/** `the body has`, or `messages[3].variables has`. Only a body that is refused is scanned a second time, up to there. */
-function whatHas(body: Buffer, { at }: Excess): string {
-  const path = pathTo(body, at).slice(0, pathCharsMax).toWellFormed();
-  return path === '' ? 'the body has' : `${path} has`;
-}
-
-const pathCharsMax = 64;
-
-/** The path of the innermost object or list that is open before the octet `end`, its keys as they are written. */
-function pathTo(body: Buffer, end: number): string {
-  const open: { key: readonly [from: number, to: number] | null; index: number }[] = [];
-  let text: readonly [from: number, to: number] = [0, 0];
-  for (let at = 0; at < end; at += 1) {
-    const octet = body[at];
-    const innermost = open.at(-1);
-    if (octet === quote) {
-      const from = at + 1;
-      for (at = from; at < end && body[at] !== quote; at += 1) if (body[at] === escape) at += 1;
-      text = [from, at];
-    } else if (octet === openList || octet === openObject) open.push({ key: null, index: 0 });
-    else if (octet === closeList || octet === closeObject) open.pop();
-    else if (innermost !== undefined && octet === colon) innermost.key = text;
-    else if (innermost !== undefined && octet === comma) innermost.index += 1;
-  }
-  const steps = open.slice(0, -1).map(({ key, index }) => (key === null ? index : body.toString('utf8', ...key)));
-  return steps.map((at, depth) => stepOf({ at }, depth)).join('');
 }
 
 function refused(detail: string): ParsedObject {

@@ -9,10 +9,9 @@ import { ignoring } from '../platform/errors.ts';
 import { seededRandom } from '../platform/random.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { startBus } from '../test/support/bus.ts';
-import { startRolesOf } from '../test/support/role-child.ts';
 import { until } from '../test/support/until.ts';
 import { eventOf, kindsOfEndpoints as kinds } from '../test/support/webhook-backlog.ts';
-import { eventPublisher, putAccount, putEndpoint, startReceiver } from '../test/support/webhooks.ts';
+import { eventPublisher, putAccount, putEndpoint, startDelivery, startReceiver } from '../test/support/webhooks.ts';
 import type { Bench } from './harness/bench.ts';
 import { cpuBetween, processTree } from './harness/processes.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
@@ -58,9 +57,7 @@ export const bench: Bench = {
       }
       accounts.push({ id, endpoints: urls.length });
     }
-    const end = await startRolesOf('delivery', bus.nats.url, {
-      webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true },
-    });
+    const end = await startDelivery(bus.nats.url);
     const events = eventPublisher(bus.bus);
     let told = 0;
     const offer = async (duration: number): Promise<void> => {

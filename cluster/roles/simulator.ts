@@ -1,5 +1,5 @@
 // The simulator role: one bundled SMSC per simulated carrier, all in this process, on ports that the supervisor keeps
-// over restarts. What a carrier owes at a stop is in a file of its own until the next start. It knows SMPP only, nothing of
+// over restarts. A carrier's pending receipts are in a file of its own from a stop to the next start. It knows SMPP only, nothing of
 // the product.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function startCarrier({ name, simulate, binds, wire }: CarrierConfig, settings: 
     receipts: simulate.receipts,
     ids: simulate.ids,
     magic: simulate.magic,
-    owedFile: join(folder, name),
+    pendingFile: join(folder, name),
   });
 }
 

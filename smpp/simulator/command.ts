@@ -66,7 +66,7 @@ const flags = {
   'mo-as': { type: 'string' },
   'record-max': { type: 'string' },
   fault: { type: 'string', multiple: true },
-  'owed-file': { type: 'string' },
+  'pending-file': { type: 'string' },
   seed: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -94,7 +94,7 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     },
     tls: tlsOf(values),
     magic: !values['no-magic'],
-    owedFile: values['owed-file'],
+    pendingFile: values['pending-file'],
     random: values.seed === undefined ? systemRandom : seededRandom(count('seed', values.seed)),
     faults: (values.fault ?? []).map((text) => {
       return parseFault(text) ?? refuse('fault', text, `one of ${faultNames.join(', ')}, with :N where it takes one`);
@@ -212,7 +212,7 @@ const helpText = `heliograph smsc: an SMSC simulator, SMPP 3.4 over TCP
   --fault NAME[:N]     start with a fault; may be repeated:
                        ${faultNames.slice(0, 11).join(', ')},
                        ${faultNames.slice(11).join(', ')}
-  --owed-file FILE     keep receipts that are still to come over a stop and the next start;
+  --pending-file FILE     keep receipts that are still to come over a stop and the next start;
                        without it, and over a kill -9, they are lost
   --stats-port N       counters as JSON over HTTP (0 takes a free port):
                        GET /stats /messages /binds /nonces, POST /fault /mo /reset,

@@ -48,8 +48,8 @@ export type SimulatorOptions = {
   /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
   faults: { name: FaultName; args: FaultArgs }[];
-  /** The file for what is owed over a stop (owed.ts); undefined: a stop forgets it. */
-  owedFile: string | undefined;
+  /** The file that keeps pending receipts over a stop (pending.ts); undefined: they are lost. */
+  pendingFile: string | undefined;
   clock: Clock;
   random: Random;
 };
@@ -75,7 +75,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     alphabet: plainAlphabet,
     tls: undefined,
     faults: [],
-    owedFile: undefined,
+    pendingFile: undefined,
     clock: systemClock,
     random: systemRandom,
     ...options,

@@ -9,7 +9,7 @@ import type { FaultArgs, FaultName } from './faults.ts';
 import { type Inbound, inboundPdus } from './inbound.ts';
 import { playOnLine } from './line-faults.ts';
 import { type SimulatorOptions, withDefaults } from './options.ts';
-import { readOwed, writeOwed } from './owed.ts';
+import { readPending, writePending } from './pending.ts';
 import { Smsc } from './smsc.ts';
 import type { SmscSession } from './smsc-session.ts';
 import { statsOf } from './stats.ts';
@@ -20,8 +20,8 @@ export type { Simulator };
 
 export async function startSimulator(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
   const full = withDefaults(options);
-  const { owedFile } = full;
-  const smsc = new Smsc(full, owedFile === undefined ? undefined : readOwed(owedFile));
+  const { pendingFile } = full;
+  const smsc = new Smsc(full, pendingFile === undefined ? undefined : readPending(pendingFile));
   const server = startServer(smsc, full);
   await once(server.listen(full.port, full.host), 'listening');
   const { port } = server.address() as net.AddressInfo;
@@ -57,7 +57,7 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
     stopInbound();
     const gone = new Promise<void>((resolve) => server.close(() => resolve()));
     smsc.close();
-    if (owedFile !== undefined) writeOwed(owedFile, smsc.owed());
+    if (pendingFile !== undefined) writePending(pendingFile, smsc.pending());
     await withDeadline('the simulator closing its port', closeMs, gone);
   }
 }

@@ -24,7 +24,7 @@ import { type Fate, MagicNumbers } from './magic.ts';
 import { LatencyHistogram } from './latency-histogram.ts';
 import { Nonces } from './nonces.ts';
 import type { SimulatorOptions } from './options.ts';
-import { type Owed, owedDeliveries, owedReceipt, removeOwed } from './owed.ts';
+import { type Pending, pendingDeliveries, pendingReceipt, removePending } from './pending.ts';
 import { MessageIds, receiptFor, type Taken, type Undelivered } from './receipts.ts';
 import { bodyOf, isPart, partOf, plainOctets } from './reading.ts';
 import { Recording } from './recording.ts';
@@ -54,14 +54,17 @@ export class Smsc implements SimulatedCarrier {
   /** A receipt held until the next one overtakes it. */
   #overtaken: { account: string; delivery: Delivery } | undefined;
 
-  /** `owed`: from before this start. */
-  constructor(options: SimulatorOptions, owed?: Owed) {
+  /** `pending`: from before this start. */
+  constructor(options: SimulatorOptions, pending?: Pending) {
     this.#options = options;
     this.clock = options.clock;
     this.counters = new Counters(options.onReceiptAcked);
     this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
     const idsFrom = options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n;
-    this.#ids = new MessageIds(options.ids, owed !== undefined && owed.lastId > idsFrom ? owed.lastId : idsFrom);
+    this.#ids = new MessageIds(
+      options.ids,
+      pending !== undefined && pending.lastId > idsFrom ? pending.lastId : idsFrom,
+    );
     this.#recording = new Recording(options.recordMax, options.alphabet);
     for (const account of options.accounts) {
       const deliveries = new Deliveries(this.clock, this.faults, this.counters, this.#wheel);
@@ -71,7 +74,7 @@ export class Smsc implements SimulatedCarrier {
     this.#cancelSweep = this.clock.every(1_000, () => {
       for (const account of this.accounts.values()) account.deliveries.sweep();
     });
-    if (owed !== undefined) this.#resume(owed);
+    if (pending !== undefined) this.#resume(pending);
   }
 
   get recording(): Recording {
@@ -110,13 +113,13 @@ export class Smsc implements SimulatedCarrier {
   }
 
   /** After close(): receipts that are not due yet, and deliveries without an answer. */
-  owed(): Owed {
-    const deliveries = [...this.accounts.values()].flatMap(owedDeliveries);
-    return { lastId: this.#ids.last, receipts: [...this.#undelivered.values()].map(owedReceipt), deliveries };
+  pending(): Pending {
+    const deliveries = [...this.accounts.values()].flatMap(pendingDeliveries);
+    return { lastId: this.#ids.last, receipts: [...this.#undelivered.values()].map(pendingReceipt), deliveries };
   }
 
   /** Receipts come at the time they had before the stop, at once when it has passed. Accounts that are gone get none. */
-  #resume({ receipts, deliveries }: Owed): void {
+  #resume({ receipts, deliveries }: Pending): void {
     for (const { account: systemId, ...rest } of deliveries) {
       this.accounts.get(systemId)?.deliveries.add({ ...rest, from: undefined, attempts: 0 });
     }
@@ -145,8 +148,8 @@ export class Smsc implements SimulatedCarrier {
       return refuse(commandStatus.ESME_RALYBND);
     }
     this.counters.binds += 1;
-    const { owedFile } = this.#options;
-    if (this.counters.binds === 1 && owedFile !== undefined) removeOwed(owedFile);
+    const { pendingFile } = this.#options;
+    if (this.counters.binds === 1 && pendingFile !== undefined) removePending(pendingFile);
     return { status: 0, account };
   }
 

@@ -70,7 +70,8 @@ test.each(['{"a":', '['])('32 times %s are parsed, 33 times refused', (open) => 
   const nested = (depth: number) =>
     Buffer.from(`{"a":${open.repeat(depth - 1)}${open === '[' ? '' : '1'}${close.repeat(depth - 1)}}`);
   expect(parseObject(nested(32))).toMatchObject({ ok: true });
-  const detail = expect.stringMatching(/^a(\.a|\[0\]){20,} has more than 32 objects and lists within one another$/);
+  const at = nested(33).lastIndexOf(open === '[' ? '[' : '{') + 1;
+  const detail = `the body has more than 32 objects and lists within one another, at octet ${at}`;
   expect(parseObject(nested(33))).toMatchObject({ ok: false, problem: { code: 'invalid_json', detail } });
 });
 
@@ -83,19 +84,14 @@ test('brackets in texts, and those that are closed again, are not depth', () => 
 test('an object of 1,000 fields is parsed, one more refused, wherever it is; those of several objects do not add up', () => {
   const object = (fields: number) => Object.fromEntries(Array.from({ length: fields }, (_, at) => [`f${at}`, ':']));
   const parse = (body: object) => parseObject(Buffer.from(JSON.stringify(body)));
-  const tooMany = (what: string) => {
-    return { ok: false, problem: { code: 'invalid_json', detail: `${what} has more than 1,000 fields` } };
-  };
+  const detail = expect.stringMatching(/^the body has more than 1,000 fields in one object, at octet \d+$/);
+  const tooMany = { ok: false, problem: { code: 'invalid_json', detail } };
   expect(parse(object(1_000))).toMatchObject({ ok: true });
-  expect(parse(object(1_001))).toMatchObject(tooMany('the body'));
+  expect(parse(object(1_001))).toMatchObject(tooMany);
   expect(parse({ messages: [object(600), object(600), { in: object(600) }, object(1_000)] })).toMatchObject({
     ok: true,
   });
-  expect(parse({ a: '}]', messages: [object(600), { b: [1, 2], in: object(1_001) }] })).toMatchObject(
-    tooMany('messages[1].in'),
-  );
-  expect(parse({ 'ü"': object(1_001) })).toMatchObject(tooMany('ü\\"'));
-  expect(parse({ ['n'.repeat(1_000)]: object(1_001) })).toMatchObject(tooMany('n'.repeat(64)));
+  expect(parse({ a: '}]', messages: [object(600), { b: [1, 2], in: object(1_001) }] })).toMatchObject(tooMany);
   expect(parse({ ...object(999), last: object(1_000) })).toMatchObject({ ok: true });
 });
 

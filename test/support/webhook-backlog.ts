@@ -12,9 +12,8 @@ import { ignoring } from '../../platform/errors.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import type { TestBus } from './bus.ts';
 import { messageWith } from './messages.ts';
-import { startRolesOf } from './role-child.ts';
 import { until } from './until.ts';
-import { eventPublisher, putAccount, putEndpoint, startReceiver } from './webhooks.ts';
+import { eventPublisher, putAccount, putEndpoint, startDelivery, startReceiver } from './webhooks.ts';
 
 /** The endpoint that gets an event is chosen by its kind: each has one of its own. */
 export const kindsOfEndpoints = [
@@ -97,9 +96,7 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
   await fillLine(bus, brokenEntry, count);
   await failsSinceAnHour(bus, brokenEntry);
 
-  const end = await startRolesOf('delivery', bus.nats.url, {
-    webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true },
-  });
+  const end = await startDelivery(bus.nats.url);
   const events = eventPublisher(bus.bus);
   try {
     await events.publish([eventOf(accountId, 'expired')]);

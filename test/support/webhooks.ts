@@ -18,7 +18,9 @@ import { newWebhookSecret, sealWebhookSecrets } from '../../model/webhook-secret
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { parseNetworks } from '../../platform/ip-address.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
+import { type TestBus, startBus } from './bus.ts';
 import { bodyKey } from './host-process.ts';
+import { startRolesOf } from './role-child.ts';
 
 export const webhookCipher = bodyCipher(bodyKey);
 
@@ -121,6 +123,36 @@ export function eventPublisher(bus: Bus): { publish(events: readonly DeliveryEve
     },
   };
 }
+
+/** A bus with what tests of the delivery process need: a publisher of events, and receivers that end with it. */
+export type WebhookBus = TestBus & {
+  readonly events: ReturnType<typeof eventPublisher>;
+  receiver(answer?: AnswerTo): Promise<Receiver>;
+};
+
+export async function startWebhookBus(): Promise<WebhookBus> {
+  const bus = await startBus();
+  const events = eventPublisher(bus.bus);
+  const receivers: Receiver[] = [];
+  return {
+    ...bus,
+    events,
+    async receiver(answer) {
+      const receiver = await startReceiver(answer);
+      receivers.push(receiver);
+      return receiver;
+    },
+    async stop() {
+      for (const receiver of receivers) await receiver.close();
+      events.close();
+      await bus.stop();
+    },
+  };
+}
+
+/** The delivery process, allowed to call loopback; resolves with the function that ends it. */
+export const startDelivery = (natsUrl: string, env: Record<string, string> = {}) =>
+  startRolesOf('delivery', natsUrl, { webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true } }, { env });
 
 export type RunningWebhooks = { readonly node: WebhookNode; stop(): Promise<void> };
 

@@ -1,7 +1,7 @@
 // The simulated carriers of a whole system: `heliograph phone` shows what they delivered, and a clean stop loses no receipt.
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { readOwed } from '../../smpp/simulator/owed.ts';
+import { readPending } from '../../smpp/simulator/pending.ts';
 import { runCli, type CliResult } from '../support/cli.ts';
 import { endSystems, startSystem } from '../support/system.ts';
 import { until } from '../support/until.ts';
@@ -100,7 +100,7 @@ test('receipts that were not due at a clean stop come after the next start', asy
   await until('all are submitted', () => haveStatus('submitted', 'delivered'));
   system.process.kill('SIGINT');
   expect(await system.exit(60_000)).toBe(0);
-  expect(readOwed(join(system.dataDir, 'simulated', 'beta'))?.receipts.length).toBeGreaterThan(0);
+  expect(readPending(join(system.dataDir, 'simulated', 'beta'))?.receipts.length).toBeGreaterThan(0);
   expect(await phone()).toMatchObject({ code: 1, stderr: expect.stringContaining('Heliograph does not run on') });
   system = await startWholeSystem(configuration, system);
   await until('all are delivered', () => haveStatus('delivered'));

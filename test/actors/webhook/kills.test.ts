@@ -7,37 +7,30 @@ import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { startBus, type TestBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
-import { startRolesOf } from '../../support/role-child.ts';
 import { until } from '../../support/until.ts';
-import { type Receiver, eventPublisher, putAccount, putEndpoint, startReceiver } from '../../support/webhooks.ts';
+import {
+  type Receiver,
+  type WebhookBus,
+  putAccount,
+  putEndpoint,
+  startDelivery,
+  startWebhookBus,
+} from '../../support/webhooks.ts';
 
-let bus: TestBus;
-let events: ReturnType<typeof eventPublisher>;
-const receivers: Receiver[] = [];
-
+let bus: WebhookBus;
 beforeAll(async () => {
-  bus = await startBus();
-  events = eventPublisher(bus.bus);
+  bus = await startWebhookBus();
 });
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.close();
-  events.close();
-  await bus.stop();
-});
+afterAll(() => bus.stop());
 
-const startDelivery = (env: Record<string, string> = {}) => {
-  const webhooks = { allowNetworks: ['127.0.0.0/8'], allowHttp: true };
-  return startRolesOf('delivery', bus.nats.url, { webhooks }, { env });
-};
 const messageOf = (accountId: AccountId) => messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
 const eventOf = (accountId: AccountId) =>
   eventOfMessage(messageOf(accountId), { kind: 'delivered', atMs: systemClock.nowMs() });
 const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const publishMany = async (accountId: AccountId, count: number) => {
   const all = Array.from({ length: count }, () => eventOf(accountId));
-  for (let at = 0; at < all.length; at += 50) await events.publish(all.slice(at, at + 50));
+  for (let at = 0; at < all.length; at += 50) await bus.events.publish(all.slice(at, at + 50));
   return all.map(({ eventId }) => eventId as string);
 };
 const idsOf = ({ received }: Receiver) => new Set(received.map(({ id }) => id));
@@ -45,20 +38,19 @@ const idsOf = ({ received }: Receiver) => new Set(received.map(({ id }) => id));
 test('kill -9 again and again under load: every event is told, and repeats have the same webhook-id', async () => {
   const accountId = await putAccount(bus.bus);
   // Slow enough for many to be in flight at each kill; some answers are lost with the process.
-  const receiver = await startReceiver(async () => {
+  const receiver = await bus.receiver(async () => {
     await systemClock.sleep(20);
     return { status: 200 };
   });
-  receivers.push(receiver);
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
   const told: string[] = [];
-  let kill = await startDelivery();
+  let kill = await startDelivery(bus.nats.url);
   for (let round = 0; round < 3; round += 1) {
     told.push(...(await publishMany(accountId, 300)));
     await until('some of them', () => idsOf(receiver).size > round * 300 + 50);
     await kill();
     told.push(...(await publishMany(accountId, 20)));
-    kill = await startDelivery();
+    kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
@@ -70,21 +62,20 @@ test('kill -9 while an endpoint fails: it is not forgotten, and gets its line fr
   const accountId = await putAccount(bus.bus);
   // The first ones fail, and with them the endpoint; what comes by the schedule does not.
   const first = limits.delivery.failuresInARow;
-  const receiver = await startReceiver(async (_one, count) => {
+  const receiver = await bus.receiver(async (_one, count) => {
     await systemClock.sleep(5);
     return { status: count <= first ? 500 : 200 };
   });
-  receivers.push(receiver);
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
-  let kill = await startDelivery();
+  let kill = await startDelivery(bus.nats.url);
   const told = await publishMany(accountId, 300);
   await until('it fails', () => receiver.received.length >= first);
   await until('some are parked', async () => (await waiting(streamNames.webhookLog)) > 0);
   await kill();
-  kill = await startDelivery();
+  kill = await startDelivery(bus.nats.url);
   await until('half of them', () => receiver.received.length > told.length / 2);
   await kill();
-  kill = await startDelivery();
+  kill = await startDelivery(bus.nats.url);
   await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
   await until('the line is empty', async () => (await waiting(streamNames.webhookLog)) === 0);
   await kill();
@@ -99,7 +90,7 @@ test('kill -9 with ordering per_message: no event comes before the one before it
   const early: string[] = [];
   const ids = new Map<string, Set<string>>();
   // Some requests are refused, and some are cut off by a kill after the receiver has taken them.
-  const receiver = await startReceiver(async ({ id, json: { type, data } }, count) => {
+  const receiver = await bus.receiver(async ({ id, json: { type, data } }, count) => {
     const message = String(data['id']);
     const before = inOrder.slice(0, inOrder.indexOf(type));
     if (!before.every((each) => taken.get(message)?.includes(each))) early.push(`${type} of ${message}`);
@@ -109,22 +100,21 @@ test('kill -9 with ordering per_message: no event comes before the one before it
     taken.set(message, [...(taken.get(message) ?? []), type]);
     return { status: 200 };
   });
-  receivers.push(receiver);
   await putEndpoint(bus.bus, { accountId, url: receiver.url, ordering: 'per_message' });
   const all: string[] = [];
-  let kill = await startDelivery();
+  let kill = await startDelivery(bus.nats.url);
   for (let round = 0; round < 4; round += 1) {
     const messages = Array.from({ length: 100 }, () => messageOf(accountId));
     all.push(...messages.map(({ messageId }) => messageId as string));
     for (const kind of kinds) {
       const some = messages.map((message) => eventOfMessage(message, { kind, atMs: systemClock.nowMs() }));
-      for (let at = 0; at < some.length; at += 20) await events.publish(some.slice(at, at + 20));
+      for (let at = 0; at < some.length; at += 20) await bus.events.publish(some.slice(at, at + 20));
     }
     // In the first rounds while it sends from memory, then from the line.
     const before = receiver.received.length;
     await until('some of them', () => receiver.received.length > before + 30);
     await kill();
-    kill = await startDelivery();
+    kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => all.every((id) => inOrder.every((type) => taken.get(id)?.includes(type))), {
     limitMs: 120_000,
@@ -136,22 +126,21 @@ test('kill -9 with ordering per_message: no event comes before the one before it
 
 test('kill -9 between batches: every event is told, in batches, under the id it would have alone', async () => {
   const accountId = await putAccount(bus.bus);
-  const receiver = await startReceiver(async () => {
+  const receiver = await bus.receiver(async () => {
     await systemClock.sleep(30);
     return { status: 200 };
   });
-  receivers.push(receiver);
   await putEndpoint(bus.bus, { accountId, url: receiver.url, batch: { max: 20, waitMs: 100 } });
   const inBatches = () =>
     new Set(receiver.received.flatMap(({ json }) => (json.data['events'] as { id: string }[]).map(({ id }) => id)));
-  let kill = await startDelivery();
+  let kill = await startDelivery(bus.nats.url);
   const told: string[] = [];
   for (let round = 0; round < 3; round += 1) {
     const before = inBatches().size;
     told.push(...(await publishMany(accountId, 400)));
     await until('some of them', () => inBatches().size > before + 60);
     await kill();
-    kill = await startDelivery();
+    kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => told.every((id) => inBatches().has(id)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
@@ -161,14 +150,13 @@ test('kill -9 between batches: every event is told, in batches, under the id it 
 
 test('of two processes one delivers; when it is killed the other takes over and tells everything', async () => {
   const accountId = await putAccount(bus.bus);
-  const receiver = await startReceiver(async () => {
+  const receiver = await bus.receiver(async () => {
     await systemClock.sleep(10);
     return { status: 200 };
   });
-  receivers.push(receiver);
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
   // Nodes of a cluster: none may think that it is alone.
-  const ofNode = (name: string) => startDelivery({ HELIOGRAPH_OWN_BUS: 'no', HELIOGRAPH_NODE: name });
+  const ofNode = (name: string) => startDelivery(bus.nats.url, { HELIOGRAPH_OWN_BUS: 'no', HELIOGRAPH_NODE: name });
   const killFirst = await ofNode('one');
   const told = await publishMany(accountId, 50);
   await until('the first one delivers', () => receiver.received.length > 0);

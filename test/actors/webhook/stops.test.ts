@@ -7,44 +7,30 @@ import { readWebhookPlace, writeWebhookPlace } from '../../../cluster/bus/webhoo
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { startBus, type TestBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
-import { startRolesOf } from '../../support/role-child.ts';
 import { until } from '../../support/until.ts';
 import {
   type Received,
   type Receiver,
-  eventPublisher,
+  type WebhookBus,
   putAccount,
   putEndpoint,
-  startReceiver,
+  startDelivery,
+  startWebhookBus,
 } from '../../support/webhooks.ts';
 
-let bus: TestBus;
-let events: ReturnType<typeof eventPublisher>;
-const receivers: Receiver[] = [];
-
+let bus: WebhookBus;
 beforeAll(async () => {
-  bus = await startBus();
-  events = eventPublisher(bus.bus);
+  bus = await startWebhookBus();
 });
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.close();
-  events.close();
-  await bus.stop();
-});
-
-const startDelivery = () =>
-  startRolesOf('delivery', bus.nats.url, { webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true } });
+afterAll(() => bus.stop());
 
 /** Answers slowly enough for many requests to be in flight at a stop. */
-async function slowReceiver(): Promise<Receiver> {
-  const receiver = await startReceiver(async () => {
+function slowReceiver(): Promise<Receiver> {
+  return bus.receiver(async () => {
     await systemClock.sleep(20);
     return { status: 200 };
   });
-  receivers.push(receiver);
-  return receiver;
 }
 
 /** The ids of the events of requests, those in batches too. */
@@ -76,9 +62,9 @@ test('a clean stop under load: every event is told once, whatever was in flight'
   const publish = async (count: number) => {
     const all = allOf(accountId, count);
     told.push(...all.map(({ eventId }) => eventId as string));
-    for (let at = 0; at < all.length; at += 10) await events.publish(all.slice(at, at + 10));
+    for (let at = 0; at < all.length; at += 10) await bus.events.publish(all.slice(at, at + 10));
   };
-  let end = await startDelivery();
+  let end = await startDelivery(bus.nats.url);
   for (let round = 0; round < 3; round += 1) {
     const before = endpoints.map(({ received }) => received.length);
     const publishing = publish(600);
@@ -86,7 +72,7 @@ test('a clean stop under load: every event is told once, whatever was in flight'
     expect(await end('SIGTERM')).toBe(0);
     await publishing;
     await bus.nats.restart();
-    end = await startDelivery();
+    end = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => endpoints.every((each) => hasAll(each, told)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
@@ -97,24 +83,23 @@ test('a clean stop under load: every event is told once, whatever was in flight'
 
 test('a kill before the place was saved, and nats-server restarts: what waits is sent once', async () => {
   const accountId = await putAccount(bus.bus);
-  const receiver = await startReceiver();
-  receivers.push(receiver);
+  const receiver = await bus.receiver();
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
   const bucket = await openBucket(bus.bus, 'webhooks');
-  const end = await startDelivery();
-  await events.publish(allOf(accountId, 1));
+  const end = await startDelivery(bus.nats.url);
+  await bus.events.publish(allOf(accountId, 1));
   await until('it is told', () => receiver.received.length === 1);
   const place = await until('the place is saved', () => readWebhookPlace(bucket));
   receiver.answer = () => null;
   const all = allOf(accountId, 60);
-  await events.publish(all);
+  await bus.events.publish(all);
   await until('all of them wait', async () => (await waiting(streamNames.webhooks)) === all.length);
   await end();
   await writeWebhookPlace(bucket, place);
   await bus.nats.restart();
   const before = receiver.received.length;
   receiver.answer = () => ({ status: 200 });
-  const endNext = await startDelivery();
+  const endNext = await startDelivery(bus.nats.url);
   const told = all.map(({ eventId }) => eventId as string);
   await until('all of them', () => told.every((id) => receiver.received.slice(before).some((each) => each.id === id)));
   await until(

@@ -85,7 +85,7 @@ describe('heliograph smsc', () => {
       '--mo',
       '--stats-port',
       '--token-file',
-      '--owed-file',
+      '--pending-file',
     ]) {
       expect(output.out).toContain(option);
     }

@@ -1,6 +1,6 @@
-// What a simulated carrier owes when it stops: the receipts of messages it took, and deliveries that no client has
-// answered. A real SMSC keeps them; here a file does, from a clean stop to the first bind after the next start. It is for
-// its owner only, and of a text it has no more than a receipt repeats.
+// What a simulated carrier still has to send when it stops: the receipts of messages it took, and deliveries that no
+// client has answered. A real SMSC keeps them; here a file does, from a clean stop to the first bind after the next start.
+// Only its owner may read it, and of a text it has no more than a receipt repeats.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { SetupError, messageOf } from '../../platform/errors.ts';
@@ -11,7 +11,7 @@ import { bodyOf } from './reading.ts';
 import { receiptTextOctets, type Undelivered } from './receipts.ts';
 
 /** A message whose last receipt is to come. `account` is a system id, `dueAtMs` in milliseconds since the epoch. */
-export type OwedReceipt = {
+export type PendingReceipt = {
   readonly account: string;
   readonly responseId: string;
   readonly receiptId: string;
@@ -23,7 +23,7 @@ export type OwedReceipt = {
 };
 
 /** A receipt or an inbound message that was not sent, or not answered with status 0. */
-export type OwedDelivery = {
+export type PendingDelivery = {
   readonly account: string;
   readonly message: ShortMessage;
   readonly isReceipt: boolean;
@@ -31,42 +31,42 @@ export type OwedDelivery = {
 };
 
 /** `lastId`: message ids go on after it. */
-export type Owed = {
+export type Pending = {
   readonly lastId: bigint;
-  readonly receipts: readonly OwedReceipt[];
-  readonly deliveries: readonly OwedDelivery[];
+  readonly receipts: readonly PendingReceipt[];
+  readonly deliveries: readonly PendingDelivery[];
 };
 
 /** Replaces the file as a whole: a stop that is cut short leaves the one before. */
-export function writeOwed(file: string, owed: Owed): void {
+export function writePending(file: string, pending: Pending): void {
   const draft = `${file}.new`;
-  writeFileSync(draft, serialize({ version, ...owed }), { mode: 0o600 });
+  writeFileSync(draft, serialize({ version, ...pending }), { mode: 0o600 });
   renameSync(draft, file);
 }
 
 /** Undefined when there is no file. Throws SetupError when it cannot be read. */
-export function readOwed(file: string): Owed | undefined {
+export function readPending(file: string): Pending | undefined {
   try {
-    const read = deserialize(readFileSync(file)) as Owed & { version: number };
+    const read = deserialize(readFileSync(file)) as Pending & { version: number };
     if (read.version === version) return read;
     throw new Error(`it has version ${String(read.version)}, expected ${version}`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new SetupError(
-      `${file}: what the simulated carrier owes cannot be read (${messageOf(error)}): remove the file, and its receipts are lost`,
+      `${file}: the pending receipts of the simulated carrier cannot be read (${messageOf(error)}): remove the file, and they are lost`,
       error,
     );
   }
 }
 
 /** From the first bind on the file says what is no longer true: reading it again would send receipts twice. */
-export function removeOwed(file: string): void {
+export function removePending(file: string): void {
   rmSync(file, { force: true });
 }
 
 const version = 1;
 
-export function owedReceipt({ taken, fate, dueAtMs }: Undelivered): OwedReceipt {
+export function pendingReceipt({ taken, fate, dueAtMs }: Undelivered): PendingReceipt {
   const { responseId, receiptId, submittedAtMs, intendedUs, pdu, account } = taken;
   const { headerOctets } = bodyOf(pdu);
   const octets = pdu.octets.subarray(0, headerOctets + receiptTextOctets);
@@ -75,7 +75,7 @@ export function owedReceipt({ taken, fate, dueAtMs }: Undelivered): OwedReceipt 
 }
 
 /** Takes them from the account. */
-export function owedDeliveries({ systemId, deliveries }: Account): OwedDelivery[] {
+export function pendingDeliveries({ systemId, deliveries }: Account): PendingDelivery[] {
   return deliveries
     .takeAll()
     .map(({ message, isReceipt, intendedUs }) => ({ account: systemId, message, isReceipt, intendedUs }));

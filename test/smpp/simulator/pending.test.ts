@@ -1,4 +1,4 @@
-// What a simulated carrier owes over its stop: a real simulator process, SIGTERM, and another one on the same file.
+// The pending receipts of a simulated carrier over its stop: a real simulator process, SIGTERM, and another one on the same file.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { withDeadline } from '../../../platform/deadline.ts';
-import { readOwed } from '../../../smpp/simulator/owed.ts';
+import { readPending } from '../../../smpp/simulator/pending.ts';
 import type { Stats } from '../../../smpp/simulator/stats.ts';
 import { patienceMs, until } from '../../support/until.ts';
 import { message } from '../messages.ts';
@@ -18,8 +18,8 @@ let file: string;
 const running = new Set<ChildProcess>();
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'heliograph-owed-'));
-  file = join(folder, 'owed');
+  folder = mkdtempSync(join(tmpdir(), 'heliograph-pending-'));
+  file = join(folder, 'pending');
 });
 afterEach(async () => {
   await closeWitnesses();
@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 async function start(...args: string[]) {
-  const words = [main, '--port', '0', '--json', '--owed-file', file, ...args];
+  const words = [main, '--port', '0', '--json', '--pending-file', file, ...args];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   running.add(child);
   const exit = once(child, 'exit').finally(() => running.delete(child));
@@ -75,7 +75,7 @@ test('receipts that are not due at a stop come after the next start, each exactl
   expect((await second.stats()).receipts).toMatchObject({ sent: 51, retried: 0, pending: 0 });
   expect(seen.receipts.every(({ state }) => state === 'delivered')).toBe(true);
   expect(await second.stop()).toEqual([0, null]);
-  expect(readOwed(file)).toMatchObject({ receipts: [], deliveries: [] });
+  expect(readPending(file)).toMatchObject({ receipts: [], deliveries: [] });
 });
 
 test('receipts that nobody could take, that were not answered, or that are overdue come at once', async () => {
@@ -107,7 +107,7 @@ test('a kill before the first bind loses nothing, and one after it loses receipt
   const killed = await start();
   await killed.stop('SIGKILL');
   expect(
-    readOwed(file)
+    readPending(file)
       ?.receipts.map(({ responseId }) => responseId)
       .sort(),
   ).toEqual(ids);
@@ -119,12 +119,12 @@ test('a kill before the first bind loses nothing, and one after it loses receipt
 
 test('a file that cannot be read is named in one sentence', async () => {
   writeFileSync(file, 'something else');
-  const child = spawn(process.execPath, [main, '--port', '0', '--owed-file', file], {
+  const child = spawn(process.execPath, [main, '--port', '0', '--pending-file', file], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let err = '';
   child.stderr.on('data', (chunk) => (err += chunk));
   expect(await withDeadline('the exit', patienceMs, once(child, 'close'))).toEqual([2, null]);
-  expect(err).toContain(`${file}: what the simulated carrier owes cannot be read`);
+  expect(err).toContain(`${file}: the pending receipts of the simulated carrier cannot be read`);
   expect(err.trim().split('\n')).toHaveLength(1);
 });
