@@ -1,5 +1,6 @@
 // Accounts with every gate switched on, in the same structures as in an entry point, and messages that pass all of
 // them: a refusal ends early and would look cheap.
+import { networkGate } from '../../api/http/client-address.ts';
 import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
@@ -13,7 +14,6 @@ import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../mode
 import { assert } from '../../platform/assert.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { admission } from '../../policy/admission/admit.ts';
-import { networkGate } from '../../policy/admission/principal-gates.ts';
 import type { RoutingRules, SmsRequest } from '../../policy/contract.ts';
 import { offer, request } from '../../test/policy/rules.ts';
 

@@ -1,12 +1,10 @@
-// The gates about the principal: the key's scope, the account's status (a suspended account may still read), its
-// client networks, and the sender. Mobile networks define a sender's shape (3GPP TS 23.040, 9.1.2.5: 11 septets of text, or a
-// number); regulators require its approval, which applies in live mode only, because a test message never leaves the
-// sandbox. A sender is never rewritten.
+// The gates about the principal: the key's scope, the account's status (a suspended account may still read), and what the
+// account must have registered before a message names it: the sender, and the webhook endpoint of a callback_url. Mobile
+// networks define a sender's shape (3GPP TS 23.040, 9.1.2.5: 11 septets of text, or a number); regulators require its
+// approval, which applies in live mode only, because a test message never leaves the sandbox. A sender is never rewritten.
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';
-import type { Category } from '../../model/message.ts';
+import type { Category, MessageCallback } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
-import { type IpAddress, type Network, formatIp, isInAny, parseNetworks } from '../../platform/ip-address.ts';
-import { perObject } from '../../platform/per-object.ts';
 
 const scopeNeeded = 'sms:send';
 
@@ -53,33 +51,28 @@ function notApproved(detail: string): Refusal {
   return { ok: false, code: 'sender_not_registered', field: 'from', detail };
 }
 
-/** Networks as text (CIDR); empty or undefined: from everywhere. */
-export type NetworkRules = {
-  readonly networks?: readonly string[] | undefined;
-  readonly account: { readonly networks?: readonly string[] | undefined };
-};
-
-const networksOf = perObject<readonly string[], readonly Network[]>(parseNetworks);
-
-/** Whether the client's address is needed at all: most keys may be used from everywhere. */
-export function asksForAddress({ networks, account }: NetworkRules): boolean {
-  return (networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
-}
-
 /**
- * Its own networks and its account's must both match where they are set. Checked before the body is read. `ip` null: it
- * is not known, and no network allows it.
+ * Events of a message go only to an origin that the account registered as a webhook endpoint: that was checked once, has
+ * a secret, and is what its owner sees and can switch off. One look-up in memory, in the principal's mode.
  */
-export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
-  for (const networks of [own, account.networks]) {
-    if (networks === undefined || networks.length === 0) continue;
-    if (ip === null || !isInAny(ip, networksOf(networks))) return notAllowed(ip);
-  }
-  return null;
+export function callbackGate(
+  { account, livemode }: Principal,
+  callbackUrl: string,
+): { readonly ok: true; readonly callback: MessageCallback } | Refusal {
+  if (!URL.canParse(callbackUrl)) return wrongCallback('must be a URL such as https://example.com/sms-events');
+  const { origin, username, password, hash, href } = new URL(callbackUrl);
+  if (username !== '' || password !== '') return wrongCallback('must not contain a user name or password');
+  if (hash !== '') return wrongCallback('must not contain a fragment (#…): it would not be sent');
+  // The URL inside of blob:https://… gives its origin to the whole.
+  if (!href.startsWith(`${origin}/`)) return wrongCallback('must begin with https:// or http://');
+  const endpoint = account.webhooks?.ofOrigin(origin, livemode);
+  if (endpoint !== undefined) return { ok: true, callback: { endpointId: endpoint.id, url: href } };
+  const mode = livemode ? 'live' : 'test';
+  return wrongCallback(
+    `must have the origin of one of the account's ${mode} webhook endpoints, found ${origin.slice(0, 100)}: see GET /v1/webhooks, or register one with POST /v1/webhooks`,
+  );
 }
 
-function notAllowed(ip: IpAddress | null): Refusal {
-  const from = ip === null ? 'an address that cannot be determined' : formatIp(ip);
-  const detail = `this key may not be used from ${from}: extend the allowlist of the key or the account`;
-  return { ok: false, code: 'ip_not_allowed', field: null, detail };
+function wrongCallback(detail: string): Refusal {
+  return { ok: false, code: 'invalid_field', field: 'callback_url', detail };
 }

@@ -1,13 +1,11 @@
-// Content rules, required templates, opt-outs, networks: each alone, then all of them in one admission, where a test
-// key never gets a real carrier whatever the request is.
+// Content rules, required templates, opt-outs: each alone, then all of them in one admission, where a test key never
+// gets a real carrier whatever the request is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseIp } from '../../../platform/ip-address.ts';
 import { categories } from '../../../model/message.ts';
 import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
 import { admission } from '../../../policy/admission/admit.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
-import { networkGate } from '../../../policy/admission/principal-gates.ts';
 import type { Principal } from '../../../policy/contract.ts';
 import { principal, request, rules } from '../rules.ts';
 
@@ -191,22 +189,6 @@ test('a suppressed number is refused, for exactly what the entry covers', () => 
   expect(codeOf(who({ suppressions }))).toBe('recipient_opted_out to');
   expect(codeOf(who({ suppressions }), { category: 'otp' })).toBe('admitted');
   expect(codeOf(who({ suppressions }), { to: '+8801712345679' })).toBe('admitted');
-});
-
-describe('networks', () => {
-  const networks = (own: string[], account: string[]) => ({ networks: own, account: { networks: account } });
-  const ip = (text: string) => parseIp(text);
-  test('both lists must match when both are given; an unknown address is in none', () => {
-    const both = networks(['192.0.2.0/24'], ['192.0.2.0/28', '2001:db8::/32']);
-    expect(networkGate(both, ip('192.0.2.15'))).toBeNull();
-    expect(networkGate(both, ip('192.0.2.16'))).toMatchObject({ code: 'ip_not_allowed' });
-    expect(networkGate(both, ip('2001:db8::1'))).toMatchObject({ code: 'ip_not_allowed' });
-    expect(networkGate(both, null)).toMatchObject({ code: 'ip_not_allowed' });
-    expect(networkGate(networks([], []), null)).toBeNull();
-  });
-  test('an unreadable list allows no address', () => {
-    expect(networkGate(networks(['nonsense'], []), ip('192.0.2.1'))).toMatchObject({ code: 'ip_not_allowed' });
-  });
 });
 
 test('with all gates on, a test key never gets a real carrier, and a live key never the sandbox', () => {
