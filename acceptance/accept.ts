@@ -1,11 +1,11 @@
-// Accepts a message: builds its record and makes it durable. A message for now is published to its queue; a scheduled
-// one is counted first and waits in SCHEDULED. Nats-Msg-Id is the message id with its hop, so a repeated publish stores
-// nothing. The `accepted` event is written without waiting: if the process dies first, readers derive the same event
-// from the carrier actor's intent (model/delivery-event.ts).
+// Accepts a message: builds its record and makes it durable. Its tracked links get their codes first (link-issuer.ts). A
+// message for now is published to its queue; a scheduled one is counted first and waits in SCHEDULED. Nats-Msg-Id is the
+// message id with its hop, so a repeated publish stores nothing. The `accepted` event is written without waiting: if the
+// process dies first, readers derive the same event from the carrier actor's intent (model/delivery-event.ts).
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';
 import type { AccountQueues } from '../cluster/bus/overflow-heartbeat.ts';
-import type { PublishFailure, Publisher, PublishResult } from '../cluster/bus/publisher.ts';
+import type { Publisher, PublishResult } from '../cluster/bus/publisher.ts';
 import { asRepublished } from '../cluster/bus/republished.ts';
 import { type FullShare, type ScheduledShares, unitsOf } from '../cluster/bus/scheduled-shares.ts';
 import { messageSubject } from '../cluster/bus/subjects.ts';
@@ -16,8 +16,9 @@ import { encodeMessage, messageRecordId } from '../model/records/message-record.
 import type { Clock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import type { Use } from '../platform/shared-bound.ts';
-import { type Capacity, publisherBusy } from './capacity.ts';
-import { type AcceptanceRefusal, refusal } from './refusal.ts';
+import type { Capacity } from './capacity.ts';
+import { type LinkParts, issueLinks } from './link-issuer.ts';
+import { type AcceptanceRefusal, refusal, refusalOfFailure } from './refusal.ts';
 import type { AccountId, MessageId } from '../model/ids.ts';
 import type { Admitted, SmsRequest } from '../policy/contract.ts';
 import type { Principal } from './principal.ts';
@@ -40,6 +41,29 @@ export type AcceptParts = PublishParts & {
  * before it returns.
  */
 export type AcceptDone = (refused: AcceptanceRefusal | null, isRepeat: boolean) => void;
+
+export type TrackParts = AcceptParts & LinkParts;
+
+type Tracked = {
+  /** Its text has a placeholder for each of `links`. */
+  readonly message: Message;
+  /** The targets of its short links, in order (policy's Admitted); empty: it is accepted at once. */
+  readonly links: readonly string[];
+  readonly use: Use;
+  readonly again?: boolean;
+};
+
+/** As acceptMessage, for a message whose links may be tracked. */
+export function acceptTracked(
+  parts: TrackParts,
+  { message, links, use, again = false }: Tracked,
+  done: AcceptDone,
+): void {
+  if (links.length === 0) return acceptMessage(parts, message, use, done, again);
+  issueLinks(parts, message, links, (issued) =>
+    'refused' in issued ? done(issued.refused, false) : acceptMessage(parts, issued.message, use, done, again),
+  );
+}
 
 /**
  * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'otp' is for single
@@ -159,23 +183,6 @@ export function onceWithin(
 
 // Nothing waits for the `accepted` event: see the head of this file.
 const settled = () => {};
-
-export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
-  switch (failure) {
-    case 'full':
-      return refusal('queue_full', 'the queue of this category is full', 5);
-    case 'subject_full':
-      return refusal('account_queue_full', 'too many messages of this account wait for this carrier', 5);
-    case 'busy':
-      return publisherBusy;
-    default:
-      return refusal(
-        'overloaded',
-        'the message queue did not answer: the message may or may not have been accepted',
-        1,
-      );
-  }
-}
 
 /** The fields of a Principal that a message keeps. */
 type Owner = Pick<Principal, 'id' | 'livemode'> & { readonly account: { readonly accountId: AccountId } };

@@ -6,7 +6,7 @@ import type { Publisher } from '../cluster/bus/publisher.ts';
 import { laneSubject, waitFilter } from '../cluster/bus/subjects.ts';
 import type { Message } from '../model/message.ts';
 import type { SharedBound, Use } from '../platform/shared-bound.ts';
-import { type AcceptanceRefusal, refusal, refusalOfTaken } from './refusal.ts';
+import { type AcceptanceRefusal, publisherBusy, refusal, refusalOfTaken } from './refusal.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
@@ -73,7 +73,6 @@ export class Capacity {
 const clockWrong = refusal('clock_wrong', 'the clock of this machine differs from the clocks of the other machines', 5);
 const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
 const eventsWait = refusal('overloaded', 'too many events of accepted messages wait to be written', 1);
-export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);
 
 export type EventSpace = { readonly isFull: boolean; stop(): void };
 

@@ -1,13 +1,18 @@
 // Gives codes to the links of messages. A thread has series of codes of its own for each link, so that no two threads
 // ask each other: a series is a record of LINKS. Before its first code is given the record is durable and was read back:
 // of two threads that took the same number, the first in the stream has it. A known link costs no I/O; a new one, or a
-// used-up series, one publish.
+// used-up series, one publish. `issueLinks` does so for all links of a message: first the codes, then the record of whose
+// they are, then the message may be accepted. In this order a click always finds its message; a process that dies in
+// between leaves codes that nobody has.
 import type { Publisher, PublishResult } from '../cluster/bus/publisher.ts';
-import { linkSeriesSubject } from '../cluster/bus/subjects.ts';
+import { issuedLinksSubject, linkSeriesSubject } from '../cluster/bus/subjects.ts';
 import type { LinkDirectory } from '../directory/links.ts';
 import type { AccountId } from '../model/ids.ts';
-import type { CodePlace } from '../model/link-code.ts';
+import type { CodePlace, LinkCodes } from '../model/link-code.ts';
+import type { Message } from '../model/message.ts';
+import { encodeIssued, type IssuedLinks } from '../model/records/click-record.ts';
 import { encodeLink, linkTarget, type LinkTarget, type SeriesRecord } from '../model/records/link-record.ts';
+import { assert } from '../platform/assert.ts';
 import type { Clock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { messageOf } from '../platform/errors.ts';
@@ -16,7 +21,9 @@ import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { type Random, systemRandom } from '../platform/random.ts';
 import { metrics } from '../platform/telemetry.ts';
-import { type AcceptanceRefusal, refusal } from './refusal.ts';
+import { redirectBase, withCodes } from '../policy/admission/tracked-links.ts';
+import type { LinkRules } from '../policy/contract.ts';
+import { type AcceptanceRefusal, refusal, refusalOfFailure } from './refusal.ts';
 
 export type IssuedCode = CodePlace & { readonly target: LinkTarget };
 export type IssueDone = (result: IssuedCode | { readonly refused: AcceptanceRefusal }) => void;
@@ -177,3 +184,77 @@ function codeOf(run: Run): IssuedCode {
 const unavailable = refusal('overloaded', 'the codes of its links could not be made', 1);
 const linksFull = refusal('queue_full', 'no more links can be tracked', 60);
 const disabled = refusal('link_disabled', 'a link of this message is disabled (GET /v1/links): leave it out');
+
+export type LinkParts = {
+  readonly publisher: Publisher;
+  readonly links: { readonly issuer: LinkIssuer; readonly codes: LinkCodes; rules(): LinkRules | undefined };
+};
+
+/**
+ * `message`: its text has a placeholder for each of `links`, their targets in order. Calls `done` with the message whose
+ * text has the short links, once the record of whose they are is durable.
+ */
+export function issueLinks(
+  parts: LinkParts,
+  message: Message,
+  links: readonly string[],
+  done: (issued: { readonly message: Message } | { readonly refused: AcceptanceRefusal }) => void,
+): void {
+  issueAll(parts.links.issuer, message, links, (issued) => {
+    if ('refused' in issued) return done(issued);
+    const { codes } = issued;
+    const places = codes.map(({ series, index }) => `${series}.${index}`).join('-');
+    const tracked = withLinks(parts, message, codes);
+    parts.publisher.publish(
+      issuedLinksSubject,
+      encodeIssued(issuedOf(message, codes)),
+      `${message.messageId}.${places}`,
+      (result) => done(result.ok ? { message: tracked } : { refused: refusalOfFailure(result.failure) }),
+    );
+    if (message.category === 'otp') parts.publisher.flush();
+  });
+}
+
+type Issued = { readonly codes: readonly IssuedCode[] } | { readonly refused: AcceptanceRefusal };
+
+function issueAll(
+  issuer: LinkIssuer,
+  { accountId, livemode, acceptedAtMs, scheduledAtMs }: Message,
+  links: readonly string[],
+  done: (issued: Issued) => void,
+): void {
+  const codes = new Array<IssuedCode>(links.length);
+  let left = links.length;
+  let refused: AcceptanceRefusal | null = null;
+  for (const [at, url] of links.entries()) {
+    issuer.issue({ accountId, livemode, url }, scheduledAtMs ?? acceptedAtMs, (result) => {
+      if ('refused' in result) refused ??= result.refused;
+      else codes[at] = result;
+      left -= 1;
+      if (left === 0) done(refused === null ? { codes } : { refused });
+    });
+  }
+}
+
+function withLinks({ links }: LinkParts, message: Message, issued: readonly IssuedCode[]): Message {
+  const rules = links.rules();
+  assert('text' in message.body && rules !== undefined, 'only a text has links, and only where they can be tracked');
+  const base = redirectBase(rules, message.accountId);
+  const text = withCodes(
+    message.body.text,
+    base,
+    issued.map((code) => links.codes.codeOf(code)),
+  );
+  assert(text !== null, 'the text has a placeholder for each of its links');
+  return { ...message, body: { text } };
+}
+
+function issuedOf(message: Message, issued: readonly IssuedCode[]): IssuedLinks {
+  const { messageId, accountId, livemode, category, sender, carrier, acceptedAtMs } = message;
+  const { campaignId, variantId, templateId } = message;
+  return {
+    ...{ messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId, acceptedAtMs },
+    dueAtMs: message.scheduledAtMs ?? acceptedAtMs,
+    links: issued.map(({ target: { linkId, url }, series, index }) => ({ series, index, linkId, url })),
+  };
+}

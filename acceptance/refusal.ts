@@ -1,5 +1,6 @@
 // Why acceptance refuses a message that passed the gates, as a value without a protocol: each entry point turns the
 // code into its own form (an HTTP problem, an SMPP command_status). What gates refuse is a Refusal of policy/.
+import type { PublishFailure } from '../cluster/bus/publisher.ts';
 import type { Taken } from '../platform/shared-bound.ts';
 import { type BoundName, sharedBounds } from '../platform/limits-shares.ts';
 
@@ -43,3 +44,23 @@ export function refusalOfTaken({ name }: { readonly name: BoundName }, taken: Ta
   // A test checks the codes of the bounds against the catalogue.
   return refusal(code as AcceptanceCode, `too many ${what}: as many as one account may have`, 1);
 }
+
+/** Why a record is not durable. */
+export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
+  switch (failure) {
+    case 'full':
+      return refusal('queue_full', 'the queue of this category is full', 5);
+    case 'subject_full':
+      return refusal('account_queue_full', 'too many messages of this account wait for this carrier', 5);
+    case 'busy':
+      return publisherBusy;
+    default:
+      return refusal(
+        'overloaded',
+        'the message queue did not answer: the message may or may not have been accepted',
+        1,
+      );
+  }
+}
+
+export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);

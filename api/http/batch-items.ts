@@ -1,8 +1,7 @@
 // Turns the items of a batch into results: validates and admits them in slices of the event loop and publishes with a
 // bounded number in flight, by the same code as a single request. When the publisher is full the batch waits; items not
 // begun after `beginMs` are refused as overloaded, so that the work ends within the lease of the idempotency key.
-import { buildMessage } from '../../acceptance/accept.ts';
-import { type TrackParts, acceptTracked } from '../../acceptance/accept-tracked.ts';
+import { type TrackParts, acceptTracked, buildMessage } from '../../acceptance/accept.ts';
 import {
   acceptanceTime,
   type AskKnown,

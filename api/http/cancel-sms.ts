@@ -2,8 +2,9 @@
 // (cluster/bus/cancellations.ts), never by the status that was read; the status only tells when the message is due. The
 // answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
-import { onceWithin, refusalOfFailure } from '../../acceptance/accept.ts';
+import { onceWithin } from '../../acceptance/accept.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import { refusalOfFailure } from '../../acceptance/refusal.ts';
 import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Cancellations } from '../../cluster/bus/cancellations.ts';

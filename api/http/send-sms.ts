@@ -2,8 +2,7 @@
 // idempotency key is answered before any gate runs. Without a key everything from the body to the publish is one
 // synchronous turn of the event loop; the answer follows when JetStream acknowledges the publish.
 import type { HttpRequest } from 'uWebSockets.js';
-import { buildMessage } from '../../acceptance/accept.ts';
-import { type TrackParts, acceptTracked } from '../../acceptance/accept-tracked.ts';
+import { type TrackParts, acceptTracked, buildMessage } from '../../acceptance/accept.ts';
 import {
   type AskKnown,
   acceptanceTime,
