@@ -47,10 +47,7 @@ describe.each(walks)('the walk of $of', ({ of, filesMax, throughTypes }) => {
 });
 
 /** The files that put the stages of a message together: what they import is on the walk, or here. */
-const stages = [
-  ...['api/http/send-sms.ts', 'policy/admission/admit.ts', 'policy/admission/gates.ts'],
-  'acceptance/accept.ts',
-];
+const stages = ['api/http/send-sms.ts', 'policy/admission/gates.ts', 'acceptance/accept.ts'];
 const besideTheWalk: readonly string[] = [
   // Refusals, counters and types.
   ...['api/problem.ts', 'acceptance/refusal.ts', 'acceptance/refusal-audit.ts', 'acceptance/principal.ts'],

@@ -8,7 +8,7 @@ import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { otpBinding } from '../../model/records/otp-record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Admit } from '../../policy/admission/admit.ts';
+import type { Admit } from '../../policy/admission/gates.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import type { OtpLimits } from '../../policy/otp/contract.ts';
 import type { HedgingRules } from '../../policy/otp-hedging/contract.ts';

@@ -17,7 +17,7 @@ import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Admit } from '../../policy/admission/admit.ts';
+import type { Admit } from '../../policy/admission/gates.ts';
 import { type Problem, problem, problemOf, problemOfRefusal, wrongField } from '../problem.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import type { Slices } from './slice-turns.ts';

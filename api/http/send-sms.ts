@@ -15,7 +15,7 @@ import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import { type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import type { Admit } from '../../policy/admission/admit.ts';
+import type { Admit } from '../../policy/admission/gates.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../problem.ts';

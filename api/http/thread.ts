@@ -32,7 +32,7 @@ import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
-import { admission } from '../../policy/admission/admit.ts';
+import { admission } from '../../policy/admission/gates.ts';
 import { explanation } from '../../policy/admission/explain.ts';
 import type { OtpGuardRules } from '../../policy/otp-guard/contract.ts';
 import type { AccessParts } from './access.ts';

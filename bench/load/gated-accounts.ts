@@ -13,7 +13,7 @@ import { parseIp } from '../../platform/ip-address.ts';
 import { blockOfPlace, suppressionBitsFor, suppressionPlaceOf } from '../../model/suppression.ts';
 import { assert } from '../../platform/assert.ts';
 import { seededRandom } from '../../platform/random.ts';
-import { admission } from '../../policy/admission/admit.ts';
+import { admission } from '../../policy/admission/gates.ts';
 import type { RoutingRules, SmsRequest } from '../../policy/contract.ts';
 import { offer, request } from '../../test/policy/rules.ts';
 

@@ -1,6 +1,6 @@
 // Explains what would become of a message: the verdict of every gate in order (also after a refusal), the segments and
 // what forced the encoding, the route candidates with reasons, and the earliest time it may be sent. It evaluates the
-// same list of gates as admit.ts, and stores nothing.
+// same list of gates as `admission` (gates.ts), and stores nothing.
 import type { NationalLanguage } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
 import type {
@@ -13,10 +13,10 @@ import type {
   RouteCandidate,
 } from '../contract.ts';
 import type { Routed, RouterOptions } from '../routing/route.ts';
-import { nothingSpecial } from './admit.ts';
 import {
   type CreditCheck,
   nothingIsCharged,
+  nothingSpecial,
   type Gate,
   type GateNote,
   type Gates,

@@ -1,7 +1,17 @@
-// The gates of one configuration as one list, in order: admit.ts stops at the first refusal; explain.ts evaluates every
-// gate it can. Cheap gates come first, and gates about the principal before gates about the message, so that a caller
-// who may not send learns nothing about numbers, senders or routes. A new gate is a row of the list.
-import type { Principal, Circumstances, LinkRules, Refusal, RoutingRules, SmsRequest } from '../contract.ts';
+// Decides whether a message is accepted: the gates of one configuration as one list, evaluated in order until the first
+// refusal, for every message of every entry point. explain.ts evaluates every gate of the same list that it can. Cheap
+// gates come first, and gates about the principal before gates about the message, so that a caller who may not send
+// learns nothing about numbers, senders or routes. A new gate is a row of the list.
+import type {
+  Admission,
+  Admitted,
+  Principal,
+  Circumstances,
+  LinkRules,
+  Refusal,
+  RoutingRules,
+  SmsRequest,
+} from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import { type RouterOptions, router, type Routed } from '../routing/route.ts';
@@ -11,8 +21,63 @@ import { accountGate, callbackGate, scopeGate, senderGate } from './principal-ga
 import { type ShortenedText, refuseOwnPlaceholder, shortenLinks, sourceOf } from './tracked-links.ts';
 import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
 import type { MessageCallback } from '../../model/message.ts';
-import type { NationalLanguage } from '../../model/text/national-languages.ts';
+import { type NationalLanguage, type Shift, languagesOf } from '../../model/text/national-languages.ts';
 import type { SegmentCount } from '../../model/text/segment-count.ts';
+import { assert } from '../../platform/assert.ts';
+import { systemClock } from '../../platform/clock.ts';
+
+export type Admit = (principal: Principal, request: SmsRequest) => Admission;
+
+/** The engine for one configuration. The function it returns is stateless and does no I/O. */
+export function admission(
+  rules: RoutingRules,
+  circumstances: Circumstances = nothingSpecial,
+  routing: RouterOptions = {},
+  credit: CreditCheck = nothingIsCharged,
+): Admit {
+  const gates = gatesOf(rules, circumstances, routing, credit);
+  return (principal, asked) => {
+    const evaluation = new Evaluation(principal, asked, gates.route);
+    for (const gate of gates.list) {
+      const refusal = gate.refuse(evaluation);
+      if (refusal !== null) return refusal;
+    }
+    return admittedBy(evaluation, gates);
+  };
+}
+
+function admittedBy(evaluation: Evaluation, gates: Gates): Admitted {
+  const { principal, request, text, templateId, links, counted, routed, notBeforeMs, callback } = evaluation;
+  assert(
+    text !== null && counted !== null && !('why' in routed),
+    'the gates let a message pass without a text or route',
+  );
+  return {
+    ok: true,
+    text,
+    templateId,
+    links,
+    encoding: counted.encoding,
+    shift: counted.shift,
+    segments: counted.segmentCount,
+    ucs2Because: counted.forcedBy,
+    route: routed,
+    notBeforeMs,
+    callback,
+    trace: withTables(gates.trace(principal, request), counted.shift),
+  };
+}
+
+function withTables(trace: readonly string[], shift: Shift): readonly string[] {
+  const isPlain = shift.locking === 0 && shift.single === 0;
+  return isPlain ? trace : [...trace, `national tables: ${languagesOf(shift)}`];
+}
+
+/** No registry was ever imported. */
+export const nothingSpecial: Circumstances = {
+  nowMs: () => systemClock.nowMs(),
+  registries: () => ({ dnd: null, ported: null }),
+};
 
 export type Gate = {
   readonly name: string;

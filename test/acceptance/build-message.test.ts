@@ -5,7 +5,7 @@ import { buildMessage } from '../../acceptance/accept.ts';
 import { type AccountId, type ApiKeyId, type MessageId, keywordReplyKeyId, newMessageId } from '../../model/ids.ts';
 import { noShift } from '../../model/text/national-languages.ts';
 import { limits } from '../../platform/limits.ts';
-import { admission } from '../../policy/admission/admit.ts';
+import { admission } from '../../policy/admission/gates.ts';
 import type { Admitted } from '../../policy/contract.ts';
 import { principal, request, rules } from '../policy/rules.ts';
 

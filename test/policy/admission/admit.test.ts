@@ -1,10 +1,10 @@
-// The gates: their order, both sides of their limits, and that no input makes them throw.
+// The gates of admission: their order, both sides of their limits, and that no input makes them throw.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
 import { senderKindOf } from '../../../model/sender.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { principal, request, rules } from '../rules.ts';
 
 const admit = admission(rules);

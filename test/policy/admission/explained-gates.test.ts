@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import { dueOf, sendAtGate } from '../../../policy/admission/hour-gates.ts';
 import type { Circumstances } from '../../../policy/contract.ts';

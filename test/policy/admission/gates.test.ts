@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
 import { linkHostsOf, wordsOf } from '../../../model/words-and-links.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
 import type { Principal } from '../../../policy/contract.ts';
 import { principal, request, rules } from '../rules.ts';

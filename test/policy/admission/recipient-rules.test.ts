@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { markOfCategories } from '../../../policy/admission/recipient-gates.ts';
 import type { RoutingRules } from '../../../policy/contract.ts';
 import type { RegistryState } from '../../../policy/registry/contract.ts';

@@ -4,7 +4,7 @@ import '../../support/property-sizes.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { compileContentRules } from '../../../policy/admission/content-rules.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import type { Principal } from '../../../policy/contract.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codePlaceholder } from '../../../model/link-code.ts';
 import { limits } from '../../../platform/limits.ts';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import { redirectBase, shortenLinks, withCodes } from '../../../policy/admission/tracked-links.ts';
 import { principal, request, rules } from '../rules.ts';

@@ -1,6 +1,6 @@
 // What `transliterate` does to a request, and which character an admitted one names as the reason for UCS-2.
 import { describe, expect, test } from 'vitest';
-import { admission } from '../../../policy/admission/admit.ts';
+import { admission } from '../../../policy/admission/gates.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
 import { principal, request, rules } from '../rules.ts';
 

@@ -11,7 +11,7 @@ import { plainWire } from '../../../support/plain-wire.ts';
 import { newMessageId } from '../../../../model/ids.ts';
 import { isShiftOf, type NationalLanguage, noShift } from '../../../../model/text/national-languages.ts';
 import { countSegments } from '../../../../model/text/segment-count.ts';
-import { admission } from '../../../../policy/admission/admit.ts';
+import { admission } from '../../../../policy/admission/gates.ts';
 import type { RoutingRules } from '../../../../policy/contract.ts';
 import type { ShortMessagePdu } from '../../../../smpp/pdu.ts';
 import { bodyOf, textOf } from '../../../../smpp/simulator/reading.ts';
