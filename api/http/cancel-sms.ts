@@ -21,8 +21,7 @@ import type { Exchange } from './exchange.ts';
 import type { KeyedRequest } from '../../acceptance/idempotency/requests.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
 import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
-import { refuseWith } from './steps.ts';
-import { type WriteParts, answerOutcome, keyedRequest, readKey } from './write-request.ts';
+import { type WriteParts, answerOutcome, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
   readonly cipher: BodyCipher;

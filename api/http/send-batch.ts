@@ -18,8 +18,9 @@ import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempoten
 import type { SliceTurns, Slices } from './slice-turns.ts';
 import { parseObject } from '../json-object.ts';
 import { kindOf } from './sms-request.ts';
-import type { Step, StepResult } from './steps.ts';
 import {
+  type Step,
+  type StepResult,
   type WriteParts,
   WriteRequest,
   answerOutcome,

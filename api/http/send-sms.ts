@@ -27,13 +27,15 @@ import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { BulkPace } from './bulk-pace.ts';
 import type { SliceTurns } from './slice-turns.ts';
 import { parseSmsRequest } from './sms-request.ts';
-import { type Step, type StepResult, found } from './steps.ts';
 import {
+  type Step,
+  type StepResult,
   type WriteParts,
   WriteRequest,
   answerFromEntry,
   answerOutcome,
   authenticate,
+  found,
   readHeaders,
   receiveBody,
   takeAutomaticKey,

@@ -1,5 +1,8 @@
-// The base of every hot write with a body, and the steps they all begin with: authentication and access, headers, body.
-// Nothing here depends on the route.
+// The base of every hot write with a body: a list of steps, run from top to bottom, and the steps that all begin with
+// (authentication and access, headers, body). A step goes on, refuses (a Problem), ends the request because it has
+// answered it, or waits and continues later. Between steps nothing is allocated and no turn of the event loop passes, so
+// all steps up to a waiting one can read the body, whose memory uWebSockets.js frees when the turn ends. Nothing here
+// depends on the route.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-place.ts';
 import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';
@@ -8,8 +11,10 @@ import type { Principal } from '../../acceptance/principal.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { Account } from '../../directory/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
+import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Use } from '../../platform/shared-bound.ts';
+import { metrics } from '../../platform/telemetry.ts';
 import { refuseIdempotencyKey, refuseMediaType } from '../request-headers.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller, holdAtWork } from './access.ts';
@@ -17,7 +22,6 @@ import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
-import { type StepResult, SteppedRequest, found } from './steps.ts';
 
 /** What finds and compares requests with an idempotency key. */
 export type KeyParts = { readonly keyPlaces: KeyPlaces; readonly bodyPrints: BodyPrinter };
@@ -28,8 +32,22 @@ export type WriteParts = KeyParts & {
   readonly idempotent: IdempotentRequests<AcceptanceRefusal | Problem>;
 };
 
-export abstract class WriteRequest<Parts extends WriteParts = WriteParts> extends SteppedRequest {
+/** null: go on · 'answered': the request is over · 'waits': the step calls `proceed` to go on. */
+export type StepResult = Problem | null | 'answered' | 'waits';
+export type Step<R> = (request: R) => StepResult | Promise<StepResult>;
+
+/**
+ * ```ts
+ * const steps: readonly Step<Ping>[] = [authenticate, answerPong];
+ * class Ping extends WriteRequest { readonly steps = steps; … }
+ * new Ping(parts, exchange, req).proceed();
+ * ```
+ */
+export abstract class WriteRequest<Parts extends WriteParts = WriteParts> {
+  /** `Step<this>` would exclude steps that several classes share. */
+  abstract readonly steps: readonly Step<never>[];
   readonly parts: Parts;
+  readonly exchange: Exchange;
   /** The share of its account's slots that it uses. */
   abstract readonly use: Use;
   /** Valid only until the first wait: then uWebSockets.js reuses it. */
@@ -44,11 +62,27 @@ export abstract class WriteRequest<Parts extends WriteParts = WriteParts> extend
   automaticId: MessageId | null = null;
   #principal: Principal | null = null;
   #body: Buffer | null = null;
+  #next = 0;
 
   constructor(parts: Parts, exchange: Exchange, req: HttpRequest) {
-    super(exchange);
     this.parts = parts;
+    this.exchange = exchange;
     this.req = req;
+  }
+
+  /** Runs the remaining steps. The guard answers what a step throws. */
+  proceed(): void {
+    this.parts.guard(this.exchange, () => this.#run());
+  }
+
+  proceedWith(body: Buffer): void {
+    this.#body = body;
+    this.proceed();
+    this.#body = null;
+  }
+
+  refuse(problem: Problem): void {
+    refuseWith(this.exchange, problem);
   }
 
   get principal(): Principal {
@@ -64,11 +98,37 @@ export abstract class WriteRequest<Parts extends WriteParts = WriteParts> extend
     return found(this.#body);
   }
 
-  proceedWith(body: Buffer): void {
-    this.#body = body;
-    this.proceed();
-    this.#body = null;
+  #run(): void | Promise<void> {
+    for (;;) {
+      const step = this.steps[this.#next] as Step<this> | undefined;
+      if (step === undefined) return;
+      this.#next += 1;
+      const result = step(this);
+      if (result instanceof Promise) return this.#runAfter(result);
+      if (this.#isOver(result)) return;
+    }
   }
+
+  async #runAfter(waiting: Promise<StepResult>): Promise<void> {
+    if (!this.#isOver(await waiting)) await this.#run();
+  }
+
+  #isOver(result: StepResult): boolean {
+    if (result === null) return false;
+    if (typeof result !== 'string') this.refuse(result);
+    return true;
+  }
+}
+
+/** The value that an earlier step has set. */
+export function found<T>(value: T | null): T {
+  assert(value !== null, 'a step runs after the steps it depends on');
+  return value;
+}
+
+export function refuseWith(exchange: Exchange, refusal: Problem): void {
+  metrics.refused.inc({ code: refusal.code });
+  exchange.refuse(refusal);
 }
 
 export function authenticate(request: WriteRequest): StepResult {

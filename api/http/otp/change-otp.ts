@@ -2,8 +2,7 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpClaim, cancelPending, resendAndSend } from '../../../acceptance/otp/send.ts';
 import type { Exchange } from '../exchange.ts';
-import { type Step, type StepResult, found } from '../steps.ts';
-import { authenticate, receiveBody, takeSlot } from '../write-request.ts';
+import { type Step, type StepResult, authenticate, found, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
 import {

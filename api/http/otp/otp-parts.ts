@@ -11,12 +11,13 @@ import type { OtpRules } from '../../../policy/otp/contract.ts';
 import { type Problem, problemOf } from '../../problem.ts';
 import { missingScope } from '../access.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
-import { type StepResult, found } from '../steps.ts';
 import {
+  type StepResult,
   type WriteParts,
   WriteRequest,
   answerFromEntry,
   answerOutcome,
+  found,
   readHeaders,
   readKey,
   takeAutomaticKey,

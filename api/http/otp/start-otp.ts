@@ -8,8 +8,15 @@ import type { Admitted } from '../../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../../problem.ts';
 import type { Exchange } from '../exchange.ts';
 import { countAccepted } from '../exchange-metrics.ts';
-import { type Step, type StepResult, found } from '../steps.ts';
-import { authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
+import {
+  type Step,
+  type StepResult,
+  authenticate,
+  found,
+  readHeaders,
+  receiveBody,
+  takeSlot,
+} from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
 import { problemOfOtp, startedBody } from './otp-answer.ts';
 import {

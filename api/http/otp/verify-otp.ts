@@ -6,8 +6,16 @@ import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
 import type { Exchange } from '../exchange.ts';
-import { type Step, type StepResult, found } from '../steps.ts';
-import { answerOutcome, authenticate, readHeaders, receiveBody, takeSlot } from '../write-request.ts';
+import {
+  type Step,
+  type StepResult,
+  answerOutcome,
+  authenticate,
+  found,
+  readHeaders,
+  receiveBody,
+  takeSlot,
+} from '../write-request.ts';
 import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
 import {
   type OtpRouteParts,

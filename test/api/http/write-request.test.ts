@@ -1,21 +1,22 @@
 // The steps of a request: in order and in one turn, until one refuses, answers, waits or throws.
+import type { HttpRequest } from 'uWebSockets.js';
 import { expect, test } from 'vitest';
 import type { Exchange, Guard } from '../../../api/http/exchange.ts';
-import { type Step, type StepResult, SteppedRequest } from '../../../api/http/steps.ts';
+import { type Step, type StepResult, type WriteParts, WriteRequest } from '../../../api/http/write-request.ts';
 import { problem } from '../../../api/problem.ts';
 import { nextTurn } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 
 const no = problem(422, 'invalid_field', 'no');
 
-class Counted extends SteppedRequest {
+/** Its steps use nothing of a request. */
+class Counted extends WriteRequest {
   readonly steps: readonly Step<Counted>[];
-  readonly parts: { readonly guard: Guard };
+  readonly use = 'ordinary';
 
   constructor(exchange: Exchange, steps: readonly Step<Counted>[], guard: Guard) {
-    super(exchange);
+    super({ guard } as WriteParts, exchange, {} as HttpRequest);
     this.steps = steps;
-    this.parts = { guard };
   }
 }
 
