@@ -66,13 +66,13 @@ export function acceptTracked(
 }
 
 /**
- * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'otp' is for single
- * messages of any category, 'ordinary' for bulk work, which leaves slots for single messages. `again`: an earlier
- * request under the same idempotency key may have published it so long ago that the stream's duplicate window has
- * passed.
+ * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'urgent' is for
+ * single messages of any category, 'ordinary' for those of batches, which leave slots for single messages. `again`: an
+ * earlier request under the same idempotency key may have published it so long ago that the stream's duplicate window
+ * has passed.
  * ```ts
  * const message = buildMessage(principal, request, admitted, { messageId, acceptedAtMs });
- * acceptMessage(parts, message, 'otp', (refused) => (refused === null ? answer202(message) : refuse(refused)));
+ * acceptMessage(parts, message, 'urgent', (refused) => (refused === null ? answer202(message) : refuse(refused)));
  * ```
  */
 export function acceptMessage(parts: AcceptParts, message: Message, use: Use, done: AcceptDone, again = false): void {

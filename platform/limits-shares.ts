@@ -11,7 +11,7 @@ export type Share = {
   readonly total: number;
   readonly perAccount: number;
   readonly reserve: number;
-  /** A separate share for OTP and single messages; `perAccount` when absent. */
+  /** A separate share for urgent use (shared-bound.ts): OTP and single messages; `perAccount` when absent. */
   readonly perAccountOtp?: number;
 };
 

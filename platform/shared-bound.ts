@@ -1,4 +1,4 @@
-// Counts the units of a bound that accounts share: a total, a share for each account, a reserve for OTP and the
+// Counts the units of a bound that accounts share: a total, a share for each account, a reserve for urgent and for the
 // system's own work. In memory of one thread; the caller answers the refused request. It keeps no entry for an account
 // that holds nothing.
 import { assert } from './assert.ts';
@@ -6,10 +6,11 @@ import type { BoundName, Share } from './limits-shares.ts';
 import { metrics } from './telemetry.ts';
 
 /**
- * ordinary: bulk, queries, management · otp: one-time passwords and work that must not wait for ordinary work · system:
- * the system's own work for any account; the account's share does not apply.
+ * ordinary: batches, reads, management · urgent: single messages of any category, one-time passwords, cancels, which must
+ * not wait for ordinary work: a share of their own, and the reserve · system: the system's own work for any account; the
+ * account's share does not apply.
  */
-export type Use = 'ordinary' | 'otp' | 'system';
+export type Use = 'ordinary' | 'urgent' | 'system';
 
 /** account_full: this account is at its share · full: the total, less the reserve for ordinary use, is used up. */
 export type Taken = 'taken' | 'account_full' | 'full';
@@ -27,9 +28,9 @@ export class SharedBound {
   #share: Share;
   #used = 0;
   readonly #usedMetric: { set(value: number): void };
-  /** Units held by account; OTP have a separate share, so that an account's own campaign does not block them. */
+  /** Units held by account; urgent work has a separate share, so that an account's own campaign does not block it. */
   readonly #ordinary = new Map<string, number>();
-  readonly #otp = new Map<string, number>();
+  readonly #urgent = new Map<string, number>();
 
   constructor(name: BoundName, share: Share) {
     this.name = name;
@@ -87,13 +88,13 @@ export class SharedBound {
   /** The result that `take` would have, without taking or counting anything. */
   look(account: string, use: Use = 'ordinary', units = 1): Taken {
     const { total, perAccount, perAccountOtp, reserve } = this.#share;
-    const own = use === 'otp' ? (perAccountOtp ?? perAccount) : perAccount;
+    const own = use === 'urgent' ? (perAccountOtp ?? perAccount) : perAccount;
     if (use !== 'system' && this.usedBy(account, use) + units > own) return 'account_full';
     const room = use === 'ordinary' ? total - reserve : total;
     return this.#used + units > room ? 'full' : 'taken';
   }
 
-  #held(use: 'ordinary' | 'otp'): Map<string, number> {
-    return use === 'otp' ? this.#otp : this.#ordinary;
+  #held(use: 'ordinary' | 'urgent'): Map<string, number> {
+    return use === 'urgent' ? this.#urgent : this.#ordinary;
   }
 }

@@ -227,7 +227,7 @@ async function publish(
   const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };
   const again = maybeForgotten(claim, nowMs);
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptMessage(parts, message, 'otp', resolve, again),
+    acceptMessage(parts, message, 'urgent', resolve, again),
   );
   if (refused === null) return null;
   const isPublished = refused.code === 'overloaded' ? 'unknown' : 'no';

@@ -59,7 +59,7 @@ export async function getMessage(sources: Sources, query: GetMessage): Promise<G
 /** A caller with `upToDate` acts on the answer: that is the system's own work, whatever the account. */
 export function useOf({ upToDate, use }: GetMessage): Use {
   if (upToDate === true) return 'system';
-  return use === 'otp' || use === 'system' ? use : 'ordinary';
+  return use === 'urgent' || use === 'system' ? use : 'ordinary';
 }
 
 async function look({ recorded, unflushed }: Sources, query: GetMessage): Promise<Found | typeof noMessage | null> {

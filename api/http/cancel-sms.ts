@@ -66,7 +66,7 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
 /** The body of the 200, or the problem. */
 async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId): Promise<string | Problem> {
   const { accountId } = principal.account;
-  const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'otp');
+  const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'urgent');
   const found = ownMessage(reply, principal);
   if ('code' in found) return found;
   const { message, event } = found;

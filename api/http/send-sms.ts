@@ -60,7 +60,7 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
 
 class SendSms extends WriteRequest<SendSmsParts> {
   readonly steps = steps;
-  readonly use = 'otp';
+  readonly use = 'urgent';
   /** Set once the body is parsed. */
   request: SmsRequest | null = null;
   isDryRun = false;
@@ -145,7 +145,7 @@ function acceptPlain(sending: SendSms): StepResult {
   const { ucs2Because, links } = found(sending.admitted);
   const message = messageOf(sending, sending.automaticId ?? newMessageId(nowMs), nowMs);
   const beganAtMs = parts.clock.monotonicMs();
-  acceptTracked(parts, { message, links, use: 'otp' }, (refused) => {
+  acceptTracked(parts, { message, links, use: 'urgent' }, (refused) => {
     parts.guard(exchange, () => {
       if (refused !== null) return sending.refuse(problemOf(refused));
       if (isOtpForNow(message) && links.length === 0) parts.pace.otpTook(parts.clock.monotonicMs() - beganAtMs);
@@ -180,7 +180,7 @@ async function acceptClaimed(sending: SendSms, claim: Claim): Promise<WorkResult
   }
   const again = maybeForgotten(claim, clock.nowMs());
   const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptTracked(parts, { message, links, use: 'otp', again }, resolve),
+    acceptTracked(parts, { message, links, use: 'urgent', again }, resolve),
   );
   if (refused === null) {
     countAccepted(message.category, message.carrier, sending.exchange.elapsedMs);

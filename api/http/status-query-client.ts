@@ -24,7 +24,7 @@ import { refuseTaken } from './places.ts';
 export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
 
 export type StatusQueryClient = {
-  get(query: GetMessage, use?: 'ordinary' | 'otp'): Promise<GetMessageReply | NoPlace>;
+  get(query: GetMessage, use?: Exclude<Use, 'system'>): Promise<GetMessageReply | NoPlace>;
   list(query: ListMessages): Promise<ListMessagesReply | NoPlace>;
   /** For the system's own queries about any account's message. */
   ofSystem(query: GetMessage): Promise<GetMessageReply>;

@@ -76,8 +76,8 @@ test('an account without free publish slots is made to wait or refused, until on
   // The third place is the last for bulk work: the reserve is for single messages.
   expect(capacity.take('acc_2', 'ordinary')).toBeNull();
   expect(capacity.take('acc_2', 'ordinary')).toMatchObject({ code: 'overloaded' });
-  expect(capacity.take('acc_1', 'otp')).toBeNull();
-  capacity.giveBack('acc_1', 'otp');
+  expect(capacity.take('acc_1', 'urgent')).toBeNull();
+  capacity.giveBack('acc_1', 'urgent');
   capacity.giveBack('acc_1', 'ordinary');
   expect(capacity.mustWait(message)).toBe(false);
   expect(slots.used).toBe(2);

@@ -234,7 +234,7 @@ test('an account at its share of queries is refused with that reason, and others
   const query: FindSubmitted = { carrier: 'sandbox', recipients: [context.recipient], carrierMessageIds: ['4711'] };
   expect(await get(context.messageId)).toMatchObject({ result: 'found' });
   expect(await node.ask<FindSubmittedReply>(querySubjects.findSubmitted, query)).toMatchObject({ result: 'found' });
-  const cancel = { accountId: other, messageId: context.messageId, use: 'otp' };
+  const cancel = { accountId: other, messageId: context.messageId, use: 'urgent' };
   const canceled = await node.ask<GetMessageReply>(querySubjects.get, cancel);
   expect(canceled.result === 'unavailable' ? canceled.why : canceled.result).not.toBe('busy');
   const replies = await Promise.all(young);

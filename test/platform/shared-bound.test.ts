@@ -1,5 +1,5 @@
-// A bound that accounts share: no account takes more than its share, OTP and the system keep their reserve, and what
-// was returned can be taken again.
+// A bound that accounts share: no account takes more than its share, urgent work and the system keep their reserve, and
+// what was returned can be taken again.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Share, shareProblem } from '../../platform/limits-shares.ts';
@@ -16,27 +16,27 @@ describe('a bound that accounts share', () => {
     expect(bound.take('b')).toBe('taken');
   });
 
-  it('keeps the reserve for OTP and the system', () => {
+  it('keeps the reserve for urgent and the system’s own work', () => {
     const bound = boundOf({ total: 10, perAccount: 8, reserve: 2 });
     expect(bound.take('a', 'ordinary', 8)).toBe('taken');
     expect(bound.take('b')).toBe('full');
-    expect(bound.take('b', 'otp')).toBe('taken');
+    expect(bound.take('b', 'urgent')).toBe('taken');
     expect(bound.take('c', 'system')).toBe('taken');
     expect(bound.take('c', 'system')).toBe('full');
   });
 
-  it('does not let an account’s own bulk use up the share of its OTP', () => {
+  it('does not let an account’s own ordinary work use up the share of its urgent work', () => {
     const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
     expect(bound.take('a', 'ordinary', 4)).toBe('taken');
     expect(bound.take('a')).toBe('account_full');
-    expect(bound.take('a', 'otp', 4)).toBe('taken');
-    expect(bound.take('a', 'otp')).toBe('account_full');
+    expect(bound.take('a', 'urgent', 4)).toBe('taken');
+    expect(bound.take('a', 'urgent')).toBe('account_full');
   });
 
-  it('gives OTP of one account a larger share where there is one', () => {
+  it('gives urgent work of one account a larger share where there is one', () => {
     const bound = boundOf({ total: 10, perAccount: 2, perAccountOtp: 6, reserve: 6 });
-    expect(bound.take('a', 'otp', 6)).toBe('taken');
-    expect([bound.look('a', 'otp'), bound.look('b', 'otp'), bound.look('b')]).toEqual([
+    expect(bound.take('a', 'urgent', 6)).toBe('taken');
+    expect([bound.look('a', 'urgent'), bound.look('b', 'urgent'), bound.look('b')]).toEqual([
       'account_full',
       'taken',
       'full',
@@ -65,7 +65,7 @@ describe('a bound that accounts share', () => {
     });
     const step = fc.record({
       account: fc.constantFrom('a', 'b', 'c'),
-      use: fc.constantFrom<Use>('ordinary', 'otp', 'system'),
+      use: fc.constantFrom<Use>('ordinary', 'urgent', 'system'),
       units: fc.integer({ min: 1, max: 5 }),
       back: fc.boolean(),
     });

@@ -37,9 +37,9 @@ export type OtpRouteParts = OtpParts &
     readonly queries: StatusQueryClient;
   };
 
-/** A write about one-time passwords: as single messages, it uses the account's share for OTP. */
+/** A write about one-time passwords: as urgent as a single message. */
 export abstract class OtpRequest extends WriteRequest<OtpRouteParts> {
-  readonly use = 'otp';
+  readonly use = 'urgent';
   /** Of the path; empty for a start. */
   readonly id = this.req.getParameter(0) ?? '';
 

@@ -59,7 +59,7 @@ function statusOfHops(hops: readonly ShownHop[]): string | null {
 
 /** One entry for each carrier that the message was given to. */
 async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messageId }: OtpSend): Promise<ShownHop[]> {
-  const reply = await queries.get({ accountId, messageId, wait: false, withHops: true }, 'otp');
+  const reply = await queries.get({ accountId, messageId, wait: false, withHops: true }, 'urgent');
   const hops: readonly SentHop[] = (reply.result === 'found' ? reply.hops : undefined) ?? [notYetKnown];
   return hops.map((hop) => ({
     sms_id: messageId,
