@@ -75,7 +75,7 @@ function parseHop(text: string): IpAddress | null {
 }
 
 /** Networks as text (CIDR); empty or undefined: from everywhere. */
-export type NetworkRules = {
+type NetworkRules = {
   readonly networks?: readonly string[] | undefined;
   readonly account: { readonly networks?: readonly string[] | undefined };
 };
