@@ -45,7 +45,10 @@ async function run({ seconds, seed, only = attacks }: BenchOptions): Promise<Ben
   const unknown = only.filter((name) => !attacks.includes(name as Attack));
   if (unknown.length > 0) throw new Error(`--only expects some of ${attacks.join(', ')}; found ${unknown.join(', ')}`);
   const chosen = attacks.filter((attack) => only.includes(attack));
-  const smscPeers = { own: await startSmscPeer('own'), crowd: await startSmscPeer('crowd', { tps: 500 }) };
+  const smscPeers = {
+    own: await startSmscPeer('own'),
+    crowd: await startSmscPeer('crowd', { tps: 500, takesIdleTime: true }),
+  };
   return withSystem(configurationWith(carriers, smscPeers), smscPeers, (system) =>
     measure(system, smscPeers.own, chosen, seconds, seed),
   );
@@ -66,9 +69,7 @@ async function measure(
   };
   const start = (attack: Attack, forSeconds: number) => {
     const task = { attack, port: system.httpPort, key, seconds: forSeconds };
-    return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000, {
-      ownSession: false,
-    });
+    return runChild<AttackTask, AttackResult>('attack-process.ts', task, (forSeconds + 60) * 1_000);
   };
   await otp(warmUpSeconds, newTimes());
   for (const attack of chosen) await start(attack, attackWarmUpSeconds);

@@ -60,10 +60,10 @@ export const httpLimits = {
       firstItems: 16,
       /** However slow the pace or the machine, a batch starts its items within this share of beginMs: what is late is not paced. */
       beginShare: 0.9,
-      /** What waits longer for its place is refused whole: at the slowest pace six batches of 1,000 pass meanwhile. */
+      /** What waits longer for its place is refused whole: at the slowest pace two batches of 1,000 pass meanwhile. */
       waitMsMax: 15_000,
-      /** No item is started later: with the 6 s of one publish it ends within the idempotency lease of 10 s. */
-      beginMs: 3_000,
+      /** No item is started later: with the 6 s of one publish it ends within the idempotency lease. */
+      beginMs: 7_500,
       /**
        * Texts of distinct refusals in the answer stored under an idempotency key; with 1,000 letters, 1,000 positions
        * of five octets and a bare refusal for each code the whole stays under keptAnswerBytesMax.
@@ -83,11 +83,11 @@ export const httpLimits = {
   },
   /** The pace at which bulk work accepts messages beside single ones (decision 174; bench: tenants). */
   bulkPace: {
-    /** Messages a second of one thread. At the slowest a batch of 1,000 begins its last item after 2.2 s, in time (beginShare). */
-    first: 500,
-    min: 450,
+    /** Messages a second of one thread. At the slowest a batch of 1,000 begins its last item after 6.3 s, in time (beginShare). */
+    first: 300,
+    min: 160,
     max: 100_000,
-    /** For each message that is accepted: a tenth more after a second, from 500 to 5,000 after 24. */
+    /** For each message that is accepted: a tenth more after a second, from 300 to 3,000 after 24. */
     growth: 0.1,
     /** A slice has the messages of sliceEveryMs, at most itemsMax: at more than 6,400 a second the pauses are shorter. */
     sliceEveryMs: 10,
@@ -215,6 +215,6 @@ export const httpLimits = {
     keysPerHourDefault: 50_000,
     keysPerHourMax: 10_000_000,
     /** A publish fails after publishTimeoutMs × publishAttemptsMax; after the lease nobody works on the key. */
-    leaseMs: 10_000,
+    leaseMs: 14_500,
   },
 } as const;

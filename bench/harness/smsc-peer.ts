@@ -10,18 +10,23 @@ export type SmscPeer = Awaited<ReturnType<typeof startSmscPeer>>;
 
 export type Arrival = { readonly atUs: number; readonly count: number };
 
-/** `tps` 0 is no limit. */
-export type SmscPeerOptions = { readonly latencyMs?: string; readonly responseMs?: string; readonly tps?: number };
+/** `tps` 0 is no limit. `takesIdleTime`: its times are not measured, and it takes only idle processor time. */
+export type SmscPeerOptions = {
+  readonly latencyMs?: string;
+  readonly responseMs?: string;
+  readonly tps?: number;
+  readonly takesIdleTime?: boolean;
+};
 
 const file = join(import.meta.dirname, '../load/smsc-peer-process.ts');
 const answerWithinMs = 10_000;
 
 export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}) {
-  const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0 } = options;
+  const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0, takesIdleTime = false } = options;
   // A session of its own, as load generators are (bench/load/child.ts).
   const child = fork(file, { serialization: 'advanced', detached: true });
   const password = 'bench';
-  const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps };
+  const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps, takesIdleTime };
   const { port, statsPort } = await ask<SmscPeerPlace>(child, task);
   let before: readonly Uint8Array[] = [];
   const change = async (question: SmscPeerQuestion) => {

@@ -2,14 +2,11 @@
 // open loop, with a fixed rate of requests whatever became of the earlier ones. Its answers are counted by status.
 import { Agent, request } from 'node:http';
 import { type Socket, connect } from 'node:net';
-import { setPriority } from 'node:os';
 import { newMessageId } from '../../model/ids.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
-import { serveTask } from './child.ts';
+import { serveTask, takeOnlyIdleTime } from './child.ts';
 import { openLoop } from './open-loop.ts';
-
-const attackNice = 10;
 
 /** `batches` is last: its backlog waits beside whatever comes after it. */
 export const attacks = [
@@ -99,8 +96,7 @@ const kinds: Readonly<Record<Attack, Kind>> = {
 };
 
 async function run({ attack, port, key, seconds }: AttackTask): Promise<AttackResult> {
-  // In reality it runs on its own machine: it sends its full load, and takes no processor from the measured path.
-  setPriority(attackNice);
+  takeOnlyIdleTime();
   const kind = kinds[attack];
   const statuses: Record<string, number> = {};
   const count = (status: string) => {

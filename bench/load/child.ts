@@ -2,17 +2,14 @@
 // runs on another machine in reality: Linux shares the processor out by session (sched(7), "The autogroup feature"), and
 // a load generator that waits for its turn behind the others of the bench would measure itself.
 import { fork } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
+import { writeGroupNice } from '../../cluster/roles/yield-processor.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 
-/** `file`: beside this one; it calls `serveTask`. Without `ownSession` it shares the processor with the bench. */
-export function runChild<Task extends object, Result>(
-  file: string,
-  task: Task,
-  limitMs: number,
-  { ownSession = true } = {},
-): Promise<Result> {
-  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced', detached: ownSession });
+/** `file`: beside this one; it calls `serveTask`. */
+export function runChild<Task extends object, Result>(file: string, task: Task, limitMs: number): Promise<Result> {
+  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced', detached: true });
   const result = new Promise<Result>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Result));
     child.once('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
@@ -27,4 +24,14 @@ export function serveTask<Task, Result>(run: (task: Task) => Promise<Result>): v
   process.on('message', (task: Task) => {
     void run(task).then((result) => process.send?.(result, () => process.exit(0)));
   });
+}
+
+/**
+ * For a process that runs on another machine in reality and whose times are not measured: it does all its work, and
+ * takes the processor only when what is measured leaves it.
+ */
+export function takeOnlyIdleTime(): void {
+  const nice = 19;
+  setPriority(nice);
+  writeGroupNice(nice);
 }

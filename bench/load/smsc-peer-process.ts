@@ -4,6 +4,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
+import { takeOnlyIdleTime } from './child.ts';
 
 export type SmscPeerTask = {
   readonly systemId: string;
@@ -13,6 +14,8 @@ export type SmscPeerTask = {
   readonly responseMs: string;
   /** Submits in any one second before it answers ESME_RTHROTTLED; 0 is no limit. */
   readonly tps: number;
+  /** The process takes only idle processor time. */
+  readonly takesIdleTime: boolean;
 };
 
 /** Answered one at a time. `stats`: those of the simulator that runs now. */
@@ -40,7 +43,8 @@ process.once('message', (task: SmscPeerTask) => {
   void withDeadline('the simulator starts', 10_000, begin(task));
 });
 
-async function begin({ systemId, password, latencyMs, responseMs, tps }: SmscPeerTask): Promise<void> {
+async function begin({ systemId, password, latencyMs, responseMs, tps, takesIdleTime }: SmscPeerTask): Promise<void> {
+  if (takesIdleTime) takeOnlyIdleTime();
   const handset = new LatencyHistogram();
   const receipts: number[] = [];
   let draw = distribution(latencyMs);

@@ -15,7 +15,7 @@ const lookEveryMs = 500;
 const group = '/proc/self/autogroup';
 
 /** `lateMs`: by how much the role is late now. It begins to yield at the first look. */
-export function yieldProcessor(lateMs: () => number, clock: Clock, setNice = writeNice): Cancel {
+export function yieldProcessor(lateMs: () => number, clock: Clock, setNice = writeGroupNice): Cancel {
   let nice = 0;
   return clock.every(lookEveryMs, () => {
     const wanted = niceFor(lateMs(), nice);
@@ -30,8 +30,8 @@ export function niceFor(lateMs: number, nice: number): number {
   return lateMs < yieldsAgainBelowMs ? yieldingNice : nice;
 }
 
-/** False when it could not be set: the next look tries again. */
-function writeNice(nice: number): boolean {
+/** The nice value of this process's session, where Linux groups processes by session. False when it could not be set. */
+export function writeGroupNice(nice: number): boolean {
   if (!existsSync(group)) return false;
   try {
     writeFileSync(group, String(nice));

@@ -128,11 +128,17 @@ export async function planChildren(input: PlanInput) {
   return { specs, ...urls, simulators };
 }
 
+/**
+ * For the roles that an OTP passes: a young generation whose collection stops a thread for about a millisecond, and an old
+ * one that is not collected before it has so many MiB (decision 242).
+ */
+const shortPauses = ['--max-semi-space-size=4', '--initial-old-space-size=256'];
+
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
-  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024'] },
-  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048'] },
+  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', ...shortPauses] },
+  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...shortPauses] },
   control: {
     file: 'control.ts',
     stopRank: 4,
