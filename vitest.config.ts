@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';
 import { killSuite, systemSuite } from './test/suites.ts';
@@ -29,9 +30,10 @@ export default defineConfig({
       HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
       // Tests start hundreds of processes of the product: each would strip and compile the same files again.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '.runtime', 'compile-cache'),
+      TMPDIR: dataOfTests(),
       NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${strippedTypes}`.trim(),
     },
-    globalSetup: ['test/support/strip-types.mjs'],
+    globalSetup: ['test/support/strip-types.mjs', 'test/support/data-of-tests.ts'],
     projects: [
       {
         extends: true,

@@ -20,7 +20,7 @@ export const bench: Bench = { about: 'warm start, and memory and CPU of a system
 async function run({ seconds }: BenchOptions): Promise<BenchResult> {
   // The configuration of the repository, which `npm start` runs, including its simulated carriers.
   const configuration = readFileSync(new URL('../heliograph.yaml', import.meta.url), 'utf8');
-  let system = await startWholeSystem(configuration);
+  let system = await startWholeSystem(configuration, undefined, true);
   const coldStartMs = system.readyAfterMs;
   const starts: number[] = [];
   try {

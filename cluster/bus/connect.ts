@@ -2,14 +2,9 @@
 // stack trace per request. One URL holds everything, because it is passed to threads, child processes and the command
 // line. `tls://` means a verified certificate or no connection; it never falls back to plain text.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
-import {
-  type NatsConnection,
-  createInbox,
-  type Authenticator,
-  type TlsOptions,
-  nkeyAuthenticator,
-} from '@nats-io/transport-node';
+import { type NatsConnection, createInbox, type Authenticator, type TlsOptions } from '@nats-io/transport-node';
 import { connectGathering } from './gathering-transport.ts';
+import { seedAuthenticator } from './nkeys.ts';
 import type { Cancel } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
@@ -120,7 +115,7 @@ function natsAddress(url: string): NatsAddress {
   const rest = { ...tls, ...(inbox === undefined || inbox === null ? {} : { inboxPrefix: inbox }) };
   if (user === undefined) return { servers, ...rest };
   if (pass === undefined && isUserSeed(user)) {
-    return { servers, authenticator: nkeyAuthenticator(new TextEncoder().encode(user)), ...rest };
+    return { servers, authenticator: seedAuthenticator(user), ...rest };
   }
   return { servers, user, pass: pass ?? '', ...rest };
 }

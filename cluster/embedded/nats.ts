@@ -3,9 +3,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHmac } from 'node:crypto';
-import { nkeys } from '@nats-io/transport-node';
 import { withDeadline } from '../../platform/deadline.ts';
 import { connectBus } from '../bus/connect.ts';
+import { publicKeyOf, userSeedOf } from '../bus/nkeys.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { natsServerBinary } from './nats-binary.ts';
 import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
@@ -149,7 +149,7 @@ export type NatsUser = (typeof natsUsers)[number];
  */
 function authorizationText(secret: string): string {
   const users = natsUsers.map((user) => {
-    const key = nkeys.fromSeed(new TextEncoder().encode(userSeed(secret, user))).getPublicKey();
+    const key = publicKeyOf(userSeed(secret, user));
     return `    { nkey: ${key}${user === 'operator' ? '' : `, permissions: ${permissionsText(permissionsOf(user))}`} }`;
   });
   return `authorization {\n  users: [\n${users.join('\n')}\n  ]\n}`;
@@ -157,32 +157,5 @@ function authorizationText(secret: string): string {
 
 /** The private key of a user in NATS form (SU…). Other users' keys cannot be derived from it. */
 export function userSeed(secret: string, user: NatsUser): string {
-  const raw = createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest();
-  // Prefix of a user seed (18 << 3, 20 << 3), the key, CRC-16: github.com/nats-io/nkeys.
-  const octets = Buffer.concat([Buffer.from([(18 << 3) | (20 >> 2), (20 << 6) & 0xff]), raw]);
-  const sum = Buffer.alloc(2);
-  sum.writeUInt16LE(crc16(octets));
-  return base32(Buffer.concat([octets, sum]));
-}
-
-function crc16(octets: Uint8Array): number {
-  let crc = 0;
-  for (const octet of octets) {
-    crc ^= octet << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
-  }
-  return crc;
-}
-
-function base32(octets: Uint8Array): string {
-  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  let text = '';
-  let held = 0;
-  let bits = 0;
-  for (const octet of octets) {
-    held = (held << 8) | octet;
-    for (bits += 8; bits >= 5; bits -= 5) text += letters[(held >> (bits - 5)) & 31];
-    held &= 0xff;
-  }
-  return bits === 0 ? text : text + letters[(held << (5 - bits)) & 31];
+  return userSeedOf(createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest());
 }

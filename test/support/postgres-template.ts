@@ -2,13 +2,24 @@
 // needs a database: initdb takes longer than all else of such a start. What it was made by is in its name.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { startPostgresServer } from '../../cluster/embedded/postgres.ts';
 import { postgresPlace } from '../../cluster/embedded/postgres-user.ts';
+import { dataFormat, formatFile } from '../../cluster/supervisor/data-folder.ts';
 import { ignoring } from '../../platform/errors.ts';
 
 /** The superuser's is in the data; every start gives the others theirs. */
@@ -23,6 +34,19 @@ export async function copyTemplate(dataDir: string): Promise<void> {
   if (!existsSync(template)) await makeTemplate(template);
   const { home } = postgresPlace(dataDir);
   await promisify(execFile)('cp', ['-a', template, join(home, 'data')]);
+}
+
+/**
+ * Gives the data folder of a new installation a copy of the template, and the password that belongs to it: the supervisor
+ * finds a database that it has initialised before, and makes roles and tables in it as always.
+ */
+export async function prepareInstallation(dataDir: string): Promise<void> {
+  await copyTemplate(dataDir);
+  const secrets = join(dataDir, 'secrets');
+  mkdirSync(secrets, { mode: 0o700 });
+  writeFileSync(join(secrets, 'postgres-password'), `${templatePasswords.superuser}\n`, { mode: 0o600 });
+  // A folder with data and without it would be one of an older format.
+  writeFileSync(formatFile(dataDir), `${dataFormat}\n`, { mode: 0o600 });
 }
 
 /** Another version of PostgreSQL, or of what initialises it, and another user need another. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { ChildStatus } from '../../cluster/supervisor/supervised-child.ts';
 import { patienceMs, until } from './until.ts';
 import { freePort } from '../../cluster/embedded/ports.ts';
+import { prepareInstallation } from './postgres-template.ts';
 import { killProcessesOf, nothingIsLeftOf } from './processes.ts';
 
 export type TestSystem = {
@@ -31,6 +32,8 @@ export type SystemTestOptions = {
   dataDir?: string;
   /** The product's roles instead of the substitutes. */
   realRoles?: boolean;
+  /** It initialises PostgreSQL itself, as at the first start of an installation, instead of finding a prepared one. */
+  newDatabase?: boolean;
 };
 
 const realMain = join(import.meta.dirname, '../../cluster/main.ts');
@@ -40,6 +43,7 @@ const started: TestSystem[] = [];
 export async function startSystem(options: SystemTestOptions = {}): Promise<TestSystem> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-system-'));
   chmodSync(dataDir, 0o755);
+  if (hasNewDatabase(dataDir, options) && options.newDatabase !== true) await prepareInstallation(dataDir);
   const adminPort = options.env?.['HELIOGRAPH_ADMIN_PORT'] ?? String(await freePort());
   const journalFile = join(dataDir, 'journal');
   if (options.realRoles !== true) {
@@ -100,6 +104,12 @@ export async function startSystem(options: SystemTestOptions = {}): Promise<Test
   };
   started.push(system);
   return system;
+}
+
+/** Whether it is the first start of a PostgreSQL of its own. */
+function hasNewDatabase(dataDir: string, { env = {} }: SystemTestOptions): boolean {
+  const { HELIOGRAPH_ROLES: roles = 'control', DATABASE_URL: given } = env;
+  return roles.split(',').includes('control') && given === undefined && !existsSync(join(dataDir, 'run'));
 }
 
 /** For afterEach and afterAll: what still runs is ended at once, and the folders are removed. */

@@ -37,14 +37,22 @@ export type WholeSystem = TestSystem & {
 const cliFile = join(import.meta.dirname, '../../cli/main.ts');
 const readyWithinMs = 60_000;
 
-/** `configuration` is the text of heliograph.yaml; with `before` it starts on that system's folder, at its port. */
-export async function startWholeSystem(configuration: string, before?: WholeSystem): Promise<WholeSystem> {
+/**
+ * `configuration` is the text of heliograph.yaml; with `before` it starts on that system's folder, at its port.
+ * `newDatabase`: see startSystem.
+ */
+export async function startWholeSystem(
+  configuration: string,
+  before?: WholeSystem,
+  newDatabase = false,
+): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);
   const httpPort = before?.httpPort ?? (await freePort());
   const began = systemClock.monotonicMs();
   const system = await startSystem({
     realRoles: true,
+    newDatabase,
     dataDir: folder,
     env: { HELIOGRAPH_CONFIG: join(folder, 'heliograph.yaml'), HELIOGRAPH_HTTP_PORT: String(httpPort) },
   });

@@ -34,9 +34,10 @@ beforeAll(async () => {
   events = eventPublisher(bus.bus);
 });
 afterEach(async () => {
+  // First: a stop waits some seconds for requests that hang.
+  for (const receiver of receivers.splice(0)) await receiver.close();
   await running?.stop();
   running = null;
-  for (const receiver of receivers.splice(0)) await receiver.close();
   for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
 });
 afterAll(async () => {

@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PermissionViolationError, nkeys } from '@nats-io/transport-node';
+import { PermissionViolationError, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Bus, connectBus } from '../../../cluster/bus/connect.ts';
 import { ensureStreams } from '../../../cluster/bus/ensure.ts';
+import { publicKeyOf, seedAuthenticator } from '../../../cluster/bus/nkeys.ts';
 import { natsUrl, type NatsUser, natsUsers, userSeed } from '../../../cluster/embedded/nats.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
 import {
@@ -295,12 +296,26 @@ test('a process that takes the port of a stopped server gets a signature and no 
   impostor.close();
 });
 
-test('keys are in NATS format: one for each user, the same each time', () => {
+test('keys are in NATS format: one for each user, the same each time, and sign as the NATS client does', () => {
   const seeds = natsUsers.map((user) => userSeed(secret, user));
   expect(new Set(seeds).size).toBe(natsUsers.length);
   for (const seed of seeds) {
     expect(seed).toMatch(/^SU[A-Z2-7]{56}$/);
-    expect(nkeys.fromSeed(new TextEncoder().encode(seed)).getPublicKey()).toMatch(/^U[A-Z2-7]{55}$/);
+    const octets = new TextEncoder().encode(seed);
+    expect(nkeys.fromSeed(octets).getPublicKey()).toMatch(/^U[A-Z2-7]{55}$/);
+    expect(publicKeyOf(seed)).toBe(nkeys.fromSeed(octets).getPublicKey());
+    for (const challenge of ['PXoWU7zWAMt75FY', 'a', undefined]) {
+      expect(seedAuthenticator(seed)(challenge)).toEqual(nkeyAuthenticator(octets)(challenge));
+    }
   }
   expect(userSeed(secret, 'ingress')).toBe(userSeed(secret, 'ingress'));
+});
+
+test('a seed with a mistake, or one of an account, is refused with a sentence', () => {
+  const seed = userSeed(secret, 'ingress');
+  const swapped = `${seed.slice(0, 20)}${seed[21]}${seed[20]}${seed.slice(22)}`;
+  const account = new TextDecoder().decode(nkeys.createAccount().getSeed());
+  for (const wrong of [swapped, seed.slice(0, -1), `${seed}A`, account, '']) {
+    expect(() => publicKeyOf(wrong)).toThrow('this is not the nkey seed of a user');
+  }
 });

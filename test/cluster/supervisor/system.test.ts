@@ -10,7 +10,7 @@ import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
-import { nothingIsLeftOf, processesOf, serverProcess } from '../../support/processes.ts';
+import { nothingIsLeftOf, serverProcess } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
 afterEach(endSystems);
@@ -20,7 +20,7 @@ const childOf = async (system: TestSystem, name: string) =>
 
 describe('a start', () => {
   it('starts everything, prints how to send, answers on the admin port, drains in reverse and leaves nothing', async () => {
-    const system = await startSystem();
+    const system = await startSystem({ newDatabase: true });
     await system.ready();
     await until('the announcement', () => system.stdout().includes('Ctrl-C'));
     for (const text of ['✓ nats-server', '✓ postgres', 'hk_live_x', 'hk_test_x', '"category":"otp"', '/health/ready']) {
@@ -212,7 +212,7 @@ describe('a stop', () => {
   const afterDraining = (system: TestSystem) => system.stdout().split('Draining …')[1]?.trim();
 
   it('before anything has been started starts nothing', async () => {
-    const system = await startSystem();
+    const system = await startSystem({ newDatabase: true });
     await until('it listens to signals', () => existsSync(join(system.dataDir, 'run')));
     system.process.kill('SIGINT');
     expect(await system.exit()).toBe(0);
@@ -221,8 +221,10 @@ describe('a stop', () => {
   });
 
   it('while PostgreSQL is initialised ends that, and starts no server after it', async () => {
-    const system = await startSystem();
-    await until('initdb', async () => (await processesOf(system.dataDir)).some((each) => each.includes('data.new')));
+    const system = await startSystem({ newDatabase: true });
+    // One of the first files that initdb writes; it runs for some tenths of a second after that.
+    const begun = join(system.dataDir, 'postgres', 'data.new', 'PG_VERSION');
+    await until('initdb', () => existsSync(begun), { everyMs: 1 });
     system.process.kill('SIGINT');
     expect(await system.exit()).toBe(0);
     expect(afterDraining(system)).toBe('Stopped.');
