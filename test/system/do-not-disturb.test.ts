@@ -79,16 +79,16 @@ describe('heliograph dnd import', () => {
   it('stops messages that are queued already: blocked at the late gate, with the version', async () => {
     const waiting = '+8801812340011';
     const replies = await Promise.all(
-      Array.from({ length: 12 }, () =>
+      Array.from({ length: 40 }, () =>
         client.post({ to: waiting, message: 'Ten percent off', category: 'promotional' }),
       ),
     );
-    expect(replies.map((reply) => reply.status)).toEqual(Array.from({ length: 12 }, () => 202));
+    expect(replies.map((reply) => reply.status)).toEqual(Array.from({ length: 40 }, () => 202));
     const { version } = await importRows('delta-2.csv', [`+,${waiting.slice(1)}`], '--delta');
     const ids = replies.map((reply) => String(reply.json['id']));
     const views = await client.whenNoneWaits(ids);
     const blocked = views.filter((view) => view.status === 'blocked');
-    // One per second is sent: the import took two or three, and the rest was still waiting.
+    // One per second is sent: the import took two or three, on a busy machine ten, and the rest was still waiting.
     expect(blocked.length).toBeGreaterThan(4);
     for (const view of blocked) expect(view.error).toBe(`recipient_do_not_disturb:${version}`);
   });

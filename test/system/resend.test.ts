@@ -39,11 +39,12 @@ it('what the account asks for is sent once more and published everywhere, and no
   });
 
   const views = new Map((await harness.client.list()).map((view) => [view.id, view]));
-  const isResent = (id: string) =>
-    views.get(id)?.history.some(({ error }) => error === 'resent_by_policy:no_outcome_after_restart') === true;
+  const isResent = (id: string, why = '') =>
+    views.get(id)?.history.some(({ error }) => error?.startsWith(`resent_by_policy:${why}`)) === true;
+  // On a busy machine a session may be lost as well, and its submits are sent again for that reason.
   const resent = promised.filter(({ id }) => isResent(id));
   const copies = promised.filter(({ nonce }) => harness.smscPeers.countOf(nonce) > 1);
-  expect(resent.length).toBeGreaterThan(0);
+  expect(resent.filter(({ id }) => isResent(id, 'no_outcome_after_restart'))).not.toEqual([]);
   expect(new Set(resent.map(({ body }) => body.category))).toEqual(new Set(['otp']));
   expect(copies.filter(({ id }) => !isResent(id))).toEqual([]);
   expect(Math.max(...promised.map(({ nonce }) => harness.smscPeers.countOf(nonce)))).toBeLessThanOrEqual(2);
