@@ -11,7 +11,7 @@ const namePrefix = 'heliograph-tests-';
 const folderOfRun = join(memory, `${namePrefix}${process.pid}`);
 const leftoverAfterMs = 3_600_000;
 const removeAll = { recursive: true, force: true, maxRetries: 5 };
-/** A run of all tests has had 0.6 GB at most in it. */
+/** A run of `npm test` has 0.4 GB in it at most, one of `npm run test:faults` 0.3 GB. */
 const freeBytesMin = 4 * 1024 ** 3;
 
 /** For TMPDIR in the processes of tests. `given`: what the person who runs them has set, which is used. */
