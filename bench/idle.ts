@@ -20,13 +20,13 @@ export const bench: Bench = { about: 'warm start, and memory and CPU of a system
 async function run({ seconds }: BenchOptions): Promise<BenchResult> {
   // The configuration of the repository, which `npm start` runs, including its simulated carriers.
   const configuration = readFileSync(new URL('../heliograph.yaml', import.meta.url), 'utf8');
-  let system = await startWholeSystem(configuration, undefined, true);
+  let system = await startWholeSystem(configuration, { newDatabase: true });
   const coldStartMs = system.readyAfterMs;
   const starts: number[] = [];
   try {
     for (let start = 0; start < warmStarts; start += 1) {
       await system.stop();
-      system = await startWholeSystem(configuration, system);
+      system = await startWholeSystem(configuration, { before: system });
       starts.push(system.readyAfterMs);
     }
     return await atRest(system, { coldStartMs, starts }, seconds);

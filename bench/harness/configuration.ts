@@ -12,7 +12,7 @@ export async function withSystem(
   work: (system: WholeSystem) => Promise<BenchResult>,
 ): Promise<BenchResult> {
   try {
-    return await withStarted(startWholeSystem(configuration, undefined, true), work);
+    return await withStarted(startWholeSystem(configuration, { newDatabase: true }), work);
   } finally {
     await Promise.all(Object.values(smscPeers).map((smscPeer) => smscPeer.stop()));
     await endSystems();

@@ -129,7 +129,7 @@ export async function planChildren(input: PlanInput) {
 }
 
 /**
- * For the roles that an OTP passes: a young generation whose collection stops a thread for about a millisecond, and an old
+ * For the roles that an OTP passes: a young generation whose collection stops a thread for about two milliseconds, and an old
  * one that is not collected before it has so many MiB (decision 242).
  */
 const shortPauses = ['--max-semi-space-size=4', '--initial-old-space-size=256'];

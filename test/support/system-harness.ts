@@ -33,7 +33,7 @@ export async function openSystemHarness(options: SystemHarnessOptions = {}): Pro
     await smscPeers.close();
   };
   const start = (before?: WholeSystem) =>
-    startWholeSystem(configuration, before).catch(async (error: unknown) => {
+    startWholeSystem(configuration, { before }).catch(async (error: unknown) => {
       await stop();
       throw error;
     });

@@ -43,8 +43,7 @@ const readyWithinMs = 60_000;
  */
 export async function startWholeSystem(
   configuration: string,
-  before?: WholeSystem,
-  newDatabase = false,
+  { before, newDatabase = false }: { readonly before?: WholeSystem | undefined; readonly newDatabase?: boolean } = {},
 ): Promise<WholeSystem> {
   const folder = before?.dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-whole-'));
   writeFileSync(join(folder, 'heliograph.yaml'), configuration);

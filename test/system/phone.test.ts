@@ -102,7 +102,7 @@ test('receipts that were not due at a clean stop come after the next start', asy
   expect(await system.exit(60_000)).toBe(0);
   expect(readPending(join(system.dataDir, 'simulated', 'beta'))?.receipts.length).toBeGreaterThan(0);
   expect(await phone()).toMatchObject({ code: 1, stderr: expect.stringContaining('Heliograph does not run on') });
-  system = await startWholeSystem(configuration, system);
+  system = await startWholeSystem(configuration, { before: system });
   await until('all are delivered', () => haveStatus('delivered'));
   expect(await system.stop()).toBe(0);
 });

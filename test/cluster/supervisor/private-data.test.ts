@@ -34,7 +34,7 @@ const everything = (path: string): string[] =>
   });
 
 test('after a run with a message in it, not a file of the data folder can be read by others', async () => {
-  const system: WholeSystem = await startWholeSystem(configuration, undefined, true);
+  const system: WholeSystem = await startWholeSystem(configuration, { newDatabase: true });
   const client = new SmsClient(system.httpPort, system.keys.liveKey);
   const body = { to: '+8801712345678', from: 'HELIOGRAPH', message: 'Your code is 1', category: 'otp' } as const;
   expect((await client.post(body)).status).toBe(202);
