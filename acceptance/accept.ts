@@ -1,6 +1,6 @@
 // Accepts a message: builds its record and makes it durable. Its tracked links get their codes first (link-issuer.ts). A
-// message for now is published to its queue; a scheduled one is counted first and waits in SCHEDULED. Nats-Msg-Id is the
-// message id with its hop, so a repeated publish stores nothing. The `accepted` event is written without waiting: if the
+// message without a time is published to its queue; a scheduled one is counted first and waits in SCHEDULED. Nats-Msg-Id is
+// the message id with its hop, so a repeated publish stores nothing. The `accepted` event is written without waiting: if the
 // process dies first, readers derive the same event from the carrier actor's intent (model/delivery-event.ts).
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import { publishLater } from '../cluster/bus/later.ts';

@@ -89,7 +89,7 @@ describe.concurrent('older than the replay window', () => {
         const sent = await harness.send(40);
         await until('under way', () => submitsOf(harness) >= 5);
         // Intents are published to a bus that is suspended; when it resumes there is no bind any more. The first of them is
-        // made when the signal takes effect, which a busy machine tells half a second later.
+        // made when the signal takes effect; on a busy machine suspend() returns half a second after that.
         const stoppedAtMs = systemClock.monotonicMs();
         await suspend(-natsPid(harness));
         await until('some are chosen meanwhile', () => systemClock.monotonicMs() - stoppedAtMs > 1_500);
