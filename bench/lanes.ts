@@ -7,7 +7,7 @@ import { until } from '../platform/deadline.ts';
 import { limits } from '../platform/limits.ts';
 import { LatencyHistogram } from '../smpp/simulator/latency-histogram.ts';
 import { newAccountInShard } from '../test/support/account-in-shard.ts';
-import { type CarrierLink, openCarrierLink } from './harness/carrier-link.ts';
+import { type CarrierLink, openCarrierLink, openLoad } from './harness/carrier-link.ts';
 import { latencyFigures } from './harness/latency-figures.ts';
 import { servedPerS } from './harness/rates.ts';
 import { type BenchResult, zero } from './harness/report.ts';
@@ -61,15 +61,18 @@ async function measure(link: CarrierLink, { seconds, count, otpRate }: Wanted): 
   const behind = await offerToBus({ ...otp, accounts, firstNonce: nonces.otp });
 
   const floodCount = tps * (seconds + 2);
+  // Entry points give each account a share of their publish slots: the flood has slots of its own.
+  const ofFlood = openLoad(link.bus, link.carrier);
   const flood = offerToBus({
     ...otp,
+    ...ofFlood.load,
     accounts: [flooding],
     count: floodCount,
     ratePerSecond: floodRate,
     firstNonce: nonces.flood,
   });
   const beside = await offerToBus({ ...otp, accounts: others, firstNonce: nonces.others });
-  const { accepted: floodAccepted, offeredPerS: floodOfferedPerS } = await flood;
+  const { accepted: floodAccepted, offeredPerS: floodOfferedPerS } = await flood.finally(ofFlood.close);
   const wanted = [...noncesFrom(nonces.otp, otpCount), ...noncesFrom(nonces.others, otpCount)];
   await until('every OTP has come', async () => hasAll(await link.smscPeer.arrivals(), wanted), {
     limitMs: (seconds + 60) * 1_000,
