@@ -34,7 +34,7 @@ export function bodyCipher(key: Uint8Array | readonly Uint8Array[]): BodyCipher 
   const keys = (key instanceof Uint8Array ? [key] : key).map(derivedKeys);
   const [sealing] = keys;
   assert(sealing !== undefined, 'without a body key nothing can be sealed');
-  const byId = new Map(keys.map((each) => [each.id.toString('hex'), each]));
+  const byId = new Map(keys.map((each) => [each.id.readUInt32BE(), each]));
   const nextNonce = nonces();
   return {
     seal(plain, boundTo) {
@@ -42,24 +42,27 @@ export function bodyCipher(key: Uint8Array | readonly Uint8Array[]): BodyCipher 
       const cipher = createCipheriv('aes-256-gcm', sealing.keyFor(boundTo), nonce);
       cipher.setAAD(Buffer.from(boundTo, 'latin1'));
       const sealed = cipher.update(plain);
-      const rest = cipher.final();
-      return Buffer.concat([sealing.id, nonce, cipher.getAuthTag(), sealed, rest]);
+      cipher.final();
+      return Buffer.concat([sealing.id, nonce, cipher.getAuthTag(), sealed]);
     },
     open(sealed, boundTo) {
       assert(sealed.length >= headOctets, 'a sealed body is at least a key id, a nonce and a tag long');
       const octets = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
-      const id = octets.toString('hex', 0, bodyKeyIdOctets);
-      const opening = byId.get(id);
-      if (opening === undefined) throw new Error(`sealed with the body key ${id}, which is not in HELIOGRAPH_BODY_KEY`);
+      const opening = byId.get(octets.readUInt32BE());
+      if (opening === undefined) throw unknownKey(octets.toString('hex', 0, bodyKeyIdOctets));
       const nonce = octets.subarray(bodyKeyIdOctets, bodyKeyIdOctets + nonceOctets);
       const decipher = createDecipheriv('aes-256-gcm', opening.keyFor(boundTo), nonce);
       decipher.setAAD(Buffer.from(boundTo, 'latin1'));
       decipher.setAuthTag(octets.subarray(bodyKeyIdOctets + nonceOctets, headOctets));
       const plain = decipher.update(octets.subarray(headOctets));
-      return Buffer.concat([plain, decipher.final()]);
+      // It checks the tag. GCM holds nothing back, so there is no rest.
+      decipher.final();
+      return plain;
     },
   };
 }
+
+const unknownKey = (id: string) => new Error(`sealed with the body key ${id}, which is not in HELIOGRAPH_BODY_KEY`);
 
 type DerivedKeys = { readonly id: Buffer; keyFor(boundTo: string): Buffer };
 
