@@ -50,10 +50,12 @@ const ofTiers = reports.filter(({ table }) => table in tiersOf);
 
 /** All that a report may be grouped by, with each of its filters. */
 function queriesOf(report: Report): readonly ReportQuery[] {
-  const pairs = report.groupBy.flatMap((first) => [[first], ...report.groupBy.map((second) => [first, second])]);
-  const groupings = [[], ...pairs].filter(
-    (groupBy) => new Set(groupBy).size === groupBy.length && !(groupBy.includes('hour') && groupBy.includes('day')),
-  );
+  // The order of two changes the order of the columns and nothing else: one of them is enough, in either order.
+  const pairs = report.groupBy.flatMap((first, at) => [
+    [first],
+    ...report.groupBy.slice(at + 1).map((second) => (at % 2 === 0 ? [first, second] : [second, first])),
+  ]);
+  const groupings = [[], ...pairs].filter((groupBy) => !(groupBy.includes('hour') && groupBy.includes('day')));
   const values = { carrier: 'beta', category: 'otp', sender: "O'Neil" } as const;
   const filters = [{}, ...report.filters.map((name) => ({ [name]: values[name as keyof typeof values] }))];
   return groupings.flatMap((groupBy) =>
