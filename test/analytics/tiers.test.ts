@@ -50,7 +50,7 @@ const ofTiers = reports.filter(({ table }) => table in tiersOf);
 
 /** All that a report may be grouped by, with each of its filters. */
 function queriesOf(report: Report): readonly ReportQuery[] {
-  // The order of two changes the order of the columns and nothing else: one of them is enough, in either order.
+  // The order of two only changes the order of the columns: each pair is asked for in one order, some in the other.
   const pairs = report.groupBy.flatMap((first, at) => [
     [first],
     ...report.groupBy.slice(at + 1).map((second) => (at % 2 === 0 ? [first, second] : [second, first])),
