@@ -4,7 +4,7 @@
 import type { DeliveryEvent } from '../model/delivery-event.ts';
 import { categories } from '../model/message.ts';
 import { type MessageStatus, endsOfSending } from '../model/status.ts';
-import type { Tally } from '../platform/tallied-counter.ts';
+import type { Tally } from '../platform/tallied-metrics.ts';
 import { metrics } from '../platform/telemetry.ts';
 
 const counters = new Map<string, Tally>();

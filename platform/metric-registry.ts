@@ -1,7 +1,7 @@
 // The registry of this thread's metrics: how a metric is made, how the values of threads, processes and nodes are merged,
 // and what /metrics reads. What is measured: telemetry.ts.
-import { Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import { TalliedCounter } from './tallied-counter.ts';
+import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { TalliedCounter, TalliedHistogram } from './tallied-metrics.ts';
 
 /** One registry per thread; threads and processes are merged by the supervisor's /metrics. */
 const registry = new Registry();
@@ -64,4 +64,4 @@ export const histogram = <L extends string>(
   help: string,
   labelNames: readonly L[] = [],
   buckets = latencyBucketsS,
-) => new Histogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets, registers: [registry] });
+) => new TalliedHistogram<L>({ name: `heliograph_${name}`, help, labelNames, buckets, registers: [registry] });

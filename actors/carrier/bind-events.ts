@@ -59,7 +59,7 @@ export class BindEvents implements BindHandlers {
   constructor(parts: BindEventsParts) {
     this.#parts = parts;
     this.#unreadable = new LogThrottle(limits.carrier.receiptLogEveryMs, parts.clock);
-    this.#roundTrip = metrics.submitRoundTrip.labels({ carrier: parts.carrier.name });
+    this.#roundTrip = metrics.submitRoundTrip.tally({ carrier: parts.carrier.name });
   }
 
   onAnswer(token: SubmitToken, answer: SubmitAnswer): void {

@@ -1,13 +1,11 @@
-// Counts the answers of the ingress. The label sets are few and fixed, so each counter is looked up once: the metrics
-// library would build a key from the labels for every request.
+// Counts the answers of the ingress. The label sets are few and fixed, so each has a tally: the metrics library would
+// build a key from the labels for every request.
+import type { HistogramTally, Tally } from '../../platform/tallied-metrics.ts';
 import { metrics } from '../../platform/telemetry.ts';
 
-type Counter = { inc(): void };
-type Histogram = { observe(value: number): void };
-
-const requests = new Map<string, Map<number, Counter>>();
-const durations = new Map<string, Histogram>();
-const acceptances = new Map<string, { readonly count: Counter; readonly duration: Histogram }>();
+const requests = new Map<string, Map<number, Tally>>();
+const durations = new Map<string, HistogramTally>();
+const acceptances = new Map<string, { readonly count: Tally; readonly duration: HistogramTally }>();
 
 /** `route`: one of the ingress's route names, never a path. */
 export function countAnswered(route: string, status: number, elapsedMs: number): void {
@@ -15,11 +13,11 @@ export function countAnswered(route: string, status: number, elapsedMs: number):
   if (byStatus === undefined) {
     byStatus = new Map();
     requests.set(route, byStatus);
-    durations.set(route, metrics.httpDuration.labels({ route }));
+    durations.set(route, metrics.httpDuration.tally({ route }));
   }
   let counter = byStatus.get(status);
   if (counter === undefined) {
-    counter = metrics.httpRequests.labels({ route, status: String(status) });
+    counter = metrics.httpRequests.tally({ route, status: String(status) });
     byStatus.set(status, counter);
   }
   counter.inc();
@@ -35,8 +33,8 @@ export function countAccepted(category: string, carrier: string, elapsedMs: numb
   let held = acceptances.get(key);
   if (held === undefined) {
     held = {
-      count: metrics.accepted.labels({ category, carrier }),
-      duration: metrics.acceptDuration.labels({ category }),
+      count: metrics.accepted.tally({ category, carrier }),
+      duration: metrics.acceptDuration.tally({ category }),
     };
     acceptances.set(key, held);
   }

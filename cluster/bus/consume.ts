@@ -170,7 +170,8 @@ function handOver(options: ConsumeOptions, failures: Map<number, number>, record
   const { stream, onPoison } = options;
   try {
     options.handle(record);
-    failures.delete(record.seq);
+    // The client parses a record's sequence only when it is asked for it.
+    if (failures.size > 0) failures.delete(record.seq);
   } catch (error) {
     const failed = (failures.get(record.seq) ?? 0) + 1;
     const reason = messageOf(error);

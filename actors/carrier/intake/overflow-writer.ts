@@ -9,6 +9,7 @@
 // * when the carrier was not served for so long that the stream may have forgotten ids, the record is moved again and
 //   marked: the event store is asked about it before it is sent.
 import type { JsMsg } from '@nats-io/jetstream';
+import { isRedelivered } from '../../../cluster/bus/redelivered.ts';
 import { asRepublished, isAgain } from '../../../cluster/bus/republished.ts';
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -81,7 +82,7 @@ export class OverflowWriter {
 
   /** A new record of an account shard. False when it stays. */
   takes(inFlight: InFlightMessage): boolean {
-    const { redelivered } = inFlight.record;
+    const redelivered = isRedelivered(inFlight.record);
     if (isAgain(inFlight.record)) return false; // the overflow shard is checked for a copy instead
     if (!redelivered && !this.#isTooMuch(inFlight)) return false;
     if (!this.#parts.isUntouched(inFlight.key)) return false;

@@ -5,7 +5,7 @@ import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-even
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { log } from '../../../platform/log.ts';
-import type { Tally } from '../../../platform/tallied-counter.ts';
+import type { Tally } from '../../../platform/tallied-metrics.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus, nameOfStatus, statusLabel } from '../../../model/command-status.ts';
 import { type EndUnsent, type Refusal, waitAgainMs } from '../in-flight/facts.ts';

@@ -13,7 +13,7 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log, maskNumber } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
-import type { Tally } from '../../../platform/tallied-counter.ts';
+import type { Tally } from '../../../platform/tallied-metrics.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { commandStatus } from '../../../model/command-status.ts';
 import type { ShortMessagePdu } from '../../../smpp/pdu.ts';
@@ -98,7 +98,7 @@ export class Receipts {
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
-    const lagOf = (category: Category) => metrics.receiptLag.labels({ carrier: parts.carrier, category });
+    const lagOf = (category: Category) => metrics.receiptLag.tally({ carrier: parts.carrier, category });
     this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
     this.#otherNumber = new LogThrottle(limits.carrier.receiptLogEveryMs, parts.clock);
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());

@@ -89,7 +89,7 @@ export class Sender {
       categories.map((category) => [category, metrics.submits.tally({ carrier, category })]),
     );
     this.#latency = Object.fromEntries(
-      categories.map((category) => [category, metrics.acceptToSubmit.labels({ category })]),
+      categories.map((category) => [category, metrics.acceptToSubmit.tally({ category })]),
     );
   }
 

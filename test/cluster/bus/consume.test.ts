@@ -8,6 +8,7 @@ import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { ensureConsumer, ensureStreams, openBucket } from '../../../cluster/bus/ensure.ts';
 import { pullLastsMs } from '../../../cluster/bus/lost-pull.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { isRedelivered } from '../../../cluster/bus/redelivered.ts';
 import { streamDeclarations } from '../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { within } from '../../support/running-clock.ts';
@@ -48,6 +49,27 @@ async function consume(name: string, handle: (record: JsMsg) => void, prefetch =
   consumptions.push(consumption);
   return consumption;
 }
+
+test('a second delivery is told from the first, which the client parses nothing for', async () => {
+  await publishMany('again', 0, 1);
+  const found: [boolean, boolean][] = [];
+  await consume('again', (record) => {
+    const noParsing = Object.create(record, {
+      redelivered: { get: () => expect.unreachable('parsed') },
+    }) as JsMsg;
+    found.push([isRedelivered(record.redelivered ? record : noParsing), record.redelivered]);
+    if (record.redelivered) record.ack();
+    else record.nak();
+  });
+  await until('it came twice', () => found.length >= 2);
+  expect(found).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  const withDomain = (deliveries: number) =>
+    ({ reply: `$JS.ACK.hub.ABCDEF.S.C.${deliveries}.1.1.1.0.rnd`, redelivered: deliveries > 1 }) as unknown as JsMsg;
+  expect([isRedelivered(withDomain(1)), isRedelivered(withDomain(2))]).toEqual([false, true]);
+});
 
 test('every record comes once, in order, and an acked one is gone', async () => {
   await publishMany('plain', 0, 300);
