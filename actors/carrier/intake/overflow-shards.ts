@@ -175,8 +175,10 @@ export class OverflowShards {
         lowPriority: lane !== 'otp',
         clock,
       });
-      if (this.#open.get(nameOf(lane, shard)) === open) open.consumption = consumption;
-      else await consumption.stop();
+      if (this.#open.get(nameOf(lane, shard)) !== open) return await consumption.stop();
+      open.consumption = consumption;
+      // Only now it can be counted, and until then the entry points put the flood into its account shard.
+      this.#countSoon();
     } catch (error) {
       // The next check finds what waits there.
       log.warn({ carrier, lane, shard, error: messageOf(error) }, 'an overflow shard could not be opened');
