@@ -36,7 +36,6 @@ export class SharedBound {
     this.name = name;
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: name }, share.total);
-    // Updated for every message: without labels() the metrics library builds a key from the labels each time.
     this.#usedMetric = metrics.sharedBoundUsed.labels({ bound: name });
     this.#usedMetric.set(0);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: name, reason }, 0);

@@ -70,12 +70,12 @@ export class OverflowShards {
     this.#depths = { otp: depths('otp'), txn: depths('txn'), promo: depths('promo') };
   }
 
-  /** Resolves when everything in overflow is being consumed. */
+  /** Resolves when it is known what waits in overflow, and its consumers are being opened. */
   async start(): Promise<void> {
     const { clock } = this.#parts;
     this.#running = true;
     await Promise.all(lanes.map((lane) => this.#look(lane, true)));
-    // Overflow is empty: no record can have a copy there.
+    // When overflow is empty no record can have a copy there.
     if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),

@@ -50,7 +50,7 @@ async function consume(name: string, handle: (record: JsMsg) => void, prefetch =
   return consumption;
 }
 
-test('a second delivery is told from the first, which the client parses nothing for', async () => {
+test('isRedelivered says the same as the client, and does not ask it at a first delivery', async () => {
   await publishMany('again', 0, 1);
   const found: [boolean, boolean][] = [];
   await consume('again', (record) => {

@@ -18,7 +18,7 @@ afterEach(async () => {
   await bus.stop();
 });
 
-test('as soon as the records in its overflow shard can be counted', async () => {
+test('a flood is published as soon as the consumer of its overflow shard is open', async () => {
   bus = await startBus();
   const account = newAccountInShard(1);
   const subject = overflowSubject('otp', 'alpha', account);
