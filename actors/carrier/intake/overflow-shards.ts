@@ -58,7 +58,9 @@ export class OverflowShards {
   /** Hundreds of records are redelivered together when a node ends: one query serves all of them. */
   readonly #depths: Readonly<Record<Lane, NextRun<ReadonlyMap<OverflowShard, number>>>>;
   #cancels: Cancel[] = [];
-  #counting = false;
+  /** The lanes with a count in progress, and those that are to be counted once more after it. */
+  readonly #counting = new Set<Lane>();
+  readonly #countsAgain = new Set<Lane>();
   #countsSoon: Cancel | null = null;
   #published = '{}';
   #publishedAtMs = 0;
@@ -79,7 +81,7 @@ export class OverflowShards {
     if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
-      clock.every(overflow.countEveryMs, () => void this.#count()),
+      clock.every(overflow.countEveryMs, () => this.#count()),
     ];
   }
 
@@ -209,20 +211,30 @@ export class OverflowShards {
   #countSoon(): void {
     this.#countsSoon ??= this.#parts.clock.after(overflow.countSoonMs, () => {
       this.#countsSoon = null;
-      void this.#count();
+      this.#count();
     });
   }
 
-  async #count(): Promise<void> {
-    if (this.#counting || !this.#running || (this.#open.size === 0 && this.#published === '{}')) return;
-    this.#counting = true;
+  #count(): void {
+    for (const lane of lanes) void this.#countLane(lane);
+  }
+
+  /** Each lane on its own: a stream without a leader delays the counts of no other one. */
+  async #countLane(lane: Lane): Promise<void> {
+    if (!this.#running) return;
+    if (this.#counting.has(lane)) return void this.#countsAgain.add(lane);
+    const open = [...this.#open.values()].filter((each) => each.lane === lane);
+    if (open.length === 0 && this.#published === '{}') return;
+    this.#counting.add(lane);
     try {
-      for (const open of this.#open.values()) await this.#countOne(open);
+      for (const each of open) await this.#countOne(each);
     } catch (error) {
       ignoring(error, 'what waits in overflow is counted again in a moment');
     }
-    this.#counting = false;
-    if (this.#running) this.#publish();
+    this.#counting.delete(lane);
+    if (!this.#running) return;
+    this.#publish();
+    if (this.#countsAgain.delete(lane)) this.#countSoon();
   }
 
   async #countOne(open: Open): Promise<void> {
