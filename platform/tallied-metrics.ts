@@ -31,7 +31,10 @@ type Observed = { sum: number; count: number; readonly bucketValues: Record<numb
 type Internals = { readonly hashMap: Record<string, Observed>; readonly upperBounds: readonly number[] };
 
 export class TalliedHistogram<L extends string> extends Histogram<L> {
-  /** Observes into prom-client's own record of these labels. Call it once per set of labels and keep the tally. */
+  /**
+   * Observes into prom-client's own record of these labels. Call it once per set of labels and keep the tally. After
+   * `reset()` or `remove()` of the histogram a tally observes into a record that nobody reads.
+   */
   tally(labels: LabelValues<L>): HistogramTally {
     let observed: Observed | null = null;
     return {

@@ -54,10 +54,9 @@ test('isRedelivered says the same as the client, and does not ask it at a first 
   await publishMany('again', 0, 1);
   const found: [boolean, boolean][] = [];
   await consume('again', (record) => {
-    const noParsing = Object.create(record, {
-      redelivered: { get: () => expect.unreachable('parsed') },
-    }) as JsMsg;
-    found.push([isRedelivered(record.redelivered ? record : noParsing), record.redelivered]);
+    // At a first delivery the client is not asked: a wrong answer of it would be seen.
+    const asked = record.redelivered ? record : (Object.create(record, { redelivered: { value: true } }) as JsMsg);
+    found.push([isRedelivered(asked), record.redelivered]);
     if (record.redelivered) record.ack();
     else record.nak();
   });
