@@ -164,7 +164,9 @@ export function demoKeyCommand(options: { test?: boolean }): Result {
   const file = demoKeysFile(loadSettings().dataDir);
   const demo = savedDemo(file);
   if (demo === null) {
-    throw new SetupError(`There is no demo account on this machine (${file}): heliograph accounts create, keys create`);
+    throw new SetupError(
+      `There is no demo account on this machine (${file}): set HELIOGRAPH_DATA to the data folder of the system, or heliograph accounts create, keys create`,
+    );
   }
   const livemode = options.test !== true;
   const key = livemode ? demo.liveKey : demo.testKey;

@@ -48,9 +48,8 @@ export const overflowLimits = {
   /** How long its key is remembered after that: a lost ack causes a redelivery after ack_wait. */
   rememberedMs: 60_000,
   rememberedMax: 100_000,
-  /** How often open overflow shards are counted, and how soon after a flood has begun. */
+  /** How often open overflow shards are counted. */
   countEveryMs: 250,
-  countSoonMs: 20,
   /** How often all shards are checked for what another node or an earlier incarnation left there. */
   lookEveryMs: 10_000,
   lookTimeoutMs: 2_000,

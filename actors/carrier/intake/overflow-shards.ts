@@ -38,7 +38,7 @@ type Open = {
   readonly lane: Lane;
   readonly shard: OverflowShard;
   consumption: Consumption | null;
-  /** As last counted, including records in flight. */
+  /** As last counted, including records in flight, and what was moved there since. */
   waiting: number;
   emptySinceMs: number;
   full: boolean;
@@ -58,10 +58,8 @@ export class OverflowShards {
   /** Hundreds of records are redelivered together when a node ends: one query serves all of them. */
   readonly #depths: Readonly<Record<Lane, NextRun<ReadonlyMap<OverflowShard, number>>>>;
   #cancels: Cancel[] = [];
-  /** The lanes with a count in progress, and those that are to be counted once more after it. */
+  /** The lanes with a count in progress. */
   readonly #counting = new Set<Lane>();
-  readonly #countsAgain = new Set<Lane>();
-  #countsSoon: Cancel | null = null;
   #published = '{}';
   #publishedAtMs = 0;
   #running = false;
@@ -81,28 +79,43 @@ export class OverflowShards {
     if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
-      clock.every(overflow.countEveryMs, () => this.#count()),
+      clock.every(overflow.countEveryMs, () => lanes.forEach((lane) => void this.#count(lane))),
     ];
   }
 
   async stop(): Promise<void> {
     this.#running = false;
     for (const cancel of this.#cancels) cancel();
-    this.#countsSoon?.();
-    this.#countsSoon = null;
-    await Promise.all([...this.#open.values()].map(async ({ consumption }) => consumption?.stop()));
-    this.#open.clear();
-    for (const lane of lanes) this.#accounts[lane].clear();
+    const open = [...this.#open.values()];
+    for (const each of open) this.#forget(each);
     this.#publish();
+    await Promise.all(open.map(({ consumption }) => consumption?.stop()));
   }
 
   isOpen(lane: Lane, accountId: string): boolean {
     return this.#open.has(nameOf(lane, overflowShardOf(accountId)));
   }
 
-  /** A record of the account enters its overflow shard, or has left it. */
-  see(lane: Lane, accountId: string): void {
-    if (!this.#running) return;
+  /**
+   * A record of the account is moved to its overflow shard. A flood is published at once: until the entry points know
+   * it, they put its records before those of other accounts.
+   */
+  enters(lane: Lane, accountId: string): void {
+    const seen = this.#see(lane, accountId);
+    if (seen === null) return;
+    seen.open.waiting += 1;
+    // Both only grow here, and the one that comes last to the threshold is at it for one record.
+    if (Math.min(seen.count, seen.open.waiting) === this.#floodsFrom) this.#publish();
+  }
+
+  /** A record of the account has left its overflow shard. */
+  leaves(lane: Lane, accountId: string): void {
+    this.#see(lane, accountId);
+  }
+
+  /** Null while stopped. */
+  #see(lane: Lane, accountId: string): Seen | null {
+    if (!this.#running) return null;
     const accounts = this.#accounts[lane];
     let seen = accounts.get(accountId);
     if (seen === undefined) {
@@ -111,7 +124,7 @@ export class OverflowShards {
       accounts.set(accountId, seen);
     }
     seen.count += 1;
-    if (seen.count === this.#floodsFrom) this.#countSoon();
+    return seen;
   }
 
   /** Whether all records of the account should go to overflow until it is empty. */
@@ -179,8 +192,6 @@ export class OverflowShards {
       });
       if (this.#open.get(nameOf(lane, shard)) !== open) return await consumption.stop();
       open.consumption = consumption;
-      // Only now it can be counted, and until then the entry points put the flood into its account shard.
-      this.#countSoon();
     } catch (error) {
       // The next check finds what waits there.
       log.warn({ carrier, lane, shard, error: messageOf(error) }, 'an overflow shard could not be opened');
@@ -189,7 +200,11 @@ export class OverflowShards {
   }
 
   #forget(open: Open): void {
-    if (this.#open.get(nameOf(open.lane, open.shard)) === open) this.#open.delete(nameOf(open.lane, open.shard));
+    const { lane, shard } = open;
+    if (this.#open.get(nameOf(lane, shard)) === open) {
+      this.#open.delete(nameOf(lane, shard));
+      metrics.overflowWaiting.remove({ carrier: this.#parts.carrier, lane, shard });
+    }
     this.#forgetAccounts(open);
   }
 
@@ -208,21 +223,9 @@ export class OverflowShards {
     }
   }
 
-  #countSoon(): void {
-    this.#countsSoon ??= this.#parts.clock.after(overflow.countSoonMs, () => {
-      this.#countsSoon = null;
-      this.#count();
-    });
-  }
-
-  #count(): void {
-    for (const lane of lanes) void this.#countLane(lane);
-  }
-
   /** Each lane on its own: a stream without a leader delays the counts of no other one. */
-  async #countLane(lane: Lane): Promise<void> {
-    if (!this.#running) return;
-    if (this.#counting.has(lane)) return void this.#countsAgain.add(lane);
+  async #count(lane: Lane): Promise<void> {
+    if (!this.#running || this.#counting.has(lane)) return;
     const open = [...this.#open.values()].filter((each) => each.lane === lane);
     if (open.length === 0 && this.#published === '{}') return;
     this.#counting.add(lane);
@@ -232,9 +235,7 @@ export class OverflowShards {
       ignoring(error, 'what waits in overflow is counted again in a moment');
     }
     this.#counting.delete(lane);
-    if (!this.#running) return;
-    this.#publish();
-    if (this.#countsAgain.delete(lane)) this.#countSoon();
+    if (this.#running) this.#publish();
   }
 
   async #countOne(open: Open): Promise<void> {
@@ -243,6 +244,7 @@ export class OverflowShards {
     const { lane, shard } = open;
     const asked = bus.manager.consumers.info(streamNames.messages[lane], messageConsumerName(lane, carrier, shard));
     const info = await withDeadline('what waits in overflow', overflow.lookTimeoutMs, asked);
+    if (this.#open.get(nameOf(lane, shard)) !== open) return;
     open.waiting = info.num_pending + info.num_ack_pending;
     metrics.overflowWaiting.set({ carrier, lane, shard }, open.waiting);
     const nowMs = clock.monotonicMs();

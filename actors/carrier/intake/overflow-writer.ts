@@ -32,7 +32,7 @@ export type OverflowWriterParts = {
   readonly carrier: string;
   readonly windowPdus: number;
   readonly lanes: Pick<Lanes<InFlightMessage>, 'waitingOf' | 'accounts'>;
-  readonly shards: Pick<OverflowShards, 'see' | 'floods' | 'waitingOf' | 'wasLeft'>;
+  readonly shards: Pick<OverflowShards, 'enters' | 'leaves' | 'floods' | 'waitingOf' | 'wasLeft'>;
   readonly clock: Clock;
   /** Not begun as far as the replay index reaches; a copy may still wait elsewhere. */
   readonly isUntouched: (key: string) => boolean;
@@ -94,7 +94,7 @@ export class OverflowWriter {
 
   /** A new record that is not moved. False when it may enter its lane. */
   asks(inFlight: InFlightMessage, fromOverflow: boolean): boolean {
-    if (fromOverflow) this.#parts.shards.see(laneOf[inFlight.category], inFlight.message.accountId);
+    if (fromOverflow) this.#parts.shards.leaves(laneOf[inFlight.category], inFlight.message.accountId);
     if (!isAgain(inFlight.record) || !this.#parts.isUntouched(inFlight.key)) return false;
     const asked = this.#asked.get(inFlight.key);
     if (asked === undefined) void this.#askAbout(inFlight, fromOverflow);
@@ -166,7 +166,7 @@ export class OverflowWriter {
   }
 
   #move(inFlight: InFlightMessage, again: boolean): void {
-    this.#parts.shards.see(laneOf[inFlight.category], inFlight.message.accountId);
+    this.#parts.shards.enters(laneOf[inFlight.category], inFlight.message.accountId);
     const extra = again || isAgain(inFlight.record) ? asRepublished : undefined;
     this.#publish(inFlight, inFlight.record.data, extra, (seq) => this.#moveIsDone(inFlight, seq));
   }

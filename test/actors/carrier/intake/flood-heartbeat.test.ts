@@ -1,80 +1,113 @@
 // How soon the entry points learn that an account floods a lane: until then they put its messages into its account shard,
 // before those of the others.
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OverflowShards } from '../../../../actors/carrier/intake/overflow-shards.ts';
+import { reservedInLane } from '../../../../actors/carrier/queue/lanes.ts';
 import type { Bus } from '../../../../cluster/bus/connect.ts';
-import { watchOverflow } from '../../../../cluster/bus/overflow-heartbeat.ts';
+import { type AccountQueues, watchOverflow } from '../../../../cluster/bus/overflow-heartbeat.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../../cluster/bus/streams.ts';
 import { overflowSubject } from '../../../../cluster/bus/subjects.ts';
+import type { AccountId } from '../../../../model/ids.ts';
+import type { Lane } from '../../../../model/message.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
 import { accountQueueMaxDefault } from '../../../../platform/limits-lanes.ts';
+import { limits } from '../../../../platform/limits.ts';
+import { metrics } from '../../../../platform/telemetry.ts';
 import { type TestBus, startBus } from '../../../support/bus.ts';
 import { newAccountInShard } from '../../../support/account-in-shard.ts';
 import { until } from '../../../support/until.ts';
 
 let bus: TestBus;
+let queues: AccountQueues;
 const cleanups: (() => unknown)[] = [];
+beforeEach(async () => {
+  bus = await startBus();
+  queues = watchOverflow(bus.bus);
+});
 afterEach(async () => {
   for (const each of cleanups.splice(0).reverse()) await each();
+  queues.stop();
   await bus.stop();
 });
 
-/** Makes an account flood the OTP lane after `before`, and waits until the entry points know it. */
-async function floodIsPublished(ofShards: Bus, before: (shards: OverflowShards) => unknown): Promise<void> {
-  const account = newAccountInShard(1);
-  const subject = overflowSubject('otp', 'alpha', account);
-  const publisher = new Publisher(bus.bus);
-  cleanups.push(() => publisher.close());
-  const queues = watchOverflow(bus.bus);
-  cleanups.push(() => queues.stop());
-  // Nothing is counted at intervals, and what is counted soon is counted at once, before the consumer can be open.
-  const clock: Clock = { ...systemClock, every: () => () => {}, after: (_, run) => systemClock.after(0, run) };
+const windowPdus = 10;
+const threshold = reservedInLane(windowPdus, 1);
+
+async function startShards(ofShards: Bus, every: Clock['every']): Promise<OverflowShards> {
   const shards = new OverflowShards({
     bus: ofShards,
     carrier: 'alpha',
     node: 'one',
-    windowPdus: 10,
+    windowPdus,
     accountQueueMax: accountQueueMaxDefault,
-    clock,
+    clock: { ...systemClock, every },
     take: () => {},
     onPoison: () => {},
   });
   await shards.start();
   cleanups.push(() => shards.stop());
-  await before(shards);
-  const count = 300;
-  const stored = Array.from({ length: count }, (_, n) => publisher.publishOne(subject, Buffer.from('x'), `${n}`));
-  expect((await Promise.all(stored)).every(({ ok }) => ok)).toBe(true);
-  for (let n = 0; n < count; n += 1) shards.see('otp', account);
-  await until('the entry points know', () => {
-    const place = queues.placeOf('otp', 'alpha', account);
-    return 'subject' in place && place.subject === subject;
-  });
+  return shards;
 }
 
-test('a flood is published as soon as the consumer of its overflow shard is open', async () => {
-  bus = await startBus();
-  await floodIsPublished(bus.bus, () => {});
-});
+/** Whether the entry points put the OTP of the account into its overflow shard. */
+function isKnown(account: AccountId): boolean {
+  const place = queues.placeOf('otp', 'alpha', account);
+  return 'subject' in place && place.subject === overflowSubject('otp', 'alpha', account);
+}
 
-test('a flood of OTP is published while the stream of another lane does not answer', async () => {
-  bus = await startBus();
+/** The bus as seen by a client to whom the server never says anything about the consumers of a lane after `answers`. */
+function silentAbout(lane: Lane, answers: number): { readonly bus: Bus; asked(): number } {
   const { manager } = bus.bus;
   let asked = 0;
   const consumers = Object.create(manager.consumers, {
     info: {
       value: (stream: string, name: string) => {
-        if (stream !== streamNames.messages.promo) return manager.consumers.info(stream, name);
+        if (stream !== streamNames.messages[lane]) return manager.consumers.info(stream, name);
         asked += 1;
-        // The first one belongs to the opening of the consumer.
-        return asked === 1 ? manager.consumers.info(stream, name) : new Promise(() => {});
+        return asked <= answers ? manager.consumers.info(stream, name) : new Promise(() => {});
       },
     },
   }) as typeof manager.consumers;
-  const silent = { ...bus.bus, manager: Object.create(manager, { consumers: { value: consumers } }) as typeof manager };
-  await floodIsPublished(silent, (shards) => {
-    shards.see('promo', newAccountInShard(2));
-    return until('its count has begun', () => asked > 1);
-  });
+  const silent = Object.create(manager, { consumers: { value: consumers } }) as typeof manager;
+  return { bus: { ...bus.bus, manager: silent }, asked: () => asked };
+}
+
+test('a flood is published when it reaches its threshold: its shard needs no consumer yet, and is not counted', async () => {
+  const shards = await startShards(silentAbout('otp', 0).bus, () => () => {});
+  const [below, at] = [newAccountInShard(1), newAccountInShard(1)];
+  for (let n = 0; n < threshold - 1; n += 1) shards.enters('otp', below);
+  for (let n = 0; n < threshold; n += 1) shards.enters('otp', at);
+  await until('the entry points know the flood', () => isKnown(at));
+  expect(isKnown(below)).toBe(false);
+  shards.enters('otp', below);
+  await until('they know the second one', () => isKnown(below));
+});
+
+test('what an earlier incarnation moved is counted and published while the stream of another lane does not answer', async () => {
+  const account = newAccountInShard(1);
+  const publisher = new Publisher(bus.bus);
+  cleanups.push(() => publisher.close());
+  const stored = Array.from({ length: 300 }, (_, n) =>
+    publisher.publishOne(overflowSubject('otp', 'alpha', account), Buffer.from('x'), `${n}`),
+  );
+  expect((await Promise.all(stored)).every(({ ok }) => ok)).toBe(true);
+  // It looks for what was left, and opens one consumer.
+  const answers = limits.bus.accountShards + 1;
+  const silent = silentAbout('promo', answers);
+  const shards = await startShards(silent.bus, (ms, run) => systemClock.every(Math.min(ms, 20), run));
+  shards.enters('promo', newAccountInShard(2));
+  await until('the count of the other lane has begun', () => silent.asked() > answers);
+  for (let n = 0; n < threshold; n += 1) shards.leaves('otp', account);
+  await until('the entry points know', () => isKnown(account));
+});
+
+test('an overflow shard that is no longer served is not in the metrics', async () => {
+  const shards = await startShards(bus.bus, (ms, run) => systemClock.every(Math.min(ms, 20), run));
+  const waiting = async () =>
+    (await metrics.overflowWaiting.get()).values.filter(({ labels }) => labels['carrier'] === 'alpha').length;
+  shards.enters('otp', newAccountInShard(3));
+  await until('it is counted', async () => (await waiting()) === 1);
+  await shards.stop();
+  expect(await waiting()).toBe(0);
 });
