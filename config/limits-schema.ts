@@ -1,5 +1,5 @@
 // The schema of `limits` in heliograph.yaml: sizes of streams (`limits.streams: { events_mb, … }`) and the bounds that
-// accounts share (`limits.shares.<bound>: { total, per_account, per_account_otp, reserve }`). Absent keys have their
+// accounts share (`limits.shares.<bound>: { total, per_account, per_account_urgent, reserve }`). Absent keys have their
 // default of platform/limits-streams.ts and platform/limits-shares.ts.
 import { z } from 'zod';
 import { type BoundName, type Share, boundNames, defaultShares, shareProblem } from '../platform/limits-shares.ts';
@@ -15,7 +15,7 @@ const shareOf = (name: BoundName) =>
   rawMapOf({
     total: units,
     per_account: units,
-    per_account_otp: units,
+    per_account_urgent: units,
     reserve: whole(0, 1_000_000_000).optional(),
   })
     .superRefine((file, context) => {
@@ -25,16 +25,16 @@ const shareOf = (name: BoundName) =>
     .transform((file) => withDefaults(name, file))
     .prefault({});
 
-type ShareFile = Partial<Record<'total' | 'per_account' | 'per_account_otp' | 'reserve', number | undefined>>;
+type ShareFile = Partial<Record<'total' | 'per_account' | 'per_account_urgent' | 'reserve', number | undefined>>;
 
 function withDefaults(name: BoundName, file: ShareFile): Share {
   const usual: Share = defaultShares[name];
-  const perAccountOtp = file.per_account_otp ?? usual.perAccountOtp;
+  const perAccountUrgent = file.per_account_urgent ?? usual.perAccountUrgent;
   return {
     total: file.total ?? usual.total,
     perAccount: file.per_account ?? usual.perAccount,
     reserve: file.reserve ?? usual.reserve,
-    ...(perAccountOtp !== undefined && { perAccountOtp }),
+    ...(perAccountUrgent !== undefined && { perAccountUrgent }),
   };
 }
 

@@ -11,8 +11,8 @@ export type Share = {
   readonly total: number;
   readonly perAccount: number;
   readonly reserve: number;
-  /** A separate share for urgent use (shared-bound.ts): OTP and single messages; `perAccount` when absent. */
-  readonly perAccountOtp?: number;
+  /** A separate share for urgent use, which may also use the reserve (shared-bound.ts); `perAccount` when absent. */
+  readonly perAccountUrgent?: number;
 };
 
 export type BoundSpec = Share & {
@@ -45,7 +45,7 @@ export const sharedBounds = {
     /** Items of batches: 4 batches × 32 at once. */
     perAccount: 128,
     /** Single messages: 5,000/s × 200 ms. */
-    perAccountOtp: 1_000,
+    perAccountUrgent: 1_000,
     reserve: 1_024,
   }),
   /** An unfinished body occupies memory and a slot and costs only its sender time: 512 × 256 KiB = 128 MiB. */
@@ -53,7 +53,7 @@ export const sharedBounds = {
     unit: 'request bodies that are being received; the reserve is for single messages',
     total: 512,
     perAccount: 64,
-    perAccountOtp: 128,
+    perAccountUrgent: 128,
     reserve: 192,
   }),
   /** 5,000/s × 200 ms of single messages: beyond that a refusal is better than a longer queue. */
@@ -61,7 +61,7 @@ export const sharedBounds = {
     unit: 'requests that wait for their response; the reserve is for single messages',
     total: 2_000,
     perAccount: 250,
-    perAccountOtp: 1_000,
+    perAccountUrgent: 1_000,
     reserve: 1_000,
   }),
   /** Batches alternate in slices of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
@@ -89,7 +89,7 @@ export const sharedBounds = {
     total: 256,
     perAccount: 32,
     /** Cancels. */
-    perAccountOtp: 128,
+    perAccountUrgent: 128,
     reserve: 64,
   }),
   /** `limits.queries.heldMax`. One account can have 32 queries of each of four threads at one node, and 128 cancels. */
@@ -99,7 +99,7 @@ export const sharedBounds = {
     total: 1_000,
     perAccount: 128,
     /** Cancels: half of what the reserve has. */
-    perAccountOtp: 250,
+    perAccountUrgent: 250,
     reserve: 500,
   }),
   /** Each takes up to 20 MB, an export 40 MB, until its last part is fetched: 8 are 320 MB. The event store runs one at a time. */
@@ -200,8 +200,9 @@ export type Shares = Readonly<Record<BoundName, Share>>;
 export const boundNames = Object.keys(sharedBounds) as BoundName[];
 
 /** What is expected instead, as text, when these numbers contradict each other; null when they do not. */
-export function shareProblem({ total, perAccount, reserve, perAccountOtp }: Share): string | null {
-  if (perAccountOtp !== undefined && perAccountOtp >= total) return `OTP of one account below the total of ${total}`;
+export function shareProblem({ total, perAccount, reserve, perAccountUrgent }: Share): string | null {
+  if (perAccountUrgent !== undefined && perAccountUrgent >= total)
+    return `urgent use of one account below the total of ${total}`;
   if (reserve >= total) return `a reserve below the total of ${total}`;
   const most = total - reserve;
   if (perAccount > most) return `at most ${most} for one account: the total of ${total} less the reserve of ${reserve}`;
@@ -210,8 +211,8 @@ export function shareProblem({ total, perAccount, reserve, perAccountOtp }: Shar
 
 export const defaultShares: Shares = Object.fromEntries(
   boundNames.map((name) => {
-    const { total, perAccount, reserve, perAccountOtp }: BoundSpec = sharedBounds[name];
-    return [name, { total, perAccount, reserve, ...(perAccountOtp !== undefined && { perAccountOtp }) }];
+    const { total, perAccount, reserve, perAccountUrgent }: BoundSpec = sharedBounds[name];
+    return [name, { total, perAccount, reserve, ...(perAccountUrgent !== undefined && { perAccountUrgent }) }];
   }),
 ) as Record<BoundName, Share>;
 

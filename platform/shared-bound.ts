@@ -86,8 +86,8 @@ export class SharedBound {
 
   /** The result that `take` would have, without taking or counting anything. */
   look(account: string, use: Use = 'ordinary', units = 1): Taken {
-    const { total, perAccount, perAccountOtp, reserve } = this.#share;
-    const own = use === 'urgent' ? (perAccountOtp ?? perAccount) : perAccount;
+    const { total, perAccount, perAccountUrgent, reserve } = this.#share;
+    const own = use === 'urgent' ? (perAccountUrgent ?? perAccount) : perAccount;
     if (use !== 'system' && this.usedBy(account, use) + units > own) return 'account_full';
     const room = use === 'ordinary' ? total - reserve : total;
     return this.#used + units > room ? 'full' : 'taken';

@@ -18,7 +18,7 @@ function capacityWith(
   } = {},
 ) {
   const { agrees = true, isFull = false, hasCapacity = true, busy = [], perAccount = 2 } = over;
-  const slots = new SharedBound('publish_slots', { total: 4, perAccount, perAccountOtp: 2, reserve: 1 });
+  const slots = new SharedBound('publish_slots', { total: 4, perAccount, perAccountUrgent: 2, reserve: 1 });
   const publisher = { hasCapacity: (subject: string) => !busy.includes(subject) };
   const capacity = new Capacity({
     clock: { agrees },

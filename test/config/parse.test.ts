@@ -244,7 +244,7 @@ describe('a good file', () => {
     ]);
     for (const shares of [
       '{ publish_slots: { reserve: 1536 } }',
-      '{ publish_slots: { per_account_otp: 1536 } }',
+      '{ publish_slots: { per_account_urgent: 1536 } }',
       '{ slots: { total: 5 } }',
       '7',
     ]) {

@@ -18,7 +18,7 @@ test.each(specs)('%s refuses an account with a code of the catalogue that is a 4
 
 function page(): string {
   const count = (value: number) => value.toLocaleString('en');
-  const rows = specs.map(([name, { unit, countedIn, kind, total, perAccount, perAccountOtp, reserve, code }]) =>
+  const rows = specs.map(([name, { unit, countedIn, kind, total, perAccount, perAccountUrgent, reserve, code }]) =>
     [
       '',
       `\`${name}\``,
@@ -26,7 +26,7 @@ function page(): string {
       countedIn,
       kind,
       count(total),
-      perAccountOtp === undefined ? count(perAccount) : `${count(perAccount)}, of OTP ${count(perAccountOtp)}`,
+      perAccountUrgent === undefined ? count(perAccount) : `${count(perAccount)}, urgent ${count(perAccountUrgent)}`,
       reserve === 0 ? '–' : count(reserve),
       code === null ? '–' : `\`${code}\``,
       '',
@@ -45,8 +45,8 @@ single messages) and the system's own work may use. An account at its share is a
 \`platform/limits-shares.ts\`, where the arithmetic stands.
 
 A bound that is counted in a thread or process is multiplied by their number. *at once*: a unit is given back when its work
-ends · *stored*: when its record goes · *hourly*: a sliding rate. *of OTP*: single messages and OTP have a share apart from the
-account's other work.
+ends · *stored*: when its record goes · *hourly*: a sliding rate. *urgent*: what the reserve is for (the row says what) has a
+share apart from the account's other work.
 `;
 
 const foot = `
@@ -55,7 +55,7 @@ const foot = `
 \`\`\`yaml
 limits:
   shares:
-    publish_slots: { total: 1536, per_account: 128, per_account_otp: 1000, reserve: 1024 }
+    publish_slots: { total: 1536, per_account: 128, per_account_urgent: 1000, reserve: 1024 }
 \`\`\`
 
 What is left out keeps its default. \`per_account\` may be no more than \`total\` less \`reserve\`; numbers that do not fit together

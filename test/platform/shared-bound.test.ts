@@ -34,7 +34,7 @@ describe('a bound that accounts share', () => {
   });
 
   it('gives urgent work of one account a larger share where there is one', () => {
-    const bound = boundOf({ total: 10, perAccount: 2, perAccountOtp: 6, reserve: 6 });
+    const bound = boundOf({ total: 10, perAccount: 2, perAccountUrgent: 6, reserve: 6 });
     expect(bound.take('a', 'urgent', 6)).toBe('taken');
     expect([bound.look('a', 'urgent'), bound.look('b', 'urgent'), bound.look('b')]).toEqual([
       'account_full',
@@ -53,8 +53,8 @@ describe('a bound that accounts share', () => {
     expect(shareProblem({ total: 10, perAccount: 8, reserve: 2 })).toBeNull();
     expect(shareProblem({ total: 10, perAccount: 9, reserve: 2 })).toMatch(/at most 8 for one account/);
     expect(shareProblem({ total: 10, perAccount: 1, reserve: 10 })).toMatch(/a reserve below the total/);
-    expect(shareProblem({ total: 10, perAccount: 1, reserve: 0, perAccountOtp: 10 })).toMatch(
-      /OTP of one account below/,
+    expect(shareProblem({ total: 10, perAccount: 1, reserve: 0, perAccountUrgent: 10 })).toMatch(
+      /urgent use of one account below/,
     );
   });
 

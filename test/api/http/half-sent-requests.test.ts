@@ -91,7 +91,7 @@ describe.each([
 
 describe('of an account', () => {
   test.each([
-    ['/v1/sms', sharedBounds.bodies_received.perAccountOtp],
+    ['/v1/sms', sharedBounds.bodies_received.perAccountUrgent],
     ['/v1/sms/batch', sharedBounds.bodies_received.perAccount],
     ['/v1/senders', sharedBounds.requests_forwarded.perAccount],
   ])(

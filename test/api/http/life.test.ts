@@ -101,7 +101,7 @@ test('more requests than a thread may hold are refused at once, each account at 
   const ingress = await harness.ingress();
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
   await harness.nats.kill9();
-  const count = (defaultShares.requests_at_work.perAccountOtp ?? 0) + 200;
+  const count = (defaultShares.requests_at_work.perAccountUrgent ?? 0) + 200;
   // The held ones are given up later.
   const atOnceMs = limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax - 500;
   let refusedAtOnce = 0;
