@@ -89,7 +89,7 @@ export class OverflowShards {
     const open = [...this.#open.values()];
     for (const each of open) this.#forget(each);
     this.#publish();
-    await Promise.all(open.map(({ consumption }) => consumption?.stop()));
+    await Promise.all(open.map(async ({ consumption }) => consumption?.stop()));
   }
 
   isOpen(lane: Lane, accountId: string): boolean {
