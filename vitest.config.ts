@@ -1,8 +1,6 @@
 // How the tests run: each file in a process of its own (native addons and uncaught errors stay apart) unless it starts
 // nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
 // it is.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
@@ -15,8 +13,6 @@ const nativeImports = {
   runner: 'test/support/native-imports.ts',
   experimental: { viteModuleRunner: false, nodeLoader: false },
 };
-const strippedTypes = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-types.mjs')).href;
-
 export default defineConfig({
   test: {
     setupFiles: ['test/support/property-sizes.ts', 'test/support/leak-check.ts'],
@@ -28,12 +24,9 @@ export default defineConfig({
     env: {
       // A test that leaves a log line per message behind would hide the one that matters.
       HELIOGRAPH_LOG: process.env['HELIOGRAPH_LOG'] ?? 'error',
-      // Tests start hundreds of processes of the product: each would strip and compile the same files again.
-      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(import.meta.dirname, '.runtime', 'compile-cache'),
       TMPDIR: dataOfTests(),
-      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${strippedTypes}`.trim(),
     },
-    globalSetup: ['test/support/strip-types.mjs', 'test/support/data-of-tests.ts'],
+    globalSetup: ['test/support/data-of-tests.ts'],
     projects: [
       {
         extends: true,

@@ -1,8 +1,12 @@
 // Runs a program of the checkout under Node 22 and exits with its code. Forwards signals; the program itself handles
-// getting one key press twice.
+// getting one key press twice. What each process would do to our files again, stripping their types and compiling them,
+// is kept in `.runtime`.
 import { spawn } from 'node:child_process';
-import { dirname, delimiter } from 'node:path';
+import { dirname, delimiter, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { root } from './setup.mjs';
+
+const strippedTypes = `--import=${pathToFileURL(join(root, 'cluster', 'setup', 'stripped-types.mjs')).href}`;
 
 /**
  * @param {string} node
@@ -15,7 +19,13 @@ export function launch(node, args, { env = {}, channel = false } = {}) {
     const child = spawn(node, args, {
       cwd: root,
       stdio: channel ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-      env: { ...process.env, ...env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` },
+      env: {
+        NODE_COMPILE_CACHE: join(root, '.runtime', 'compile-cache'),
+        ...process.env,
+        ...env,
+        NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${strippedTypes}`.trim(),
+        PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`,
+      },
     });
     const pass = (signal) => child.kill(signal);
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];

@@ -47,6 +47,10 @@ export function installPackages(root, node) {
     checkNativeFiles(root);
     sayUnlocked(root);
     await linkPostgresLibraries(root, node);
+    // What launch.mjs keeps of the files of an earlier version; of those that are needed it is made again.
+    for (const kept of ['stripped-types', 'compile-cache']) {
+      rmSync(join(root, '.runtime', kept), { recursive: true, force: true });
+    }
     finish(root, readFileSync(join(root, 'package-lock.json'), 'utf8'));
   });
 }
