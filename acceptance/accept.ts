@@ -10,7 +10,7 @@ import { asRepublished } from '../cluster/bus/republished.ts';
 import { type FullShare, type ScheduledShares, unitsOf } from '../cluster/bus/scheduled-shares.ts';
 import { messageSubject } from '../cluster/bus/subjects.ts';
 import { acceptedEvent, scheduledEvent } from '../model/delivery-event.ts';
-import type { Message } from '../model/message.ts';
+import type { Category, Message } from '../model/message.ts';
 import type { BodyCipher } from '../model/records/body-cipher.ts';
 import { encodeMessage, messageRecordId } from '../model/records/message-record.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -67,7 +67,8 @@ export function acceptTracked(
 
 /**
  * Holds one of the account's publish slots until `done`. `use`: which share of the slots it may take. 'urgent' is for
- * single messages of any category, 'ordinary' for those of batches, which leave slots for single messages. `again`: an
+ * single messages of any category, 'ordinary' for those of batches, which leave slots for single messages; a single OTP
+ * may take what is reserved for them, too. `again`: an
  * earlier request under the same idempotency key may have published it so long ago that the stream's duplicate window
  * has passed.
  * ```ts
@@ -77,16 +78,22 @@ export function acceptTracked(
  */
 export function acceptMessage(parts: AcceptParts, message: Message, use: Use, done: AcceptDone, again = false): void {
   const { capacity } = parts;
-  const refused = capacity.take(message.accountId, use);
+  const slot = use === 'urgent' ? urgentUseOf(message.category) : use;
+  const refused = capacity.take(message.accountId, slot);
   if (refused !== null) return done(refused, false);
   const answer: AcceptDone = (failed, isRepeat) => {
-    capacity.giveBack(message.accountId, use);
+    capacity.giveBack(message.accountId, slot);
     done(failed, isRepeat);
   };
   if (message.scheduledAtMs !== null) return acceptScheduled(parts, message, message.scheduledAtMs, answer, again);
   const place = parts.queues.placeOf(message.category, message.carrier, message.accountId);
   if ('full' in place) return answer(refusalOfFailure('subject_full'), false);
   publishNow(parts, place.subject, message, answer, again);
+}
+
+/** The shares and reserves that a single message may use. */
+export function urgentUseOf(category: Category): Use {
+  return category === 'otp' ? 'otp' : 'urgent';
 }
 
 /** Publishes to `subject` without taking a slot: for the system's own messages, which no account's share limits. */

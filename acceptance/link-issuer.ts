@@ -63,8 +63,6 @@ export class LinkIssuer {
   constructor(parts: IssuerParts) {
     this.#parts = parts;
     this.#random = parts.random ?? systemRandom;
-    const { total } = parts.share;
-    metrics.sharedBoundTotal.set({ bound: 'live_links' }, total);
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'live_links', reason }, 0);
   }
 
@@ -161,7 +159,6 @@ export class LinkIssuer {
   #refuseFull(accountId: AccountId): AcceptanceRefusal | null {
     const { share, directory } = this.#parts;
     const { links } = directory;
-    metrics.sharedBoundUsed.set({ bound: 'live_links' }, links.count);
     if (links.countOf(accountId) >= share.perAccount) {
       metrics.sharedBoundRefusals.inc({ bound: 'live_links', reason: 'account_full' });
       const detail = `the links of this account are at its limit of ${share.perAccount} (limits.shares.live_links)`;

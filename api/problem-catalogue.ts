@@ -40,7 +40,9 @@ export const problemCatalogue = {
   unsupported_media_type: client(415, 'The content type is not supported').fix(
     'Send `Content-Type: application/json`.',
   ),
-  request_timeout: client(408, 'The request took too long').fix('Send the whole body without pauses.'),
+  request_timeout: client(408, 'The request took too long').fix(
+    'Send the whole body without pauses; `detail` has the slowest rate and the longest time.',
+  ),
   missing_field: client(422, 'A field is missing').fix('Add the field named in `errors`.'),
   invalid_field: client(422, 'A field has a wrong value').fix(
     'Correct the field or query parameter named in `errors`; `detail` says what is expected.',

@@ -1,6 +1,6 @@
 // The schema of `limits` in heliograph.yaml: sizes of streams (`limits.streams: { events_mb, … }`) and the bounds that
-// accounts share (`limits.shares.<bound>: { total, per_account, per_account_urgent, reserve }`). Absent keys have their
-// default of platform/limits-streams.ts and platform/limits-shares.ts.
+// accounts share (`limits.shares.<bound>: { total, per_account, per_account_urgent, reserve, reserve_otp }`). Absent keys
+// have their default of platform/limits-streams.ts and platform/limits-shares.ts.
 import { z } from 'zod';
 import { type BoundName, type Share, boundNames, defaultShares, shareProblem } from '../platform/limits-shares.ts';
 import { eachOf, mapOf, rawMapOf, whole } from './fields.ts';
@@ -10,13 +10,15 @@ import { limits } from '../platform/limits.ts';
 import { type StreamMb, linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';
 
 const units = whole(1, 1_000_000_000).optional();
+const reserved = whole(0, 1_000_000_000).optional();
 
 const shareOf = (name: BoundName) =>
   rawMapOf({
     total: units,
     per_account: units,
     per_account_urgent: units,
-    reserve: whole(0, 1_000_000_000).optional(),
+    reserve: reserved,
+    reserve_otp: reserved,
   })
     .superRefine((file, context) => {
       const wrong = shareProblem(withDefaults(name, file));
@@ -25,16 +27,23 @@ const shareOf = (name: BoundName) =>
     .transform((file) => withDefaults(name, file))
     .prefault({});
 
-type ShareFile = Partial<Record<'total' | 'per_account' | 'per_account_urgent' | 'reserve', number | undefined>>;
+type ShareFile = Partial<
+  Record<'total' | 'per_account' | 'per_account_urgent' | 'reserve' | 'reserve_otp', number | undefined>
+>;
 
 function withDefaults(name: BoundName, file: ShareFile): Share {
   const usual: Share = defaultShares[name];
   const perAccountUrgent = file.per_account_urgent ?? usual.perAccountUrgent;
+  const reserve = file.reserve ?? usual.reserve;
+  // A reserve that was made smaller has less for OTP.
+  const usualOtp = usual.reserveOtp === undefined ? undefined : Math.min(usual.reserveOtp, reserve);
+  const reserveOtp = file.reserve_otp ?? usualOtp;
   return {
     total: file.total ?? usual.total,
     perAccount: file.per_account ?? usual.perAccount,
-    reserve: file.reserve ?? usual.reserve,
+    reserve,
     ...(perAccountUrgent !== undefined && { perAccountUrgent }),
+    ...(reserveOtp !== undefined && { reserveOtp }),
   };
 }
 

@@ -5,7 +5,7 @@ import { assert } from './assert.ts';
 
 /**
  * total: units for all accounts together · perAccount: units one account may use · reserve: units of the total that
- * only OTP and the system's own work may use.
+ * only urgent use, one-time passwords and the system's own work may use (shared-bound.ts).
  */
 export type Share = {
   readonly total: number;
@@ -13,6 +13,8 @@ export type Share = {
   readonly reserve: number;
   /** A separate share for urgent use, which may also use the reserve (shared-bound.ts); `perAccount` when absent. */
   readonly perAccountUrgent?: number;
+  /** The part of the reserve that only one-time passwords and the system's own work may use; 0 when absent. */
+  readonly reserveOtp?: number;
 };
 
 export type BoundSpec = Share & {
@@ -40,13 +42,15 @@ const bound = (spec: Spec): BoundSpec => ({ ...usual, ...spec });
 export const sharedBounds = {
   /** 512 × ~400 bytes saturate the bus (measured); a batch of one account must leave room for others' OTP. */
   publish_slots: bound({
-    unit: 'publishes of messages that wait for JetStream; the reserve is for single messages',
+    unit: 'publishes of messages that wait for JetStream; the reserve is for single messages and OTP',
     total: 1_536,
     /** Items of batches: 4 batches × 32 at once. */
     perAccount: 128,
     /** Single messages: 5,000/s × 200 ms. */
     perAccountUrgent: 1_000,
     reserve: 1_024,
+    /** However many accounts send other single messages: 1,280 OTP a second at 200 ms. */
+    reserveOtp: 256,
   }),
   /** An unfinished body occupies memory and a slot and costs only its sender time: 512 × 256 KiB = 128 MiB. */
   bodies_received: bound({
@@ -58,11 +62,12 @@ export const sharedBounds = {
   }),
   /** 5,000/s × 200 ms of single messages: beyond that a refusal is better than a longer queue. */
   requests_at_work: bound({
-    unit: 'requests that wait for their response; the reserve is for single messages',
+    unit: 'requests that wait for their response; the reserve is for single messages and OTP',
     total: 2_000,
     perAccount: 250,
     perAccountUrgent: 1_000,
     reserve: 1_000,
+    reserveOtp: 400,
   }),
   /** Batches alternate in slices of 1 ms; 32 batches of 1,000 messages are some 16 MiB of parsed fields. */
   batches_at_work: bound({
@@ -200,10 +205,11 @@ export type Shares = Readonly<Record<BoundName, Share>>;
 export const boundNames = Object.keys(sharedBounds) as BoundName[];
 
 /** What is expected instead, as text, when these numbers contradict each other; null when they do not. */
-export function shareProblem({ total, perAccount, reserve, perAccountUrgent }: Share): string | null {
+export function shareProblem({ total, perAccount, reserve, perAccountUrgent, reserveOtp = 0 }: Share): string | null {
   if (perAccountUrgent !== undefined && perAccountUrgent >= total)
     return `urgent use of one account below the total of ${total}`;
   if (reserve >= total) return `a reserve below the total of ${total}`;
+  if (reserveOtp > reserve) return `a reserve for OTP of at most the whole reserve of ${reserve}`;
   const most = total - reserve;
   if (perAccount > most) return `at most ${most} for one account: the total of ${total} less the reserve of ${reserve}`;
   return null;
@@ -211,8 +217,9 @@ export function shareProblem({ total, perAccount, reserve, perAccountUrgent }: S
 
 export const defaultShares: Shares = Object.fromEntries(
   boundNames.map((name) => {
-    const { total, perAccount, reserve, perAccountUrgent }: BoundSpec = sharedBounds[name];
-    return [name, { total, perAccount, reserve, ...(perAccountUrgent !== undefined && { perAccountUrgent }) }];
+    const { total, perAccount, reserve, perAccountUrgent, reserveOtp }: BoundSpec = sharedBounds[name];
+    const urgent = { ...(perAccountUrgent !== undefined && { perAccountUrgent }) };
+    return [name, { total, perAccount, reserve, ...urgent, ...(reserveOtp !== undefined && { reserveOtp }) }];
   }),
 ) as Record<BoundName, Share>;
 

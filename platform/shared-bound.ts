@@ -6,13 +6,13 @@ import type { BoundName, Share } from './limits-shares.ts';
 import { metrics } from './telemetry.ts';
 
 /**
- * ordinary: batches, reads, management · urgent: single messages of any category, one-time passwords, cancels, which must
- * not wait for ordinary work: a share of their own, and the reserve · system: the system's own work for any account; the
- * account's share does not apply.
+ * ordinary: batches, reads, management · urgent: single messages of any category, cancels, which must not wait for
+ * ordinary work: a share of their own, and the reserve · otp: messages of one-time passwords: as urgent, and the part of
+ * the reserve that is for them alone · system: the system's own work for any account; the account's share does not apply.
  */
-export type Use = 'ordinary' | 'urgent' | 'system';
+export type Use = 'ordinary' | 'urgent' | 'otp' | 'system';
 
-/** account_full: this account is at its share · full: the total, less the reserve for ordinary use, is used up. */
+/** account_full: this account is at its share · full: the total, less what is reserved for others, is used up. */
 export type Taken = 'taken' | 'account_full' | 'full';
 
 /**
@@ -86,14 +86,19 @@ export class SharedBound {
 
   /** The result that `take` would have, without taking or counting anything. */
   look(account: string, use: Use = 'ordinary', units = 1): Taken {
-    const { total, perAccount, perAccountUrgent, reserve } = this.#share;
-    const own = use === 'urgent' ? (perAccountUrgent ?? perAccount) : perAccount;
+    const { perAccount, perAccountUrgent } = this.#share;
+    const own = use === 'ordinary' ? perAccount : (perAccountUrgent ?? perAccount);
     if (use !== 'system' && this.usedBy(account, use) + units > own) return 'account_full';
-    const room = use === 'ordinary' ? total - reserve : total;
-    return this.#used + units > room ? 'full' : 'taken';
+    return this.#used + units > this.#roomFor(use) ? 'full' : 'taken';
   }
 
-  #held(use: 'ordinary' | 'urgent'): Map<string, number> {
-    return use === 'urgent' ? this.#urgent : this.#ordinary;
+  #roomFor(use: Use): number {
+    const { total, reserve, reserveOtp = 0 } = this.#share;
+    if (use === 'ordinary') return total - reserve;
+    return use === 'urgent' ? total - reserveOtp : total;
+  }
+
+  #held(use: Exclude<Use, 'system'>): Map<string, number> {
+    return use === 'ordinary' ? this.#ordinary : this.#urgent;
   }
 }

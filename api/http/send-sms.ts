@@ -2,7 +2,7 @@
 // idempotency key is answered before any gate runs. Without a key everything from the body to the publish is one
 // synchronous turn of the event loop; the answer follows when JetStream acknowledges the publish.
 import type { HttpRequest } from 'uWebSockets.js';
-import { type TrackParts, acceptTracked, buildMessage } from '../../acceptance/accept.ts';
+import { type TrackParts, acceptTracked, buildMessage, urgentUseOf } from '../../acceptance/accept.ts';
 import {
   type AskKnown,
   acceptanceTime,
@@ -17,6 +17,7 @@ import { type MessageId, newMessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import type { Admit } from '../../policy/admission/gates.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
+import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
@@ -60,7 +61,8 @@ export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpReques
 
 class SendSms extends WriteRequest<SendSmsParts> {
   readonly steps = steps;
-  readonly use = 'urgent';
+  /** Of the body it is not known yet whether it is an OTP. */
+  use: Use = 'urgent';
   /** Set once the body is parsed. */
   request: SmsRequest | null = null;
   isDryRun = false;
@@ -72,8 +74,8 @@ const steps: readonly Step<SendSms>[] = [
   authenticate,
   readHeaders,
   receiveBody,
-  takeSlot,
   parseBody,
+  takeSlot,
   explainDryRun,
   lookUpKey,
   passGates,
@@ -91,6 +93,7 @@ function parseBody(sending: SendSms): StepResult {
   if (!parsed.ok) return parsed.problem;
   sending.request = parsed.request;
   sending.isDryRun = parsed.explain;
+  sending.use = urgentUseOf(parsed.request.category);
   return null;
 }
 

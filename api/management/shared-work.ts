@@ -76,7 +76,8 @@ export class WriteRate {
     this.#clock = clock;
     const ofAccount = paceOf(share.perAccount, hourUs, share.perAccount);
     this.#rates = new AccountRates(ofAccount, accountsMax, paceOf(share.total, hourUs, share.total));
-    metrics.sharedBoundTotal.set({ bound: 'management_writes' }, share.total);
+    for (const reason of ['account_full', 'full'])
+      metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason }, 0);
   }
 
   /** Null when the account may write now; that counts as a write. */

@@ -18,29 +18,35 @@ test.each(specs)('%s refuses an account with a code of the catalogue that is a 4
 
 function page(): string {
   const count = (value: number) => value.toLocaleString('en');
-  const rows = specs.map(([name, { unit, countedIn, kind, total, perAccount, perAccountUrgent, reserve, code }]) =>
-    [
-      '',
-      `\`${name}\``,
-      unit,
-      countedIn,
-      kind,
-      count(total),
-      perAccountUrgent === undefined ? count(perAccount) : `${count(perAccount)}, urgent ${count(perAccountUrgent)}`,
-      reserve === 0 ? '–' : count(reserve),
-      code === null ? '–' : `\`${code}\``,
-      '',
-    ]
-      .join(' | ')
-      .trim(),
+  const rows = specs.map(
+    ([name, { unit, countedIn, kind, total, perAccount, perAccountUrgent, reserve, reserveOtp = 0, code }]) =>
+      [
+        '',
+        `\`${name}\``,
+        unit,
+        countedIn,
+        kind,
+        count(total),
+        perAccountUrgent === undefined ? count(perAccount) : `${count(perAccount)}, urgent ${count(perAccountUrgent)}`,
+        reserve === 0
+          ? '–'
+          : reserveOtp === 0
+            ? count(reserve)
+            : `${count(reserve)}, of it for OTP ${count(reserveOtp)}`,
+        code === null ? '–' : `\`${code}\``,
+        '',
+      ]
+        .join(' | ')
+        .trim(),
   );
   return `${head}\n| bound | one unit | counted in | kind | total | share of one account | reserve | refusal of the account |\n|---|---|---|---|---|---|---|---|\n${rows.join('\n')}\n${foot}`;
 }
 
 const head = `# Limits that accounts share
 
-Whatever accounts use together has a total, a share that one account may use, and a reserve that only OTP (or, where it says so,
-single messages) and the system's own work may use. An account at its share is answered 429 with the code below and
+Whatever accounts use together has a total, a share that one account may use, and, where it says so, a reserve for what must not
+wait: single messages and one-time passwords, or cancels. A part of it may be for OTP alone, so that accounts that send other single
+messages, however many they are, leave room for them. The system's own work may use all of it. An account at its share is answered 429 with the code below and
 \`Retry-After\`, and changes nothing for the others. When the total is used up the answer is 503. This page is made from
 \`platform/limits-shares.ts\`, where the arithmetic stands.
 
@@ -55,7 +61,7 @@ const foot = `
 \`\`\`yaml
 limits:
   shares:
-    publish_slots: { total: 1536, per_account: 128, per_account_urgent: 1000, reserve: 1024 }
+    publish_slots: { total: 1536, per_account: 128, per_account_urgent: 1000, reserve: 1024, reserve_otp: 256 }
 \`\`\`
 
 What is left out keeps its default. \`per_account\` may be no more than \`total\` less \`reserve\`; numbers that do not fit together
@@ -68,7 +74,8 @@ request: [errors](errors.md#the-size-of-a-body).
 
 For each bound, by the label \`bound\`: \`heliograph_shared_bound_used\`, \`heliograph_shared_bound_total\`, and
 \`heliograph_shared_bound_refusals_total\` by \`reason\`: \`account_full\` is one account at its share, \`full\` the total, \`unavailable\` one
-that could not be counted because NATS did not answer. An account
+that could not be counted because NATS did not answer. Of hourly bounds there are only the refusals; how many series \`live_links\` has is
+\`heliograph_directory_entries{kind="link series"}\`, and what \`webhook_parked\` had no room for is in \`heliograph_webhook_dropped_total\`. An account
 that is often at its share is a customer to talk to; a total that is often used up is a bound, or a machine, that is too
 small.
 `;

@@ -44,6 +44,19 @@ describe('a bound that accounts share', () => {
     expect(bound.used).toBe(6);
   });
 
+  it('keeps a part of the reserve for one-time passwords, however many accounts send other single messages', () => {
+    const bound = boundOf({ total: 10, perAccount: 2, perAccountUrgent: 6, reserve: 6, reserveOtp: 2 });
+    expect(bound.take('a', 'urgent', 6)).toBe('taken');
+    expect(bound.take('b', 'urgent', 2)).toBe('taken');
+    expect(bound.take('c', 'urgent')).toBe('full');
+    expect(bound.take('c', 'otp')).toBe('taken');
+    expect(bound.take('d', 'otp')).toBe('taken');
+    expect(bound.take('e', 'otp')).toBe('full');
+    // They count in one share: an account has no more for its OTP than for all of its single messages.
+    bound.giveBack('b', 'urgent', 2);
+    expect(bound.look('a', 'otp')).toBe('account_full');
+  });
+
   it('refuses to take back more than was taken', () => {
     const bound = boundOf({ total: 10, perAccount: 4, reserve: 4 });
     expect(() => bound.giveBack('a')).toThrow(/returned more units/);
@@ -56,16 +69,20 @@ describe('a bound that accounts share', () => {
     expect(shareProblem({ total: 10, perAccount: 1, reserve: 0, perAccountUrgent: 10 })).toMatch(
       /urgent use of one account below/,
     );
+    expect(shareProblem({ total: 10, perAccount: 1, reserve: 3, reserveOtp: 3 })).toBeNull();
+    expect(shareProblem({ total: 10, perAccount: 1, reserve: 3, reserveOtp: 4 })).toMatch(
+      /at most the whole reserve of 3/,
+    );
   });
 
   it('never exceeds the total, a share or the reserve, in any sequence', () => {
     const share = fc.tuple(fc.integer({ min: 1, max: 40 }), fc.nat(39), fc.nat(39)).map(([total, a, b]): Share => {
       const reserve = a % total;
-      return { total, reserve, perAccount: 1 + (b % (total - reserve)) };
+      return { total, reserve, perAccount: 1 + (b % (total - reserve)), reserveOtp: b % (reserve + 1) };
     });
     const step = fc.record({
       account: fc.constantFrom('a', 'b', 'c'),
-      use: fc.constantFrom<Use>('ordinary', 'urgent', 'system'),
+      use: fc.constantFrom<Use>('ordinary', 'urgent', 'otp', 'system'),
       units: fc.integer({ min: 1, max: 5 }),
       back: fc.boolean(),
     });
@@ -82,8 +99,10 @@ describe('a bound that accounts share', () => {
             continue;
           }
           const before = bound.used;
-          const own = sum((each) => each.account === account && each.use === use);
-          const room = use === 'ordinary' ? numbers.total - numbers.reserve : numbers.total;
+          const shared: readonly Use[] = use === 'ordinary' ? ['ordinary'] : ['urgent', 'otp'];
+          const own = sum((each) => each.account === account && shared.includes(each.use));
+          const kept = { ordinary: numbers.reserve, urgent: numbers.reserveOtp ?? 0, otp: 0, system: 0 };
+          const room = numbers.total - kept[use];
           const mayShare = use === 'system' || own + units <= numbers.perAccount;
           const taken = bound.take(account, use, units);
           expect(taken).toBe(mayShare ? (before + units <= room ? 'taken' : 'full') : 'account_full');

@@ -42,8 +42,12 @@ type Open = {
   waiting: number;
   emptySinceMs: number;
   full: boolean;
+  isCounting: boolean;
 };
-/** An account seen entering or leaving an overflow shard. */
+/**
+ * An account seen entering or leaving an overflow shard, and how often: both show that it used overflow lately, and what
+ * an earlier incarnation moved there is only seen leaving. How much waits is counted by the shard.
+ */
 type Seen = { readonly open: Open; count: number };
 
 const { overflow } = limits;
@@ -58,8 +62,6 @@ export class OverflowShards {
   /** Hundreds of records are redelivered together when a node ends: one query serves all of them. */
   readonly #depths: Readonly<Record<Lane, NextRun<ReadonlyMap<OverflowShard, number>>>>;
   #cancels: Cancel[] = [];
-  /** The lanes with a count in progress. */
-  readonly #counting = new Set<Lane>();
   #published = '{}';
   #publishedAtMs = 0;
   #running = false;
@@ -79,7 +81,7 @@ export class OverflowShards {
     if (this.#open.size > 0) await Promise.all(lanes.map((lane) => this.#findLeft(lane)));
     this.#cancels = [
       clock.every(overflow.lookEveryMs, () => lanes.forEach((lane) => void this.#look(lane, false))),
-      clock.every(overflow.countEveryMs, () => lanes.forEach((lane) => void this.#count(lane))),
+      clock.every(overflow.countEveryMs, () => this.#count()),
     ];
   }
 
@@ -104,7 +106,8 @@ export class OverflowShards {
     const seen = this.#see(lane, accountId);
     if (seen === null) return;
     seen.open.waiting += 1;
-    // Both only grow here, and the one that comes last to the threshold is at it for one record.
+    // Usually one of them reaches the threshold here. If it does elsewhere (another account's record, one that leaves), the
+    // next count publishes it.
     if (Math.min(seen.count, seen.open.waiting) === this.#floodsFrom) this.#publish();
   }
 
@@ -160,7 +163,7 @@ export class OverflowShards {
     }
   }
 
-  /** An account with no more records than this in overflow is not published as flooding. */
+  /** An account with fewer records than this in overflow is not published as flooding. */
   get #floodsFrom(): number {
     return reservedInLane(this.#parts.windowPdus, 1);
   }
@@ -170,7 +173,8 @@ export class OverflowShards {
     const known = this.#open.get(name);
     if (known !== undefined) return known;
     const { clock } = this.#parts;
-    const open: Open = { lane, shard, consumption: null, waiting: 0, emptySinceMs: clock.monotonicMs(), full: false };
+    const emptySinceMs = clock.monotonicMs();
+    const open: Open = { lane, shard, consumption: null, waiting: 0, emptySinceMs, full: false, isCounting: false };
     this.#open.set(name, open);
     void this.#consume(open);
     return open;
@@ -223,23 +227,25 @@ export class OverflowShards {
     }
   }
 
-  /** Each lane on its own: a stream without a leader delays the counts of no other one. */
-  async #count(lane: Lane): Promise<void> {
-    if (!this.#running || this.#counting.has(lane)) return;
-    const open = [...this.#open.values()].filter((each) => each.lane === lane);
-    if (open.length === 0 && this.#published === '{}') return;
-    this.#counting.add(lane);
-    try {
-      for (const each of open) await this.#countOne(each);
-    } catch (error) {
-      ignoring(error, 'what waits in overflow is counted again in a moment');
-    }
-    this.#counting.delete(lane);
-    if (this.#running) this.#publish();
+  /** Each shard on its own: a stream or a consumer without a leader delays the counts of no other one. */
+  #count(): void {
+    for (const each of this.#open.values()) void this.#countOne(each);
+    if (this.#open.size === 0) this.#publish();
   }
 
   async #countOne(open: Open): Promise<void> {
-    if (open.consumption === null) return;
+    if (open.consumption === null || open.isCounting) return;
+    open.isCounting = true;
+    try {
+      await this.#countWaiting(open, open.consumption);
+    } catch (error) {
+      ignoring(error, 'what waits in overflow is counted again in a moment');
+    }
+    open.isCounting = false;
+    if (this.#running) this.#publish();
+  }
+
+  async #countWaiting(open: Open, consumption: Consumption): Promise<void> {
     const { bus, carrier, clock } = this.#parts;
     const { lane, shard } = open;
     const asked = bus.manager.consumers.info(streamNames.messages[lane], messageConsumerName(lane, carrier, shard));
@@ -253,7 +259,7 @@ export class OverflowShards {
     if (info.num_pending === 0) this.#forgetAccounts(open);
     if (nowMs - open.emptySinceMs < overflow.lingerMs) return;
     this.#forget(open);
-    await open.consumption.stop();
+    await consumption.stop();
   }
 
   #publish(): void {

@@ -47,6 +47,7 @@ export class ParkedLog {
     this.#bus = bus;
     this.#publisher = publisher;
     this.#share = share;
+    metrics.sharedBoundTotal.set({ bound: 'webhook_parked' }, share.total);
     this.#clock = clock;
   }
 
@@ -227,5 +228,6 @@ export class ParkedLog {
     else this.#byAccount.set(accountId, now);
     this.#total += count;
     metrics.webhookParked.set(this.#total);
+    metrics.sharedBoundUsed.set({ bound: 'webhook_parked' }, this.#total);
   }
 }

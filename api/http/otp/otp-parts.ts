@@ -37,9 +37,9 @@ export type OtpRouteParts = OtpParts &
     readonly queries: StatusQueryClient;
   };
 
-/** A write about one-time passwords: as urgent as a single message. */
+/** A write about one-time passwords: it may use what is reserved for them. */
 export abstract class OtpRequest extends WriteRequest<OtpRouteParts> {
-  readonly use = 'urgent';
+  readonly use = 'otp';
   /** Of the path; empty for a start. */
   readonly id = this.req.getParameter(0) ?? '';
 

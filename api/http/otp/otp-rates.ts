@@ -40,6 +40,7 @@ export class OtpRates {
     this.#clock = clock;
     this.#ofEach = paceOf(perAccount, hourUs, perAccount);
     this.#ofAll = paceOf(total, hourUs, total);
+    for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason }, 0);
   }
 
   /** Counts one in every dimension; null when all of them have room. What was counted before a refusal stays counted. */

@@ -5,6 +5,7 @@ import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { accountQueueMaxDefault } from '../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type Harness, type Tenant, goodBody, openHarness, post } from './harness.ts';
@@ -125,6 +126,36 @@ test('more requests than a thread may hold are refused at once, each account at 
   expect((await other).body['code']).not.toBe('account_busy');
   const queued = new Set((await harness.messages()).map((message) => message.messageId as string));
   expect(settled.filter((each) => each.startsWith('sms_') && !queued.has(each))).toEqual([]);
+  await ingress.kill9();
+});
+
+test('accounts that fill a thread with single messages leave room for the OTP of another one', async () => {
+  const requests = { total: 6, perAccount: 1, perAccountUrgent: 3, reserve: 5, reserveOtp: 2 };
+  const limitsOfFile = {
+    queueMessagesMax: 5_000_000,
+    accountQueueMax: accountQueueMaxDefault,
+    shares: { ...defaultShares, requests_at_work: requests },
+    linkDays: 90,
+    streamReplicas: 1,
+  };
+  const ingress = await harness.ingress({}, 1, { limits: limitsOfFile });
+  const third = await harness.tenant();
+  const otp = { ...goodBody, category: 'otp' };
+  const notice = { ...goodBody, category: 'transactional' };
+  await until('the new key', async () => (await post(ingress, third.live, otp)).status === 202);
+  await harness.nats.kill9();
+  const refused: string[] = [];
+  const notices = [tenant, tenant, tenant, bystander, bystander, bystander].map(async ({ live }) => {
+    const { status, body } = await post(ingress, live, notice);
+    if (status !== 202) refused.push(`${status} ${body['code']}`);
+    return status;
+  });
+  await until('the notices beyond the reserve are refused', () => refused.length === 2);
+  const code = post(ingress, third.live, otp);
+  await harness.nats.restart();
+  expect((await code).status).toBe(202);
+  expect((await Promise.all(notices)).filter((status) => status === 202)).toHaveLength(4);
+  expect(refused).toEqual(['503 overloaded', '503 overloaded']);
   await ingress.kill9();
 });
 

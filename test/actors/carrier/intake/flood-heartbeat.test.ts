@@ -7,7 +7,7 @@ import type { Bus } from '../../../../cluster/bus/connect.ts';
 import { type AccountQueues, watchOverflow } from '../../../../cluster/bus/overflow-heartbeat.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../../cluster/bus/streams.ts';
-import { overflowSubject } from '../../../../cluster/bus/subjects.ts';
+import { overflowShardOf, overflowSubject } from '../../../../cluster/bus/subjects.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import type { Lane } from '../../../../model/message.ts';
 import { type Clock, systemClock } from '../../../../platform/clock.ts';
@@ -100,6 +100,30 @@ test('what an earlier incarnation moved is counted and published while the strea
   await until('the count of the other lane has begun', () => silent.asked() > answers);
   for (let n = 0; n < threshold; n += 1) shards.leaves('otp', account);
   await until('the entry points know', () => isKnown(account));
+});
+
+test('a shard that cannot be counted delays no other one of its lane', async () => {
+  const { manager } = bus.bus;
+  const [first, second] = [newAccountInShard(1), newAccountInShard(1)];
+  let asked = 0;
+  const consumers = Object.create(manager.consumers, {
+    info: {
+      value: (stream: string, name: string) => {
+        if (!name.endsWith(`_${overflowShardOf(first)}`)) return manager.consumers.info(stream, name);
+        asked += 1;
+        return asked === 1 ? manager.consumers.info(stream, name) : new Promise(() => {});
+      },
+    },
+  }) as typeof manager.consumers;
+  const silent = Object.create(manager, { consumers: { value: consumers } }) as typeof manager;
+  const every: Clock['every'] = (ms, run) => systemClock.every(Math.min(ms, 20), run);
+  const shards = await startShards({ ...bus.bus, manager: silent }, every);
+  shards.enters('otp', first);
+  await until('the count of the first one has begun', () => asked > 1);
+  shards.enters('otp', second);
+  const counted = async () =>
+    (await metrics.overflowWaiting.get()).values.map(({ labels }) => labels['shard']).includes(overflowShardOf(second));
+  await until('the second one is counted', counted, { limitMs: limits.overflow.lookTimeoutMs / 2 });
 });
 
 test('an overflow shard that is no longer served is not in the metrics', async () => {
