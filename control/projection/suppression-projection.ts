@@ -1,11 +1,11 @@
 // Projects suppressed numbers into the bucket: the blocks a change touched, and in the reconciliation the blocks
 // whose version differs. A block's version is read before its numbers, so an entry can be newer than its version says
-// and never older; new blocks are written before old ones are removed, so that a list that is divided again has no
-// gap.
+// and never older. A list that is divided again has no gap: its new blocks are written before its old ones are removed,
+// also when earlier changes of the old ones still wait in the outbox.
 import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
+import { changedLater, deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import { camelFields } from '../../platform/letter-case.ts';
 import type { Store } from '../store/store.ts';
 import type { BlockName, BlockNumber } from '../../directory/contract.ts';
@@ -26,7 +26,13 @@ export async function projectBlocks(store: Store, calls: BusCalls, bucket: KV): 
     const of = blockNameOf(row.entity_id);
     if (of !== null) names.set(blockEntryName(of), of);
   }
-  const lost = new Set(await writeBlocks(store, calls, bucket, [...names.values()]));
+  // A change of an old block finds it gone when the list was divided since. The row that removes it comes after those of
+  // the new blocks.
+  const kept = async () => {
+    const later = await changedLater(store, rows);
+    return new Set(rows.filter((row) => later.has(row.entity_id)).map(entryNameOf));
+  };
+  const lost = new Set(await writeBlocks(store, calls, bucket, [...names.values()], kept));
   const settled = rows.filter((row) => !lost.has(entryNameOf(row)));
   await deleteOutbox(store, settled);
   return settled.length === rows.length;
@@ -47,8 +53,16 @@ export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<nu
   const missing = [...desired].filter(([name, { version }]) => held.get(name) !== version).map(([, each]) => each);
   const surplus = [...held].filter(([name, version]) => version !== null && !desired.has(name)).map(([name]) => name);
   let changed = 0;
-  for (const names of slices([...missing, ...surplus.flatMap((name) => blockNameOf(name) ?? [])])) {
-    changed += names.length - (await writeBlocks(store, calls, reading.bucket, names)).length;
+  for (const names of slices(missing)) {
+    const kept = async () => new Set(names.map(blockEntryName));
+    changed += names.length - (await writeBlocks(store, calls, reading.bucket, names, kept)).length;
+  }
+  // A list that was divided meanwhile has new blocks that are not written here: its rows in the outbox remove the old ones.
+  const unwritten = (await readBlockVersions(store)).filter((each) => !desired.has(blockEntryName(each)));
+  const divided = new Set(unwritten.map((each) => each.accountId));
+  const removed = surplus.flatMap((name) => blockNameOf(name) ?? []).filter((each) => !divided.has(each.accountId));
+  for (const names of slices(removed)) {
+    changed += names.length - (await writeBlocks(store, calls, reading.bucket, names, async () => noNames)).length;
   }
   if (!reading.filled && changed === missing.length + surplus.length) {
     await calls.call('marking the suppressed numbers', reading.bucket.put(filledEntryName, '{"v":1}'));
@@ -56,15 +70,28 @@ export async function reconcileBlocks(store: Store, calls: BusCalls): Promise<nu
   return changed;
 }
 
-/** Writes these blocks as the database has them. Returns the names of those that lost their compare-and-set. */
-async function writeBlocks(store: Store, calls: BusCalls, bucket: KV, names: readonly BlockName[]): Promise<string[]> {
+const noNames: ReadonlySet<string> = new Set();
+
+/**
+ * Writes these blocks as the database has them, and removes those that it has no more. `kept` is asked after the database
+ * was read, and names those that must not be removed. Returns the names of those that lost their compare-and-set.
+ */
+async function writeBlocks(
+  store: Store,
+  calls: BusCalls,
+  bucket: KV,
+  names: readonly BlockName[],
+  kept: () => Promise<ReadonlySet<string>>,
+): Promise<string[]> {
   const changes = await Promise.all(names.map((name) => changeOf(store, calls, bucket, name)));
   const needed = changes.filter((change): change is EntryChange => change !== null);
   const writes = needed.filter((change) => change.text !== null);
-  const removals = needed.filter((change) => change.text === null);
+  const gone = needed.filter((change) => change.text === null);
+  const keep = gone.length === 0 ? noNames : await kept();
+  const removals = gone.filter((change) => !keep.has(change.name));
   const lost = await applyChanges(calls, bucket, writes);
   lost.push(...(await applyChanges(calls, bucket, removals)));
-  metrics.directoryBlocks.inc(needed.length - lost.length);
+  metrics.directoryBlocks.inc(writes.length + removals.length - lost.length);
   return lost.map((change) => change.name);
 }
 

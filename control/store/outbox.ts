@@ -15,6 +15,21 @@ export async function readOutbox(
   return query.execute();
 }
 
+/** Of the entities of these rows, the oldest ones, those with a row after them. */
+export async function changedLater(store: Store, rows: readonly OutboxRow[]): Promise<ReadonlySet<string>> {
+  const last = rows.at(-1);
+  if (last === undefined) return new Set();
+  const entities = [...new Set(rows.map((row) => row.entity_id))];
+  const later = await store.db
+    .selectFrom('outbox')
+    .select('entity_id')
+    .where('entity', '=', last.entity)
+    .where('id', '>', last.id)
+    .where('entity_id', 'in', entities)
+    .execute();
+  return new Set(later.map((row) => row.entity_id));
+}
+
 /** Call it only after the directory contains the changes of these rows. */
 export async function deleteOutbox(store: Store, rows: readonly OutboxRow[]): Promise<void> {
   const ids = rows.map(({ id }) => id);

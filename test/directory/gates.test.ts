@@ -11,6 +11,7 @@ import { operator } from '../../control/store/store.ts';
 import { addSuppressions, listSuppressions, removeSuppression } from '../../control/store/suppressions.ts';
 import { createTemplate, deleteTemplate, setTemplateStatus } from '../../control/store/templates.ts';
 import type { AccountId } from '../../model/ids.ts';
+import { nextTurn } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { type DirectoryHarness, openDirectoryHarness } from '../support/directory-harness.ts';
 import { runningClock } from '../support/running-clock.ts';
@@ -154,6 +155,32 @@ describe('suppressed numbers', () => {
     const cuts = new Set<string>();
     for await (const key of await bucket.keys(`block.${accountId}.>`)) cuts.add(key.split('.')[2] ?? '');
     expect([...cuts]).toEqual(['6']);
+  });
+
+  test('stay covered when their list is divided while earlier changes of its blocks wait to be projected', async () => {
+    const watched = numbersFrom(20_000_000, 50);
+    await addSuppressions(harness.store, { accountId, numbers: watched, ...everything });
+    await addSuppressions(harness.store, { accountId, numbers: numbersFrom(30_000_000, 2_000), ...everything });
+    await until('they are in effect', () => watched.every((number) => isSuppressed(number)));
+    await harness.outboxEmpty();
+    await harness.endProjectors();
+    // The first change is of 8 blocks, the second one divides them into 64.
+    for (const first of [40_000_000, 40_007_000])
+      await addSuppressions(harness.store, { accountId, numbers: numbersFrom(first, 7_000), ...everything });
+    let gaps = 0;
+    let looking = true;
+    const look = (async () => {
+      while (looking) {
+        gaps += watched.filter((number) => !isSuppressed(number)).length;
+        await nextTurn();
+      }
+    })();
+    harness.project();
+    await harness.outboxEmpty();
+    await until('all are in effect', () => isSuppressed('+8801740013999'));
+    looking = false;
+    await look;
+    expect(gaps).toBe(0);
   });
 
   test('that drifted are repaired by comparing versions', async () => {
