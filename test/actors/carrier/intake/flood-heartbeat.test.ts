@@ -56,14 +56,17 @@ function isKnown(account: AccountId): boolean {
   return 'subject' in place && place.subject === overflowSubject('otp', 'alpha', account);
 }
 
-/** The bus as seen by a client to whom the server never says anything about the consumers of a lane after `answers`. */
-function silentAbout(lane: Lane, answers: number): { readonly bus: Bus; asked(): number } {
+/** The bus of a client that gets `answers` answers about these consumers, and none after them. */
+function silentAbout(
+  isSilent: (stream: string, consumer: string) => boolean,
+  answers: number,
+): { readonly bus: Bus; asked(): number } {
   const { manager } = bus.bus;
   let asked = 0;
   const consumers = Object.create(manager.consumers, {
     info: {
       value: (stream: string, name: string) => {
-        if (stream !== streamNames.messages[lane]) return manager.consumers.info(stream, name);
+        if (!isSilent(stream, name)) return manager.consumers.info(stream, name);
         asked += 1;
         return asked <= answers ? manager.consumers.info(stream, name) : new Promise(() => {});
       },
@@ -73,8 +76,10 @@ function silentAbout(lane: Lane, answers: number): { readonly bus: Bus; asked():
   return { bus: { ...bus.bus, manager: silent }, asked: () => asked };
 }
 
+const ofLane = (lane: Lane) => (stream: string) => stream === streamNames.messages[lane];
+
 test('a flood is published when it reaches its threshold: its shard needs no consumer yet, and is not counted', async () => {
-  const shards = await startShards(silentAbout('otp', 0).bus, () => () => {});
+  const shards = await startShards(silentAbout(ofLane('otp'), 0).bus, () => () => {});
   const [below, at] = [newAccountInShard(1), newAccountInShard(1)];
   for (let n = 0; n < threshold - 1; n += 1) shards.enters('otp', below);
   for (let n = 0; n < threshold; n += 1) shards.enters('otp', at);
@@ -94,7 +99,7 @@ test('what an earlier incarnation moved is counted and published while the strea
   expect((await Promise.all(stored)).every(({ ok }) => ok)).toBe(true);
   // It looks for what was left, and opens one consumer.
   const answers = limits.bus.accountShards + 1;
-  const silent = silentAbout('promo', answers);
+  const silent = silentAbout(ofLane('promo'), answers);
   const shards = await startShards(silent.bus, (ms, run) => systemClock.every(Math.min(ms, 20), run));
   shards.enters('promo', newAccountInShard(2));
   await until('the count of the other lane has begun', () => silent.asked() > answers);
@@ -103,23 +108,12 @@ test('what an earlier incarnation moved is counted and published while the strea
 });
 
 test('a shard that cannot be counted delays no other one of its lane', async () => {
-  const { manager } = bus.bus;
   const [first, second] = [newAccountInShard(1), newAccountInShard(1)];
-  let asked = 0;
-  const consumers = Object.create(manager.consumers, {
-    info: {
-      value: (stream: string, name: string) => {
-        if (!name.endsWith(`_${overflowShardOf(first)}`)) return manager.consumers.info(stream, name);
-        asked += 1;
-        return asked === 1 ? manager.consumers.info(stream, name) : new Promise(() => {});
-      },
-    },
-  }) as typeof manager.consumers;
-  const silent = Object.create(manager, { consumers: { value: consumers } }) as typeof manager;
-  const every: Clock['every'] = (ms, run) => systemClock.every(Math.min(ms, 20), run);
-  const shards = await startShards({ ...bus.bus, manager: silent }, every);
+  // The one answer belongs to the opening of the consumer.
+  const silent = silentAbout((_stream, consumer) => consumer.endsWith(`_${overflowShardOf(first)}`), 1);
+  const shards = await startShards(silent.bus, (ms, run) => systemClock.every(Math.min(ms, 20), run));
   shards.enters('otp', first);
-  await until('the count of the first one has begun', () => asked > 1);
+  await until('the count of the first one has begun', () => silent.asked() > 1);
   shards.enters('otp', second);
   const counted = async () =>
     (await metrics.overflowWaiting.get()).values.map(({ labels }) => labels['shard']).includes(overflowShardOf(second));
