@@ -12,8 +12,12 @@ const { bodyBytesMax, headersMax, headerBytesMax, idempotencyKeyCharsMax } = lim
 /** CPU time of the ingress for one refusal, the victim's share of that time included: the mean of some tries. */
 const answerCpuMs = 50;
 const tries = 5;
-/** The quickest of the tries, from its first octet: nothing waits for a timer. 50 ms on a machine without other work. */
-const answerMs = 500;
+/**
+ * From the first octet to the answer, of the quickest: other work of the machine only makes a try slower, so tries go on
+ * until one is in time, and a row whose every try is late fails.
+ */
+const answerMs = 50;
+const triesMax = 60;
 
 let harness: Harness;
 let ingress: Ingress;
@@ -193,7 +197,10 @@ test.each(rows)('%s: %s', async (_name, expected, sent) => {
   const request = sent();
   const beganCpuMs = await cpuMs();
   let quickestMs = Number.POSITIVE_INFINITY;
-  for (let each = 0; each < tries; each += 1) {
+  // What is accepted may take as long as its messages do.
+  const withinMs = expected.startsWith('202') ? Number.POSITIVE_INFINITY : answerMs;
+  let tried = 0;
+  for (; tried < tries || (quickestMs >= withinMs && tried < triesMax); tried += 1) {
     const sentAtMs = systemClock.monotonicMs();
     const client = rawClient(ingress.port, request);
     await until('the answer', () => isWhole(client), { everyMs: 1 });
@@ -203,10 +210,8 @@ test.each(rows)('%s: %s', async (_name, expected, sent) => {
     expect(client.text.match(/^connection: close\r$/gim)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(`${statusOf(client)} ${expected.includes(' ') ? code : ''}`.trim()).toBe(expected);
   }
-  // What is accepted may cost what its messages cost.
-  if (expected.startsWith('202')) return;
-  expect(((await cpuMs()) - beganCpuMs) / tries).toBeLessThan(answerCpuMs);
-  expect(quickestMs).toBeLessThan(answerMs);
+  expect(quickestMs).toBeLessThanOrEqual(withinMs);
+  if (withinMs === answerMs) expect(((await cpuMs()) - beganCpuMs) / tried).toBeLessThan(answerCpuMs);
 });
 
 /** CPU time that the ingress process has used. */
