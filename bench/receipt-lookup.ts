@@ -5,6 +5,7 @@ import { submittedSearch } from '../analytics/queries/find-submitted.ts';
 import type { Engine } from '../analytics/store/engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
+import { RetryLater } from '../platform/errors.ts';
 import { seededRandom } from '../platform/random.ts';
 import { withEngine } from './harness/event-store.ts';
 import { quantile } from './harness/latency-figures.ts';
@@ -22,6 +23,9 @@ const rowsPerInsert = 1_000_000;
 const spanSeconds = 4 * 86_400;
 const insertLimitMs = 120_000;
 const mergesMs = 600_000;
+/** Receipts that arrive at once after an outage. */
+const atOnce = 1_000;
+const askAgainMs = 500;
 
 /** Twelve digits; an odd factor scatters them, each once. The same in SQL: `fill`. */
 const idOf = (at: number) => (0x100000000000n + ((BigInt(at) * 2_654_435_761n) % 0x10000000000n)).toString(16);
@@ -34,6 +38,7 @@ async function run({ seconds, seed, count = 2_000_000 }: BenchOptions): Promise<
 }
 
 async function measure(engine: Engine, seconds: number, seed: number, count: number): Promise<BenchResult> {
+  await openGenerated(engine);
   for (let from = 0; from < count; from += rowsPerInsert) {
     await fill(engine, from, Math.min(rowsPerInsert, count - from), count);
   }
@@ -62,18 +67,24 @@ async function measure(engine: Engine, seconds: number, seed: number, count: num
   }
   const { user, system } = process.cpuUsage(cpuBefore);
   const floodMs = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: 1_000 }, ask));
+  let refused = 0;
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (!(await answered(ask))) refused += 1;
+    }),
+  );
   const flood = systemClock.monotonicMs() - floodMs;
   const [parts] = await engine.rows(
     "SELECT toUInt32(count()), toUInt32(sum(marks)), toUInt64(sum(bytes_on_disk)), toUInt64(sum(primary_key_bytes_in_memory)) FROM system.parts WHERE table = 'sms_submits' AND active",
   );
   return {
-    load: `${count} submits, ${oneMs.length} look-ups one after the other, then 1,000 at once`,
+    load: `${count} submits, ${oneMs.length} look-ups one after the other, then ${atOnce} at once`,
     figures: {
       look_up_p50_ms: quantile(oneMs, 0.5),
       look_up_p99_ms: quantile(oneMs, 0.99),
       look_up_cpu_ms: (user + system) / 1_000 / oneMs.length,
-      flood_of_1000_ms: flood,
+      flood_ms: flood,
+      flood_refused: refused,
       parts: Number(parts?.[0]),
       granules: Number(parts?.[1]),
       bytes_per_submit: Number(parts?.[2]) / count,
@@ -87,6 +98,18 @@ async function measure(engine: Engine, seconds: number, seed: number, count: num
   };
 }
 
+/** False: too many waited, and it was not looked up. */
+async function answered(ask: () => Promise<void>): Promise<boolean> {
+  try {
+    await ask();
+    return true;
+  } catch (error) {
+    if (!(error instanceof RetryLater)) throw error;
+    await systemClock.sleep(askAgainMs);
+    return false;
+  }
+}
+
 /** In production rows arrive over days: their merges are not part of a look-up. */
 async function merged(engine: Engine): Promise<void> {
   const underWay = 'SELECT toUInt32(count()) FROM system.merges';
@@ -94,11 +117,23 @@ async function merged(engine: Engine): Promise<void> {
   await until('the merges', none, { limitMs: mergesMs, everyMs: 1_000 });
 }
 
+/** Where generated events go instead of sms_events: the view of the submits gets them, and nothing else does. */
+async function openGenerated(engine: Engine): Promise<void> {
+  const [row] = await engine.rows("SELECT as_select FROM system.tables WHERE name = 'sms_submits_feed'");
+  const select = String(row?.[0]);
+  const ofEvents = /\bFROM [a-z_.]*sms_events\b/;
+  if (!ofEvents.test(select)) throw new Error(`the view of the submits does not read sms_events: ${select}`);
+  await engine.command('CREATE TABLE generated AS sms_events ENGINE = Null');
+  await engine.command(
+    `CREATE MATERIALIZED VIEW generated_feed TO sms_submits AS ${select.replace(ofEvents, 'FROM generated')}`,
+  );
+}
+
 async function fill(engine: Engine, from: number, rows: number, count: number): Promise<void> {
   await engine.command(
-    `INSERT INTO sms_submits (carrier, submit_key, recipient, at, event_id, kind, message_id, account_id, attempt, segment,
-       segments, carrier_message_id, category, sender, encoding, livemode, accepted_at, valid_until)
-     SELECT 'alpha', ${idInSql}, concat('+88017', leftPad(toString((number * 7919) % 100000000), 8, '0')),
+    `INSERT INTO generated (carrier, recipient, at, event_id, kind, message_id, account_id, attempt, segment, segments,
+       carrier_message_id, category, sender, encoding, livemode, accepted_at, valid_until)
+     SELECT 'alpha', concat('+88017', leftPad(toString((number * 7919) % 100000000), 8, '0')),
        now64(3) - toIntervalSecond(intDiv((${count} - number) * ${spanSeconds}, ${count})) AS at, substring(hex(sipHash128(number, 1)), 1, 26),
        'submitted', concat('sms_', leftPad(toString(number), 10, '0'), substring(hex(sipHash128(number)), 1, 16)), concat('acc_', toString(number % 50)), 1, 1, 1,
        ${idInSql}, 'transactional', 'BRAND', 'gsm7', true, at, at

@@ -1,14 +1,14 @@
 // Finds the submit that a receipt is about, for a carrier actor that no longer holds it. Carriers' ids are short and
 // repeat, so id and recipient must both match, and the newest submit counts; so nothing is found while events wait to
 // be recorded. The table sms_submits serves it: one granule is read per id. After an outage many receipts arrive at
-// once and are looked up in batches.
+// once and are looked up in batches, and those that are too many are refused: the actor parks them and asks again.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FindSubmitted, FindSubmittedReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
-import { eventOfRow, submitColumns } from '../store/event-row.ts';
+import { eventOfSubmit, submitColumns } from '../store/submit-row.ts';
 import { submitsKeptMs } from '../store/retention.ts';
 import { batchLoader } from './batch-loader.ts';
 import type { Unflushed } from '../recorder/batch.ts';
@@ -23,7 +23,7 @@ export function submittedSearch(
   clock: Clock = systemClock,
 ): SubmittedSearch {
   const newest = batchLoader<FindSubmitted, DeliveryEvent | null>(
-    limits.queries.messagesPerReadMax,
+    limits.queries.submitsPerReadMax,
     async (queries) => {
       const byRecipient = new Map<string, DeliveryEvent[]>();
       for (const { recipients } of queries) for (const each of recipients) byRecipient.set(each, []);
@@ -33,6 +33,8 @@ export function submittedSearch(
       for (const event of await recordedFor(queries)) byRecipient.get(event.recipient)?.push(event);
       return queries.map((query) => likeliest(byRecipient, query));
     },
+    null,
+    clock,
   );
 
   return async (query) => {
@@ -52,10 +54,10 @@ export function submittedSearch(
        WHERE carrier IN {carriers:Array(String)} AND submit_key IN {ids:Array(String)}
          AND recipient IN {recipients:Array(String)} AND at > fromUnixTimestamp64Milli({sinceMs:Int64})
        ORDER BY at DESC LIMIT 1 BY carrier, submit_key, recipient
-       SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`,
+       SETTINGS max_threads = 1, optimize_move_to_prewhere = 0, merge_tree_coarse_index_granularity = 4`,
       { carriers, ids, recipients, sinceMs: clock.nowMs() - submitsKeptMs },
     );
-    return rows.map(eventOfRow);
+    return rows.map(eventOfSubmit);
   }
 }
 

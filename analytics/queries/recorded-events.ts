@@ -33,7 +33,7 @@ export class RecordedEvents {
           (found.get(messageId) ?? []).filter((event) => event.accountId === accountId);
         return keys.map(ofKey);
       };
-      return batchLoader(limits.queries.messagesPerReadMax, read, turn === 'account' ? gather : null);
+      return batchLoader(limits.queries.messagesPerReadMax, read, turn === 'account' ? gather : null, clock);
     };
     this.of = inTurn('system');
     this.shownTo = inTurn('account');
@@ -44,6 +44,7 @@ export class RecordedEvents {
         return keys.map(({ messageId }) => found.has(messageId));
       },
       gather,
+      clock,
     );
   }
 

@@ -31,13 +31,14 @@ export function upToDateOver(
   recorder: () => Taking | null,
   clock: Clock = systemClock,
 ): UpToDate {
-  const endOfEvents = batchLoader<null, EndOfEvents>(limits.queries.heldMax, async (asked) => {
+  const ask = async (asked: readonly null[]) => {
     const info = bus.manager.streams.info(streamNames.events);
     const { created, state } = await withDeadline('the end of EVENTS', limits.queries.catchUpMs, info, clock);
     // Purged records cannot be missing: only recorded ones are purged.
     const lastSeq = state.messages === 0 ? 0 : state.last_seq;
     return asked.map(() => ({ streamMade: String(created), endSeq: state.last_seq, lastSeq }));
-  });
+  };
+  const endOfEvents = batchLoader<null, EndOfEvents>(limits.queries.heldMax, ask, null, clock);
 
   return {
     recordedTo: () => recorder()?.taken.seq ?? null,

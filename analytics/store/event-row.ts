@@ -39,14 +39,12 @@ function isEventId(id: string): boolean {
 
 const isCount = (count: number, max: number): boolean => Number.isInteger(count) && count >= 0 && count <= max;
 
-/** The columns that sms_submits has too. */
-export const submitColumns =
+/** What `eventOfRow` takes, in this order. */
+export const eventColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
   'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until), ' +
-  'toUnixTimestamp64Milli(scheduled_at)';
-
-export const eventColumns = `${submitColumns}, keyword, inbound`;
+  'toUnixTimestamp64Milli(scheduled_at), keyword, inbound';
 
 /** The order of the fold, as SQL. */
 export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';

@@ -1,4 +1,4 @@
-// A text as a cell of ClickHouse's TabSeparated format.
+// Texts as cells of ClickHouse's TabSeparated format, and back.
 
 const special = /[\t\n\r\0\\]/;
 
@@ -14,4 +14,16 @@ function escaped(value: string): string {
     .replaceAll('\n', '\\n')
     .replaceAll('\r', '\\r')
     .replaceAll('\0', '\\0');
+}
+
+/** The cells of one line, without the line's end. */
+export function tsvCells(line: string): readonly string[] {
+  const cells = line.split('\t');
+  return line.includes('\\') ? cells.map(unescaped) : cells;
+}
+
+const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', b: '\b', f: '\f', 0: '\0' };
+
+function unescaped(cell: string): string {
+  return cell.replaceAll(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter);
 }

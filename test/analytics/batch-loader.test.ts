@@ -2,6 +2,9 @@
 import { expect, test } from 'vitest';
 import { batchLoader } from '../../analytics/queries/batch-loader.ts';
 import { nextTurn } from '../../platform/clock.ts';
+import { RetryLater } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 function withLoader(atOnceMax: number, gather: (() => Promise<void>) | null = null) {
   const statements: number[][] = [];
@@ -45,4 +48,29 @@ test('a statement that fails fails its queries only', async () => {
   const both = [load(1), load(2)];
   await expect(both[0]).rejects.toThrow('away');
   expect(await both[1]).toBe(2);
+});
+
+test('a query that waited too long is refused without a statement, and later ones are answered in time', async () => {
+  const clock = new ManualClock();
+  const { statementWaitMsMax } = limits.queries;
+  const statements: { readonly queries: readonly number[]; readonly end: () => void }[] = [];
+  const read = (queries: readonly number[]) =>
+    new Promise<readonly number[]>((resolve) => {
+      statements.push({ queries, end: () => resolve(queries) });
+    });
+  const load = batchLoader<number, number>(2, read, null, clock);
+  const answers = Promise.allSettled([1, 2, 3, 4].map(load));
+  clock.advance(1);
+  const later = [5, 6, 7].map(load);
+  clock.advance(statementWaitMsMax - 1);
+  // 2 to 4 have waited for all of the time now, and 5 to 7 for one millisecond less.
+  statements[0]?.end();
+  await nextTurn();
+  statements[1]?.end();
+  await nextTurn();
+  statements[2]?.end();
+  expect(await Promise.all(later)).toEqual([5, 6, 7]);
+  expect(statements.map(({ queries }) => queries)).toEqual([[1], [5, 6], [7]]);
+  const refused = { status: 'rejected', reason: expect.any(RetryLater) as unknown };
+  expect(await answers).toEqual([{ status: 'fulfilled', value: 1 }, refused, refused, refused]);
 });

@@ -99,7 +99,8 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     const count = async (sql: string) =>
       (await engine.rows(`SELECT toInt32(${sql} WHERE account_id = {accountId:String}`, { accountId }))[0]?.[0];
     expect(await count('count()) FROM sms_events')).toBe(3);
-    expect(await count('count()) FROM sms_submits')).toBe(1);
+    const submits = 'SELECT toInt32(count()) FROM sms_submits WHERE message_id = {messageId:String}';
+    expect(await engine.rows(submits, { messageId: other.messageId })).toEqual([[1]]);
     expect(await count('sum(messages)) FROM message_counts')).toBe(1);
     expect(await count("sumIf(messages, tier = 'outcomes')) FROM message_tiers")).toBe(1);
     await engine.command(`DELETE FROM message_counts WHERE account_id = '${accountId}'`);
