@@ -1,6 +1,6 @@
 // The recorder of clicks in front of ClickHouse over HTTP and of chDB in a real role: every click once, with its message
 // and its class, through outages, lost answers and kills.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { linkTarget } from '../../model/records/link-record.ts';
 import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';
 import type { EventContext } from '../../model/delivery-event.ts';
@@ -25,12 +25,17 @@ let events: EventBus;
 let clickhouse: TestClickHouse;
 let role: RunningRole | null = null;
 
-beforeEach(async () => {
+beforeAll(async () => {
   [events, clickhouse] = await Promise.all([startEventBus(), startClickHouse()]);
 });
+/** Each test has a role and no rows of its own. */
 afterEach(async () => {
-  await role?.end('SIGKILL');
+  clickhouse.weather = 'fine';
+  await role?.end('SIGTERM');
   role = null;
+  for (const table of ['link_codes', 'link_clicks', 'click_counts', 'click_counts_6h']) await clickhouse.rows(`TRUNCATE TABLE ${table}`);
+});
+afterAll(async () => {
   await events.stop();
   await clickhouse.stop();
 });
