@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
+import { thousands } from '../platform/thousands.ts';
 import { type OrProblem, problem, wrongField } from './problem.ts';
 
 type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
@@ -34,7 +35,7 @@ const [space, colon] = [0x20, 0x3a] as const;
 
 const { bodyDepthMax, objectFieldsMax } = limits.http;
 const tooDeep = `${bodyDepthMax} objects and lists within one another`;
-const tooManyFields = `${objectFieldsMax.toLocaleString('en')} fields in one object`;
+const tooManyFields = `${thousands(objectFieldsMax)} fields in one object`;
 /** The fields of the innermost object at each depth so far. One for all bodies: a scan is never interrupted. */
 const fieldsAt = new Uint16Array(bodyDepthMax + 1);
 

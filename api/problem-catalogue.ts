@@ -2,6 +2,7 @@
 // document are made from this table. A published code keeps its meaning.
 
 import { limits } from '../platform/limits.ts';
+import { thousands } from '../platform/thousands.ts';
 
 /** client: the caller's program or data · owner: the account's administrator · operator: runs Heliograph. */
 export type ProblemActor = 'client' | 'owner' | 'operator';
@@ -27,14 +28,12 @@ const owner = actedOnBy('owner');
 const operator = actedOnBy('operator');
 
 const { bodyDepthMax, objectFieldsMax } = limits.http;
-const counted = (count: number) => count.toLocaleString('en');
-
 const retryHow = 'Try again after the seconds in `Retry-After`, with the same `Idempotency-Key`.';
 
 export const problemCatalogue = {
   // the request itself
   invalid_json: client(400, 'The body is not one JSON object of the allowed size').fix(
-    `Send one JSON object in UTF-8, with at most ${counted(objectFieldsMax)} fields in each object and ${bodyDepthMax} objects and lists within one another; \`detail\` says what is wrong.`,
+    `Send one JSON object in UTF-8, with at most ${thousands(objectFieldsMax)} fields in each object and ${bodyDepthMax} objects and lists within one another; \`detail\` says what is wrong.`,
   ),
   body_too_large: client(413, 'The body is too large').fix('Stay within 256 KiB; split large batches.'),
   unsupported_media_type: client(415, 'The content type is not supported').fix(

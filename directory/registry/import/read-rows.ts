@@ -1,6 +1,7 @@
 // Reads the rows of an import into entries, with a checkpoint every million rows. Bad rows are counted and the first
 // ones reported with their line; too many mean that it is the wrong file.
 import { limits } from '../../../platform/limits.ts';
+import { thousands } from '../../../platform/thousands.ts';
 import { SetupError } from '../../../platform/errors.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type Columns, headingOf, rowReader, usualColumns, withoutMark } from '../../../policy/registry/row.ts';
@@ -121,9 +122,7 @@ function everySecond(order: ImportOrder, state: Checkpoint): (share: number) => 
     const perSecond = ((state.lines - linesBefore) * 1_000) / (nowMs - beganMs);
     const percent = Math.min(100, Math.round(share * 100));
     order.onProgress(
-      `read ${percent} %: ${number.format(state.lines)} rows, ${number.format(Math.round(perSecond * 60))} per minute`,
+      `read ${percent} %: ${thousands(state.lines)} rows, ${thousands(Math.round(perSecond * 60))} per minute`,
     );
   };
 }
-
-const number = new Intl.NumberFormat('en-US');
