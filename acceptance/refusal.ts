@@ -42,7 +42,7 @@ export function refusalOfTaken({ name }: { readonly name: BoundName }, taken: Ta
   const what = unit.split(/[;,]/)[0];
   if (taken === 'full') return refusal('overloaded', `too many ${what}`, 1);
   // A test checks the codes of the bounds against the catalogue.
-  return refusal(code as AcceptanceCode, `too many ${what}: as many as one account may have`, 1);
+  return refusal(code as AcceptanceCode, `too many ${what}: as many as one caller may have`, 1);
 }
 
 /** Why a record is not durable. */

@@ -1,6 +1,6 @@
 // How long the event store takes to find the submit of a receipt that no carrier has in memory, by the number of
-// submits. ClickHouse generates the rows in the queried table; ids and recipients are scattered, so that each day's
-// part has to be searched, and submits spread over four days.
+// submits. ClickHouse generates events, and the view of sms_submits makes rows of them; ids and recipients are scattered,
+// so that each day's parts have to be searched, and submits spread over four days.
 import { submittedSearch } from '../analytics/queries/find-submitted.ts';
 import type { Engine } from '../analytics/store/engine.ts';
 import { systemClock } from '../platform/clock.ts';

@@ -49,7 +49,7 @@ export class SharedBound {
     return this.#held(use).get(account) ?? 0;
   }
 
-  /** Applies a changed configuration; units that are already held stay held. */
+  /** Takes the share of the configuration; units that are already held stay held. */
   configure(share: Share): void {
     this.#share = share;
     metrics.sharedBoundTotal.set({ bound: this.name }, share.total);
@@ -57,10 +57,7 @@ export class SharedBound {
 
   take(account: string, use: Use = 'ordinary', units = 1): Taken {
     const taken = this.look(account, use, units);
-    if (taken !== 'taken') {
-      metrics.sharedBoundRefusals.inc({ bound: this.name, reason: taken });
-      return taken;
-    }
+    if (taken !== 'taken') return this.#refused(taken);
     this.#used += units;
     if (use !== 'system') {
       const held = this.#held(use);
@@ -82,6 +79,17 @@ export class SharedBound {
     this.#used -= units;
     assert(this.#used >= 0, `more units were returned to ${this.name} than were taken`);
     this.#usedMetric.set(this.#used);
+  }
+
+  /** As `take`, and takes nothing: for work that is to be refused early, and takes its units later. */
+  refusesNow(account: string, use: Use = 'ordinary', units = 1): Taken {
+    const taken = this.look(account, use, units);
+    return taken === 'taken' ? taken : this.#refused(taken);
+  }
+
+  #refused(reason: Exclude<Taken, 'taken'>): Taken {
+    metrics.sharedBoundRefusals.inc({ bound: this.name, reason });
+    return reason;
   }
 
   /** The result that `take` would have, without taking or counting anything. */

@@ -61,7 +61,7 @@ export const metrics = {
     'From the request line to the 202, by category; a body that its client sends slowly counts',
     ['category'],
   ),
-  refused: counter('refused_total', 'Requests refused at the ingress, by code', ['code']),
+  refused: counter('refused_total', 'Messages and keys refused at the ingress, by code', ['code']),
   authRefused: counter('auth_refused_total', 'Requests whose API key was refused, by code', ['code']),
   otpGuardRefusals: counter('otp_guard_refusals_total', 'Codes refused by the guard against fraud', ['rule', 'action']),
   otpGuardBlocks: counter('otp_guard_blocks_total', 'Blocks made by the guard against fraud', ['rule', 'mode']),

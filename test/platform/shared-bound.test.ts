@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Share, shareProblem } from '../../platform/limits-shares.ts';
 import { SharedBound, type Use } from '../../platform/shared-bound.ts';
+import { metrics } from '../../platform/telemetry.ts';
 
 const boundOf = (share: Share) => new SharedBound('publish_slots', share);
 
@@ -55,6 +56,23 @@ describe('a bound that accounts share', () => {
     // They count in one share: an account has no more for its OTP than for all of its single messages.
     bound.giveBack('b', 'urgent', 2);
     expect(bound.look('a', 'otp')).toBe('account_full');
+  });
+
+  it('counts a refusal before the work, and takes nothing', async () => {
+    const bound = boundOf({ total: 10, perAccount: 1, reserve: 0 });
+    const refused = async () => {
+      const { values } = await metrics.sharedBoundRefusals.get();
+      const { bound: name, reason } = { bound: 'publish_slots', reason: 'account_full' };
+      return values.find(({ labels }) => labels['bound'] === name && labels['reason'] === reason)?.value;
+    };
+    expect(bound.refusesNow('a')).toBe('taken');
+    expect(bound.take('a')).toBe('taken');
+    const before = Number(await refused());
+    expect(bound.look('a')).toBe('account_full');
+    expect(await refused()).toBe(before);
+    expect(bound.refusesNow('a')).toBe('account_full');
+    expect(await refused()).toBe(before + 1);
+    expect(bound.used).toBe(1);
   });
 
   it('refuses to take back more than was taken', () => {

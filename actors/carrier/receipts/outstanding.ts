@@ -117,9 +117,13 @@ export class Outstanding {
     return true;
   }
 
-  /** The canonical ids that a receipt's id may stand for, likeliest first: for a query of the event store. */
+  /**
+   * The canonical ids that a receipt's id may stand for, likeliest first and never none: for a query of the event store. An
+   * id that cannot be read in any form in use (letters, where all were decimal) is taken as it is written.
+   */
   candidates(receiptId: string): string[] {
-    return [...new Set(this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null))];
+    const read = this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null);
+    return read.length > 0 ? [...new Set(read)] : [canonical(receiptId)];
   }
 
   settle({ carrierMessageId, recipient }: Pick<Submitted, 'carrierMessageId' | 'recipient'>): void {

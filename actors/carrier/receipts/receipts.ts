@@ -148,7 +148,7 @@ export class Receipts {
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
   }
 
-  /** Answers every receipt not yet acknowledged with ESME_RX_T_APPN: the carrier keeps it and sends it again. */
+  /** Answers what waits with ESME_RX_T_APPN: the carrier sends it again. A receipt that is searched is answered after that. */
   close(): void {
     this.#stopSweep();
     for (const early of this.#allEarly()) this.#end('not_safe', early.respond);
@@ -222,7 +222,11 @@ export class Receipts {
     const stored = await lookUp(receipt, outstanding.candidates(carrierMessageId)).finally(() => {
       this.#searching -= 1;
     });
-    if (stored.result === 'found') return this.#settle(stored.submitted, kind, receipt, respond);
+    if (stored.result === 'found') {
+      // Found as written, perhaps, while it is also in memory: then its form of ids is in use again.
+      outstanding.fitsOtherwise(carrierMessageId, recipient, swapped);
+      return this.#settle(stored.submitted, kind, receipt, respond);
+    }
     // The response may have come during the query: then nothing matches better.
     if (outstanding.find(carrierMessageId, recipient, swapped) !== null) return this.take(receipt, respond, parked);
     const before = parked ?? { waits: 0, unanswered: 0, sinceMs: clock.nowMs() };

@@ -1,5 +1,6 @@
-// Receipts that arrive while the actor still replays what an earlier incarnation did: they wait for the replay, so that
-// none is taken for the receipt of an unknown submit to the same number. On a real bus, with a manual clock.
+// Receipts without a submit in memory: those that arrive while the actor still replays what an earlier incarnation did
+// wait for the replay, so that none is taken for the receipt of an unknown submit to the same number; and those whose ids
+// the carrier's form cannot read. On a real bus, with a manual clock.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
 import { Receipts } from '../../../../actors/carrier/receipts/receipts.ts';
@@ -7,7 +8,9 @@ import { UnknownSubmits } from '../../../../actors/carrier/outcome/unknown-submi
 import { decodeEvents } from '../../../../model/records/event-record.ts';
 import { EventWriter } from '../../../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../../../cluster/bus/publisher.ts';
-import { eventOfMessage } from '../../../../model/delivery-event.ts';
+import { commandStatus } from '../../../../model/command-status.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../../../model/delivery-event.ts';
+import { limits } from '../../../../platform/limits.ts';
 import { until } from '../../../support/until.ts';
 import { type TestBus, recordsOf, startBus } from '../../../support/bus.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -19,27 +22,41 @@ beforeAll(async () => {
 });
 afterAll(async () => bus?.stop());
 
-test('a receipt that arrives during the replay settles its own segment, not the unknown one to the same number', async () => {
+/** `stored`: what the event store finds, by id. */
+function openReceipts(form: 'auto' | 'hex' | 'decimal', stored = new Map<string, DeliveryEvent>()) {
   const clock = new ManualClock();
   const publisher = new Publisher(bus.bus);
   const events = new EventWriter(publisher);
-  const outstanding = new Outstanding('auto', clock);
+  const outstanding = new Outstanding(form, clock);
   const unknown = new UnknownSubmits(clock);
-  let asked = 0;
-  const lookUp = async () => {
-    asked += 1;
-    return { result: 'none', recordedTo: 0 } as const;
-  };
+  /** The ids of each query of the event store. */
+  const asked: (readonly string[])[] = [];
   const receipts = new Receipts({
     carrier: 'alpha',
     events,
     outstanding,
     unknown,
     clock,
-    lookUp,
-    park: () => {},
+    lookUp: async (_receipt, ids) => {
+      asked.push(ids);
+      const submitted = stored.get(ids[0] ?? '');
+      return submitted === undefined
+        ? { result: 'none', recordedTo: 0 }
+        : { result: 'found', recordedTo: 0, submitted };
+    },
+    park: (_receipt, _parked, _delayMs, done) => done(true),
     resend: { onReceipt: () => () => {} },
   });
+  const close = () => {
+    receipts.close();
+    events.close();
+    publisher.close();
+  };
+  return { clock, outstanding, unknown, receipts, asked, close };
+}
+
+test('a receipt that arrives during the replay settles its own segment, not the unknown one to the same number', async () => {
+  const { clock, outstanding, unknown, receipts, asked, close } = openReceipts('auto');
   const message = messageWith({ segments: 2 });
   const answers: number[] = [];
   const receipt = {
@@ -52,7 +69,7 @@ test('a receipt that arrives during the replay settles its own segment, not the 
 
   receipts.take(receipt, (status) => answers.push(status));
   clock.advance(60_000);
-  expect(asked).toBe(0);
+  expect(asked).toEqual([]);
   outstanding.add(eventOfMessage(message, { kind: 'submitted', segment: 2, carrierMessageId: '77', atMs: 1 }));
   receipts.learn(eventOfMessage(message, { kind: 'unknown', segment: 1, atMs: 1 }));
   receipts.open();
@@ -61,7 +78,59 @@ test('a receipt that arrives during the replay settles its own segment, not the 
   const published = (await recordsOf(bus.bus, 'EVENTS')).flatMap((record) => decodeEvents(record.data));
   expect(published).toMatchObject([{ kind: 'delivered', segment: 2, carrierMessageId: '77' }]);
   expect(unknown.find(message.recipient, message.sender, null)).toMatchObject({ segment: 1 });
-  receipts.close();
-  events.close();
-  publisher.close();
+  close();
+});
+
+test.each(['hex', 'decimal'] as const)(
+  'with %s, receipts whose ids cannot be read so are searched as written, parked and answered, and use up no place',
+  async (form) => {
+    const { clock, receipts, asked, close } = openReceipts(form);
+    receipts.open();
+    const answers: number[] = [];
+    const count = limits.carrier.earlyReceiptsMax;
+    const { recipient, sender } = messageWith();
+    const take = (at: number) =>
+      receipts.take(
+        { carrierMessageId: `msg-${at}`, state: 'delivered', errorCode: '000', recipient, sender },
+        (status) => answers.push(status),
+      );
+    for (let at = 0; at < count; at += 1) take(at);
+    expect(answers).toEqual([]);
+    clock.advance(limits.carrier.earlyReceiptWaitMs + 1_000);
+    await until('all answers', () => answers.length === count);
+    expect(asked.slice(0, 2)).toEqual([['msg-0'], ['msg-1']]);
+    expect(new Set(answers)).toEqual(new Set([commandStatus.ESME_ROK]));
+    take(count);
+    clock.advance(limits.carrier.earlyReceiptWaitMs + 1_000);
+    await until('one more answer', () => answers.length === count + 1);
+    close();
+  },
+);
+
+test('a carrier whose ids become letters is matched in memory again after three of them were found in the event store', async () => {
+  const ofLetters = (at: number) =>
+    eventOfMessage(messageWith(), { kind: 'submitted', carrierMessageId: `msg-${at}`, atMs: 1 });
+  const submits = [1, 2, 3, 4].map(ofLetters);
+  const stored = new Map(submits.map((each) => [each.carrierMessageId as string, each]));
+  const { clock, outstanding, receipts, asked, close } = openReceipts('auto', stored);
+  receipts.open();
+  for (let id = 0x1000a; outstanding.candidates('17').length > 1; id += 16) {
+    const submitted = eventOfMessage(messageWith(), { kind: 'submitted', carrierMessageId: id.toString(16), atMs: 1 });
+    outstanding.add(submitted);
+    expect(outstanding.find(String(id), submitted.recipient)).not.toBeNull();
+  }
+  for (const each of submits) outstanding.add(each);
+  const answers: number[] = [];
+  const take = ({ carrierMessageId, recipient, sender }: DeliveryEvent) => {
+    const receipt = { carrierMessageId: carrierMessageId ?? '', state: 'delivered', errorCode: '000' } as const;
+    receipts.take({ ...receipt, recipient, sender }, (status) => answers.push(status));
+  };
+  for (const each of submits.slice(0, 3)) take(each);
+  clock.advance(limits.carrier.earlyReceiptWaitMs + 1_000);
+  await until('three answers', () => answers.length === 3);
+  expect(asked).toEqual([['msg-1'], ['msg-2'], ['msg-3']]);
+  take(submits[3] as DeliveryEvent);
+  await until('the fourth answer', () => answers.length === 4);
+  expect(asked.length).toBe(3);
+  close();
 });

@@ -175,6 +175,25 @@ test('the query of the event store begins with the id as it is written', () => {
   expect(new Outstanding('auto', new ManualClock()).candidates('0010')).toEqual(['10', 'a', '16']);
 });
 
+describe('an id that no form in use can read is looked up as it is written', () => {
+  test.each([
+    ['hex', 'MSG-0abc'],
+    ['hex', 'deadbeef-1'],
+    ['decimal', 'msg-0abc'],
+  ] as const)('%s: %s', (form, id) => {
+    expect(new Outstanding(form, new ManualClock()).candidates(id)).toEqual([id.toLowerCase()]);
+  });
+
+  test('any text, in any form, stands for some id', () => {
+    const forms = fc.constantFrom('auto' as const, 'raw' as const, 'hex' as const, 'decimal' as const);
+    fc.assert(
+      fc.property(fc.string(), forms, (id, form) => {
+        expect(new Outstanding(form, new ManualClock()).candidates(id)).not.toEqual([]);
+      }),
+    );
+  });
+});
+
 test('a second receipt is recognised as a repeat for a minute', () => {
   const clock = new ManualClock();
   const outstanding = new Outstanding('auto', clock);
