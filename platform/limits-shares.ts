@@ -90,12 +90,18 @@ export const sharedBounds = {
   }),
   /** The event store runs one query at a time; a query for a young message may wait up to a second. */
   status_queries: bound({
-    unit: 'queries to the event store; the reserve is for cancels and repeats under an idempotency key',
+    unit: 'queries about one message to the event store; the reserve is for cancels and repeats under an idempotency key',
     total: 256,
     perAccount: 32,
     /** Cancels. */
     perAccountUrgent: 128,
     reserve: 64,
+  }),
+  /** A page takes 20 to 150 ms of the event store, which reads one at a time: so many are read before their deadline. */
+  list_queries: bound({
+    unit: 'pages of the list of messages that are being read',
+    total: 12,
+    perAccount: 3,
   }),
   /** `limits.queries.heldMax`. One account can have 32 queries of each of four threads at one node, and 128 cancels. */
   store_queries: bound({

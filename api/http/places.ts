@@ -17,6 +17,7 @@ export function placesOf(shares: Shares) {
     forwards: of('requests_forwarded'),
     pages: of('pages_read'),
     queries: of('status_queries'),
+    lists: of('list_queries'),
     clicks: of('clicks_held'),
   } as const;
 }

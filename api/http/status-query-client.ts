@@ -18,7 +18,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import type { Problem } from '../problem.ts';
-import { refuseTaken } from './places.ts';
+import { type Places, refuseTaken } from './places.ts';
 
 /** The account uses its whole share of queries. */
 export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
@@ -32,10 +32,11 @@ export type StatusQueryClient = {
 
 export function statusQueryClient(
   bus: Pick<Bus, 'connection'>,
-  places: SharedBound,
+  { queries, lists }: Pick<Places, 'queries' | 'lists'>,
   clock: Clock = systemClock,
 ): StatusQueryClient {
   async function asked<Reply>(
+    places: SharedBound,
     subject: string,
     query: GetMessage | ListMessages,
     use: Use,
@@ -59,11 +60,11 @@ export function statusQueryClient(
 
   const get = (query: GetMessage, use: Use) => {
     const wait = query.wait !== false && mayBeArriving(query.messageId, clock.nowMs());
-    return asked<GetMessageReply>(querySubjects.get, { ...query, wait, use }, use);
+    return asked<GetMessageReply>(queries, querySubjects.get, { ...query, wait, use }, use);
   };
   return {
     get: (query, use = 'ordinary') => get(query, use),
-    list: (query) => asked<ListMessagesReply>(querySubjects.list, query, 'ordinary'),
+    list: (query) => asked<ListMessagesReply>(lists, querySubjects.list, query, 'ordinary'),
     async ofSystem(query) {
       const reply = await get(query, 'system');
       assert(reply.result !== 'no_place', 'queries of the system take no slot of an account');

@@ -98,7 +98,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const httpServer = newHttpServer();
   const health = { httpServer, directory, eventSpace, clock, bus };
   const places = placesOf(data.shares);
-  const queries = statusQueryClient(bus, places.queries, clock);
+  const queries = statusQueryClient(bus, places, clock);
   const keys = idempotencyStore(bus, keyPublisher, clock, pages);
   await withDeadline('the pages of idempotency keys', limits.idempotency.readAheadMs, keys.readAhead(), clock).catch(
     (error: unknown) => ignoring(error, 'reading ahead failed: pages are read when a key needs them'),

@@ -14,6 +14,7 @@ import {
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { isKnown } from '../../acceptance/idempotency/accepted-before.ts';
+import { placesOf } from '../../api/http/places.ts';
 import { statusQueryClient } from '../../api/http/status-query-client.ts';
 import { askEventStore } from '../../actors/ask-event-store.ts';
 import { type Bus, connectBus } from '../../cluster/bus/connect.ts';
@@ -25,7 +26,6 @@ import { until } from '../support/until.ts';
 import { suspend } from '../support/processes.ts';
 import { limits } from '../../platform/limits.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
-import { SharedBound } from '../../platform/shared-bound.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
 import { contextOf, lifeOf } from './support/events.ts';
@@ -75,8 +75,7 @@ async function ask<Reply>(subject: string, query: object): Promise<Reply> {
 const submitted = (context: EventContext, carrierMessageId: string) =>
   deliveryEvent(context, { kind: 'submitted', atMs: context.acceptedAtMs + 2, segment: 1, carrierMessageId });
 
-const queriesOver = (bus: Bus) =>
-  statusQueryClient(bus, new SharedBound('status_queries', defaultShares.status_queries));
+const queriesOver = (bus: Bus) => statusQueryClient(bus, placesOf(defaultShares));
 
 /** Of a minute ago: none of its events may still be in transit. */
 const settledContext = (recipient: string) =>

@@ -71,6 +71,19 @@ describe('beside an account that does as much as it can', () => {
     expect(busyOnes).toBeGreaterThan(0);
     expect(300 - busyOnes).toBeGreaterThanOrEqual(sharedBounds.status_queries.perAccount);
   });
+
+  test('of thirty-two pages of its list one account has its share, and each of them is answered', async () => {
+    const lists = Array.from({ length: 32 }, () => call(ingress, 'GET', '/v1/sms?limit=100', busy.live));
+    const own = await call(ingress, 'GET', '/v1/sms?limit=1', other.live);
+    expect(own.body['code']).not.toBe('account_busy');
+    const answers = await Promise.all(lists);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(new Set(refused.map(({ body }) => body['code']))).toEqual(new Set(['account_busy']));
+    expect(refused.length).toBeGreaterThan(0);
+    const read = answers.filter(({ status }) => status === 200);
+    expect(read.length + refused.length).toBe(32);
+    expect(read.length).toBeGreaterThanOrEqual(sharedBounds.list_queries.perAccount);
+  });
 });
 
 describe('rates', () => {
