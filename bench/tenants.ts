@@ -17,7 +17,6 @@ import { runChild } from './load/child.ts';
 import type { LoadResult, LoadTask } from './load/http-load.ts';
 import { jsonClient } from './load/json-client.ts';
 import type { Bench, BenchOptions } from './harness/bench.ts';
-import { type StolenTime, watchStolenTime } from './harness/stolen-time.ts';
 
 const otpPerSecond = 50;
 const slowerMax = 1.5;
@@ -52,20 +51,14 @@ async function run({ seconds, seed, only = attacks }: BenchOptions): Promise<Ben
     own: await startSmscPeer('own'),
     crowd: await startSmscPeer('crowd', { tps: 500, takesIdleTime: true }),
   };
-  const stolen = watchStolenTime();
-  try {
-    return await withSystem(configurationWith(carriers, smscPeers), smscPeers, (system) =>
-      measure(system, smscPeers.own, stolen, chosen, seconds, seed),
-    );
-  } finally {
-    await stolen.stop();
-  }
+  return withSystem(configurationWith(carriers, smscPeers), smscPeers, (system) =>
+    measure(system, smscPeers.own, chosen, seconds, seed),
+  );
 }
 
 async function measure(
   system: WholeSystem,
   smscPeer: SmscPeer,
-  stolen: StolenTime,
   chosen: readonly Attack[],
   seconds: number,
   seed: number,
@@ -74,7 +67,7 @@ async function measure(
   let phases = 0;
   const otp = (forSeconds: number, times: Times) => {
     phases += 1;
-    return offerOtp(system, smscPeer, stolen, { forSeconds, seed, firstNonce: phases * noncesPerPhase }, times);
+    return offerOtp(system, smscPeer, { forSeconds, seed, firstNonce: phases * noncesPerPhase }, times);
   };
   const start = (attack: Attack, forSeconds: number) => {
     const task = { attack, port: system.httpPort, key, seconds: forSeconds };
@@ -100,7 +93,6 @@ async function measure(
     process.stderr.write(`${attack}: ${sent} sent, answers ${JSON.stringify(statuses)}\n`);
     Object.assign(figuresOf, {
       ...latencyFigures(`${attack}_submit`, besideTimes.submit.summary(), ['p99']),
-      ...latencyFigures(`${attack}_submit_own`, besideTimes.own.summary(), ['p99']),
       ...latencyFigures(`${attack}_whole`, besideTimes.whole.summary(), ['p99']),
       [`${attack}_not_202`]: not202,
       [`${attack}_lost`]: lost,
@@ -110,17 +102,14 @@ async function measure(
   }
   const figures: Record<string, number> = {
     ...latencyFigures('alone_submit', aloneTimes.submit.summary(), ['p50', 'p99']),
-    ...latencyFigures('alone_submit_own', aloneTimes.own.summary(), ['p50', 'p99']),
     ...latencyFigures('alone_whole', aloneTimes.whole.summary(), ['p50', 'p99']),
     alone_not_202: alone.not202,
     alone_lost: alone.lost,
     ...figuresOf,
   };
   for (const attack of chosen) {
-    const times = (what: string) =>
-      (figures[`${attack}_${what}_p99_ms`] ?? Number.NaN) / (figures[`alone_${what}_p99_ms`] ?? Number.NaN);
-    figures[`${attack}_times_alone`] = times('submit');
-    figures[`${attack}_own_times_alone`] = times('submit_own');
+    const { [`${attack}_submit_p99_ms`]: besideMs = Number.NaN, alone_submit_p99_ms: aloneMs = Number.NaN } = figures;
+    figures[`${attack}_times_alone`] = besideMs / aloneMs;
   }
   return {
     load: `open loop, ${otpPerSecond} OTP/s of one account for ${seconds} s beside each of ${chosen.length} attacks and a third of it alone before, one ingress thread`,
@@ -128,7 +117,7 @@ async function measure(
     targets: [
       ...zero('alone_not_202', 'alone_lost'),
       ...chosen.flatMap((attack: Attack) => [
-        { figure: `${attack}_own_times_alone`, op: '<=' as const, bound: slowerMax },
+        { figure: `${attack}_times_alone`, op: '<=' as const, bound: slowerMax },
         ...zero(`${attack}_not_202`, `${attack}_lost`),
       ]),
     ],
@@ -145,17 +134,10 @@ async function drained(system: WholeSystem): Promise<void> {
   await until('nothing waits', isEmpty, { limitMs: drainedWithinMs, everyMs: 500 });
 }
 
-/**
- * `submit`: from acceptance to the SMSC peer; `own`: of that, without the time for which the host took a processor away;
- * `whole`: from the intended send time.
- */
-type Times = { readonly submit: LatencyHistogram; readonly own: LatencyHistogram; readonly whole: LatencyHistogram };
+/** `submit`: from acceptance to the SMSC peer; `whole`: from the intended send time. */
+type Times = { readonly submit: LatencyHistogram; readonly whole: LatencyHistogram };
 
-const newTimes = (): Times => ({
-  submit: new LatencyHistogram(),
-  own: new LatencyHistogram(),
-  whole: new LatencyHistogram(),
-});
+const newTimes = (): Times => ({ submit: new LatencyHistogram(), whole: new LatencyHistogram() });
 
 type Offer = { readonly forSeconds: number; readonly seed: number; readonly firstNonce: number };
 
@@ -163,7 +145,6 @@ type Offer = { readonly forSeconds: number; readonly seed: number; readonly firs
 async function offerOtp(
   system: WholeSystem,
   smscPeer: SmscPeer,
-  stolen: StolenTime,
   { forSeconds, seed, firstNonce }: Offer,
   times: Times,
 ): Promise<{ readonly not202: number; readonly lost: number }> {
@@ -195,10 +176,8 @@ async function offerOtp(
     const arrival = arrivals.get(firstNonce + index);
     if (arrival === undefined) continue;
     times.whole.add(arrival.atUs - intendedUs(index));
-    const acceptedAtUs = (load.acceptedAtMs[index] ?? 0) * 1_000;
-    if (acceptedAtUs === 0) continue;
-    times.submit.add(arrival.atUs - acceptedAtUs);
-    times.own.add(arrival.atUs - acceptedAtUs - stolen.within(acceptedAtUs, arrival.atUs));
+    const acceptedAtMs = load.acceptedAtMs[index] ?? 0;
+    if (acceptedAtMs > 0) times.submit.add(arrival.atUs - acceptedAtMs * 1_000);
   }
   const not202 = load.offered - load.accepted;
   if (not202 > 0) process.stderr.write(`OTP were answered ${JSON.stringify(load.statuses)}\n`);
