@@ -127,7 +127,7 @@ const beforeUnderstood: readonly string[] = [
   '',
   '| what came | answer |',
   '|---|---|',
-  '| HTTP/1.0, HTTP/2 without TLS, TLS on this port, or no HTTP at all | 505 |',
+  '| HTTP/1.0, HTTP/2 without TLS, TLS on this port, or a first line that is not HTTP’s | 505; a first line of one word gets no answer and is closed after ten seconds |',
   `| more than ${limits.http.headersMax} headers, or more than ${limits.http.headerBytesMax / 1024} KiB of them with the request line | 431 |`,
   '| no `Host` or two, `Content-Length` beside `Transfer-Encoding`, a length that is no number, a folded header | 400 |',
   '| two `Content-Length` | closed without an answer |',
