@@ -50,7 +50,10 @@ export const recordLimits = {
     messagesPerReadMax: 100,
     /** Receipts whose submits are searched by one statement, some 20 ms each: a quarter of the deadline. */
     submitsPerReadMax: 25,
-    /** A query that has waited this long when the next statement begins fails as unavailable; the rest of the deadline is for the statement. */
+    /**
+     * A query that has waited this long when the next statement begins fails as unavailable: the rest of the deadline is
+     * for the statement.
+     */
     statementWaitMsMax: 1_000,
     /** How long clients' look-ups are gathered for one statement: 50 statements a second at most. */
     gatherMs: 20,

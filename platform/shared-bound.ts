@@ -81,8 +81,8 @@ export class SharedBound {
     this.#usedMetric.set(this.#used);
   }
 
-  /** As `take`, and takes nothing: for work that is to be refused early, and takes its units later. */
-  refusesNow(account: string, use: Use = 'ordinary', units = 1): Taken {
+  /** As `look`, and counts a refusal: for work that is refused early, and takes its units later. */
+  check(account: string, use: Use = 'ordinary', units = 1): Taken {
     const taken = this.look(account, use, units);
     return taken === 'taken' ? taken : this.#refused(taken);
   }

@@ -9,8 +9,8 @@ import { limits } from '../../platform/limits.ts';
  * `readMany` returns answers in the order of its queries. The query server bounds the number of waiting queries.
  * `gather` is awaited before each statement; what arrives meanwhile is a part of it.
  *
- * Rejects with RetryLater, without a statement, when a query has waited for `limits.queries.statementWaitMsMax`: with more
- * queries than the engine can answer each would otherwise be read after its deadline, and none be answered.
+ * A query that has waited for `limits.queries.statementWaitMsMax` when a statement begins is not read: it rejects with
+ * RetryLater. Else, with more queries than the engine can answer, each would be read after its deadline, and none answered.
  */
 export function batchLoader<Query, Answer>(
   atOnceMax: number,

@@ -1,7 +1,8 @@
 // Finds the submit that a receipt is about, for a carrier actor that no longer holds it. Carriers' ids are short and
 // repeat, so id and recipient must both match, and the newest submit counts; so nothing is found while events wait to
-// be recorded. The table sms_submits serves it: of the parts that have the id a granule or two are read. After an outage many receipts arrive at
-// once and are looked up in batches, and those that are too many are refused: the actor parks them and asks again.
+// be recorded. The table sms_submits serves it: one or two granules are read of each part that has the id. After an
+// outage many receipts arrive at once and are looked up in batches; those that would wait too long are refused, and the
+// actor parks them and asks again.
 import { canonical } from '../../model/carrier-message-id.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';

@@ -1,5 +1,5 @@
--- sms_submits with most of its event in one column: a look-up reads six columns of a granule and not 27, which is a third less
--- of its time (docs/decisions/0246-submits-in-one-column.md). The table is made again, and filled as in 005.
+-- sms_submits with most of its event in one column: a look-up reads six columns of a granule and not 27, and takes a third
+-- less time (docs/decisions/0246-submits-in-one-column.md). The table is made again, and filled as in 005.
 -- row is a line of TabSeparated; store/submit-row.ts reads it.
 DROP VIEW IF EXISTS sms_submits_feed SYNC;
 

@@ -68,7 +68,7 @@ function checkCapacity({ parts }: SendBatch): StepResult {
 /** Before the body, up to a quarter of a megabyte, is received. */
 function refuseEarly({ parts, principal }: SendBatch): StepResult {
   const { batches } = parts.access.places;
-  return refuseSender(principal) ?? refuseTaken(batches, batches.refusesNow(principal.account.accountId));
+  return refuseSender(principal) ?? refuseTaken(batches, batches.check(principal.account.accountId));
 }
 
 function parseBody(sending: SendBatch): StepResult {

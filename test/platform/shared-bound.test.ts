@@ -65,12 +65,12 @@ describe('a bound that accounts share', () => {
       const { bound: name, reason } = { bound: 'publish_slots', reason: 'account_full' };
       return values.find(({ labels }) => labels['bound'] === name && labels['reason'] === reason)?.value;
     };
-    expect(bound.refusesNow('a')).toBe('taken');
+    expect(bound.check('a')).toBe('taken');
     expect(bound.take('a')).toBe('taken');
     const before = Number(await refused());
     expect(bound.look('a')).toBe('account_full');
     expect(await refused()).toBe(before);
-    expect(bound.refusesNow('a')).toBe('account_full');
+    expect(bound.check('a')).toBe('account_full');
     expect(await refused()).toBe(before + 1);
     expect(bound.used).toBe(1);
   });

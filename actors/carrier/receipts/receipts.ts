@@ -148,7 +148,7 @@ export class Receipts {
     if (event.carrierMessageId !== null || event.kind === 'rejected') this.#parts.unknown.settle(event);
   }
 
-  /** Answers what waits with ESME_RX_T_APPN: the carrier sends it again. A receipt that is searched is answered after that. */
+  /** Answers those that wait with ESME_RX_T_APPN: the carrier sends them again. A search goes on and answers its own. */
   close(): void {
     this.#stopSweep();
     for (const early of this.#allEarly()) this.#end('not_safe', early.respond);
@@ -223,7 +223,7 @@ export class Receipts {
       this.#searching -= 1;
     });
     if (stored.result === 'found') {
-      // Found as written, perhaps, while it is also in memory: then its form of ids is in use again.
+      // Its id may fit one in memory in a form that `auto` has dropped: three such receipts bring that form back.
       outstanding.fitsOtherwise(carrierMessageId, recipient, swapped);
       return this.#settle(stored.submitted, kind, receipt, respond);
     }
