@@ -187,6 +187,13 @@ export function idempotencyStore(
     return result;
   }
 
+  /** Publishes a page in the place of the revision that it was made from. Null: another write of the page came first. */
+  async function write(name: string, { page, revision }: Read, at: Spot): Promise<WriteResult | null> {
+    const result = await publish(name, page, revision);
+    if (result.ok) return { ok: true, at };
+    return result.failure === 'conflict' ? null : { ok: false, failure: result.failure };
+  }
+
   async function readArchives(): Promise<void> {
     const consumer = await reading.jetstream.consumers.get(stream, { filter_subjects: subjectOf('p.>') });
     const { num_pending: pending } = await consumer.info();
@@ -207,48 +214,34 @@ export function idempotencyStore(
     async read(place) {
       return find((await readPage(pageName(place), 'any')).page, place);
     },
-    async add(place, next) {
+    add(place, next) {
       const stamp = newStamp();
-      const name = pageName(place);
-      let from: Source = 'memory';
-      for (let tries = 0; tries < triesMax; tries += 1) {
-        const read: Read = await readPage(name, from);
+      return untilNoConflict(async (from) => {
+        const read = await readPage(pageName(place), from);
         const found = await find(read.page, place);
         // An earlier try of this call was stored although its answer was lost.
         if (found?.stamp === stamp) return { ok: true, at: found };
-        if (found !== null && from === 'leader') return { ok: false, failure: 'conflict', found };
-        from = 'leader';
-        if (found !== null) continue;
+        if (found !== null) return from === 'leader' ? { ok: false, failure: 'conflict', found } : null;
         const page = await pageOfNow(place, read);
-        if (page === 'conflict') continue;
+        if (page === 'conflict') return null;
         if (typeof page === 'string') return { ok: false, failure: page };
         const added = changedPage(page, place.own, stamped(next(), stamp), sinceMs());
-        const result = await publish(name, added, read.revision);
-        if (result.ok) return { ok: true, at: { period: periodOfPage(page), stamp } };
-        if (result.failure !== 'conflict') return { ok: false, failure: result.failure };
-      }
-      return { ok: false, failure: 'busy' };
+        return write(pageName(place), { page: added, revision: read.revision }, { period: periodOfPage(page), stamp });
+      });
     },
-    async change(place, { period, stamp }, next) {
+    change(place, { period, stamp }, next) {
       const runningStamp = newStamp();
-      let from: Source = 'memory';
-      for (let tries = 0; tries < triesMax; tries += 1) {
+      return untilNoConflict(async (from) => {
         const { name, read } = await readPeriod(place, period, from);
         const entry = next();
         const wanted = entry === null ? null : stamped(entry, runningStamp);
+        const at = { period, stamp: wanted?.stamp ?? 0 };
         const found = living(read.page, place);
         // As in `add`: an earlier try of this call was stored.
-        if (tries > 0 && isSame(found, wanted)) return { ok: true, at: { period, stamp: wanted?.stamp ?? 0 } };
-        if (found?.stamp !== stamp) {
-          if (from === 'leader') return { ok: false, failure: 'conflict', found };
-        } else {
-          const result = await publish(name, changedPage(read.page, place.own, wanted, sinceMs()), read.revision);
-          if (result.ok) return { ok: true, at: { period, stamp: wanted?.stamp ?? 0 } };
-          if (result.failure !== 'conflict') return { ok: false, failure: result.failure };
-        }
-        from = 'leader';
-      }
-      return { ok: false, failure: 'busy' };
+        if (from === 'leader' && isSame(found, wanted)) return { ok: true, at };
+        if (found?.stamp !== stamp) return from === 'leader' ? { ok: false, failure: 'conflict', found } : null;
+        return write(name, { page: changedPage(read.page, place.own, wanted, sinceMs()), revision: read.revision }, at);
+      });
     },
     async readAhead() {
       const ended = withDeadline('reading ahead', limits.idempotency.readAheadEndMs, readArchives(), clock);
@@ -266,6 +259,15 @@ export function idempotencyStore(
       return found === null ? null : Buffer.from(found.octets);
     },
   };
+}
+
+/** What `attempt` makes of the page that is remembered, or of the leader's; null: it must be read again. */
+async function untilNoConflict(attempt: (from: Source) => Promise<WriteResult | null>): Promise<WriteResult> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const result = await attempt(tries === 0 ? 'memory' : 'leader');
+    if (result !== null) return result;
+  }
+  return { ok: false, failure: 'busy' };
 }
 
 const pageName = ({ page }: KeyPlace) => `p.${page}`;
