@@ -17,6 +17,7 @@ const rounds = 10;
 
 /** `secret`: an AES-128 key. */
 export function codePermutation(secret: Uint8Array): CodePermutation {
+  // Without the key for decrypting blocks: both directions of FF1 only encrypt them.
   const aes = new AES(secret, true);
   // P: version, method, addition, radix 62 in three octets, ten rounds, u = 5, n = 10, t = 0. Its block is the same in every
   // round, so the CBC-MAC goes on from here.

@@ -261,7 +261,7 @@ export function idempotencyStore(
   };
 }
 
-/** What `attempt` makes of the page that is remembered, or of the leader's; null: it must be read again. */
+/** Repeats `attempt` while it returns null: with the remembered page first, then with the leader's. */
 async function untilNoConflict(attempt: (from: Source) => Promise<WriteResult | null>): Promise<WriteResult> {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const result = await attempt(tries === 0 ? 'memory' : 'leader');
