@@ -3,15 +3,16 @@
 // unauthenticated body costs no memory. Hot and forwarded routes use the same checks.
 import type { HttpRequest } from 'uWebSockets.js';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
+import { type RateLimits, asksForAddress, networkGate } from '../../acceptance/principal-limits.ts';
 import type { Directory } from '../../directory/contract.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Use } from '../../platform/shared-bound.ts';
-import { type OrProblem, type Problem, problem, type ProblemCode } from '../problem.ts';
-import { type ClientAddress, asksForAddress, networkGate } from './client-address.ts';
+import { type OrProblem, type Problem, problem, type ProblemCode, problemOf, problemOfRefusal } from '../problem.ts';
+import type { ClientAddress } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeysUsed } from './keys-used.ts';
 import type { Places } from './places.ts';
-import type { RateLimits } from './rate-limits.ts';
+import { rateHeaders } from './rate-headers.ts';
 import { type Scope, splitApiKey } from '../../model/api-key.ts';
 import { type IpAddress, formatIp } from '../../platform/ip-address.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -76,11 +77,16 @@ export function admitForwarded(parts: AccessParts, exchange: Exchange, req: Http
 function refuseAccess(parts: AccessParts, principal: Principal, exchange: Exchange, req: HttpRequest): Problem | null {
   if (asksForAddress(principal)) {
     const refusal = networkGate(principal, parts.addressOf(exchange.res, req));
-    if (refusal !== null) return problem(403, refusal.code, refusal.detail);
+    if (refusal !== null) return problemOfRefusal(refusal);
   }
-  const { headers, problem: tooFast } = parts.rates.ofRequest(principal);
-  exchange.addHeaders(headers);
-  return tooFast;
+  return takeTurns(parts, exchange, principal);
+}
+
+/** Takes turns of the principal's rates, and says in the headers of any answer what is left. */
+export function takeTurns({ rates }: AccessParts, exchange: Exchange, principal: Principal, turns = 1): Problem | null {
+  const asked = rates.take(principal, turns);
+  exchange.addHeaders(rateHeaders(asked));
+  return asked.refused === null ? null : problemOf(asked.refused);
 }
 
 export type Authenticated = OrProblem<{ readonly principal: Principal }>;

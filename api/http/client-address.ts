@@ -1,19 +1,16 @@
-// The client's address, and whether its key may be used from there. The address is the peer of the socket, unless that
-// is a trusted proxy. Then it is read from the one configured header, from right to left up to the first address that is
-// not a trusted proxy. From any other peer the header is ignored, because anybody can send it.
+// The client's address: the peer of the socket, unless that is a trusted proxy. Then it is read from the one configured
+// header, from right to left up to the first address that is not a trusted proxy. From any other peer the header is
+// ignored, because anybody can send it.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import {
   type IpAddress,
   type Network,
-  formatIp,
   ipOfOctets,
   isInAny,
   parseIp,
   parseNetworks,
 } from '../../platform/ip-address.ts';
 import { limits } from '../../platform/limits.ts';
-import { perObject } from '../../platform/per-object.ts';
-import type { Refusal } from '../../policy/contract.ts';
 
 /** The section `ingress` of heliograph.yaml. */
 export type ProxyRules = {
@@ -72,35 +69,4 @@ function forOf(element: string): string {
 function parseHop(text: string): IpAddress | null {
   const [, bracketed, withPort] = /^(?:\[(.*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
   return parseIp(bracketed ?? withPort ?? text);
-}
-
-/** Networks as text (CIDR); empty or undefined: from everywhere. */
-type NetworkRules = {
-  readonly networks?: readonly string[] | undefined;
-  readonly account: { readonly networks?: readonly string[] | undefined };
-};
-
-const networksOf = perObject<readonly string[], readonly Network[]>(parseNetworks);
-
-/** Whether the client's address is needed at all: most keys may be used from everywhere. */
-export function asksForAddress({ networks, account }: NetworkRules): boolean {
-  return (networks?.length ?? 0) > 0 || (account.networks?.length ?? 0) > 0;
-}
-
-/**
- * Its own networks and its account's must both match where they are set. Checked before the body is read. `ip` null: it
- * is not known, and no network allows it.
- */
-export function networkGate({ networks: own, account }: NetworkRules, ip: IpAddress | null): Refusal | null {
-  for (const networks of [own, account.networks]) {
-    if (networks === undefined || networks.length === 0) continue;
-    if (ip === null || !isInAny(ip, networksOf(networks))) return notAllowed(ip);
-  }
-  return null;
-}
-
-function notAllowed(ip: IpAddress | null): Refusal {
-  const from = ip === null ? 'an address that cannot be determined' : formatIp(ip);
-  const detail = `this key may not be used from ${from}: extend the allowlist of the key or the account`;
-  return { ok: false, code: 'ip_not_allowed', field: null, detail };
 }

@@ -9,7 +9,7 @@ import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/principal-gates.ts';
 import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal, wrongField } from '../problem.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
-import { missingScope } from './access.ts';
+import { missingScope, takeTurns } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
 import { type ItemParts, type ItemResult, sendItems } from './batch-items.ts';
 import type { Exchange } from './exchange.ts';
@@ -55,7 +55,7 @@ const steps: readonly Step<SendBatch>[] = [
   receiveBody,
   parseBody,
   readAutomatic,
-  takeTurns,
+  takeFurtherTurns,
   send,
 ];
 
@@ -86,10 +86,8 @@ function readAutomatic(sending: SendBatch): StepResult {
 }
 
 /** The request itself has taken the first turn. */
-function takeTurns({ parts, exchange, principal, items }: SendBatch): StepResult {
-  const rated = parts.access.rates.ofRequest(principal, items.length - 1);
-  exchange.addHeaders(rated.headers);
-  return rated.problem;
+function takeFurtherTurns({ parts, exchange, principal, items }: SendBatch): StepResult {
+  return takeTurns(parts.access, exchange, principal, items.length - 1);
 }
 
 function send(sending: SendBatch): StepResult | Promise<StepResult> {

@@ -58,7 +58,7 @@ import { placesOf } from './places.ts';
 import { ClickWriter } from '../links/click-writer.ts';
 import { Misses, redirect } from '../links/redirect.ts';
 import { getSms, listSms } from './read-sms.ts';
-import { RateLimits } from './rate-limits.ts';
+import { RateLimits } from '../../acceptance/principal-limits.ts';
 import { sendBatch } from './send-batch.ts';
 import { type SendSmsParts, sendSms } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';

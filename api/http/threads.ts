@@ -13,7 +13,7 @@ import { SetupError } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MetricsRequests } from '../../platform/message-link.ts';
-import { newRateMemory } from './rate-limits.ts';
+import { newRateMemory } from '../../platform/rate-table.ts';
 import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
 export type IngressThreads = Awaited<ReturnType<typeof startThreads>>;

@@ -8,6 +8,7 @@ import type { BodyPrinter, KeyPlaces } from '../../acceptance/idempotency/key-pl
 import type { IdempotentRequests, KeyedRequest, Outcome } from '../../acceptance/idempotency/requests.ts';
 import type { FoundEntry } from '../../acceptance/idempotency/store.ts';
 import type { Principal } from '../../acceptance/principal.ts';
+import type { RateLimits } from '../../acceptance/principal-limits.ts';
 import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { Account } from '../../directory/contract.ts';
 import type { MessageId } from '../../model/ids.ts';
@@ -20,7 +21,6 @@ import { type Problem, problemOf } from '../problem.ts';
 import { type AccessParts, admitCaller, holdAtWork } from './access.ts';
 import { idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import type { Exchange, Guard } from './exchange.ts';
-import type { RateLimits } from './rate-limits.ts';
 import { readBody } from './read-body.ts';
 
 /** What finds and compares requests with an idempotency key. */

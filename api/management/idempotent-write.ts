@@ -5,7 +5,7 @@
 import { assert } from '../../platform/assert.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { IdempotentRequests, KeyedRequest } from '../../acceptance/idempotency/requests.ts';
-import type { RateLimits } from '../http/rate-limits.ts';
+import type { RateLimits } from '../../acceptance/principal-limits.ts';
 import { type KeyParts, type KeyedWrite, keyedRequest } from '../http/write-request.ts';
 import { type Problem, problem, problemOf } from '../problem.ts';
 import type { HandlerResult } from './endpoint.ts';

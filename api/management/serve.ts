@@ -10,8 +10,8 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { authenticate, missingScope } from '../http/access.ts';
-import { networkGate } from '../http/client-address.ts';
-import { type Problem, problem } from '../problem.ts';
+import { networkGate } from '../../acceptance/principal-limits.ts';
+import { type Problem, problem, problemOfRefusal } from '../problem.ts';
 import type { Endpoint, HandlerContext, HandlerParts, StreamedAnswer } from './endpoint.ts';
 import type { IdempotentWrite } from './idempotent-write.ts';
 import { parseObject } from '../json-object.ts';
@@ -103,7 +103,7 @@ function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint):
   const forwardedFor = c.req.header('x-forwarded-for');
   // The ingress has checked the networks of the keys it knows; this checks those it does not know yet.
   const elsewhere = forwardedFor === undefined ? null : networkGate(principal, parseIp(forwardedFor));
-  if (elsewhere !== null) return { problem: problem(403, elsewhere.code, elsewhere.detail) };
+  if (elsewhere !== null) return { problem: problemOfRefusal(elsewhere) };
   const noScope = missingScope(principal, endpoint.scope);
   if (noScope !== null) return { problem: noScope };
   if (endpoint.liveOnly === true && !principal.livemode) {

@@ -1,7 +1,8 @@
 // Accounts with every gate switched on, in the same structures as in an entry point, and messages that pass all of
 // them: a refusal ends early and would look cheap.
-import { networkGate } from '../../api/http/client-address.ts';
-import { RateLimits, newRateMemory } from '../../api/http/rate-limits.ts';
+import { networkGate } from '../../acceptance/principal-limits.ts';
+import { RateLimits } from '../../acceptance/principal-limits.ts';
+import { newRateMemory } from '../../platform/rate-table.ts';
 import { type Principal, principalOfKey } from '../../acceptance/principal.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { encodeBlock } from '../../directory/suppression-entry.ts';
@@ -65,7 +66,7 @@ export function admitForBench(wanted: Wanted) {
   const plain = tokens.length - 1;
   const one = (principal: Principal, at: number) => {
     assert(networkGate(principal, ip) === null, 'the address is allowed');
-    assert(rates.ofRequest(principal).problem === null, 'the rate is high enough');
+    assert(rates.take(principal).refused === null, 'the rate is high enough');
     const admitted = admit(principal, requestOf(at));
     assert(admitted.ok, 'the message passes every gate');
   };

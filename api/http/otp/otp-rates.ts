@@ -8,10 +8,10 @@ import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import type { Shares } from '../../../platform/limits-shares.ts';
 import { type Pace, paceOf } from '../../../platform/gcra.ts';
 import { perObject } from '../../../platform/per-object.ts';
+import { RateTable } from '../../../platform/rate-table.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { OtpCounted, OtpDimension, OtpLimit, OtpLimits } from '../../../policy/otp/contract.ts';
 import { type Problem, problem, problemOf } from '../../problem.ts';
-import { RateTable } from '../rate-limits.ts';
 
 /** Whom a request is about. `to` is null where the number is not known yet. */
 export type OtpUser = {

@@ -3,12 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { once } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { paceOf, takeTurn } from '../../../../platform/gcra.ts';
-import { RateLimits, RateTable, newRateMemory } from '../../../../api/http/rate-limits.ts';
-import type { AccountId, ApiKeyId } from '../../../../model/ids.ts';
-import type { Rate } from '../../../../directory/contract.ts';
-import { limits } from '../../../../platform/limits.ts';
-import { type Clock, systemClock } from '../../../../platform/clock.ts';
+import { paceOf, takeTurn } from '../../platform/gcra.ts';
+import { limits } from '../../platform/limits.ts';
+import { RateTable, newRateMemory } from '../../platform/rate-table.ts';
 
 const secondUs = 1_000_000;
 
@@ -102,55 +99,5 @@ describe('the table', () => {
     );
     const allowed = await Promise.all(workers.map(async (worker) => Number((await once(worker, 'message'))[0])));
     expect(allowed.reduce((sum, each) => sum + each, 0)).toBe(500);
-  });
-});
-
-describe('the headers of a request', () => {
-  let nowMs = 1_000;
-  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
-  const principal = (rate: Rate | null, ofAccount: Rate | null) => ({
-    id: 'key_1' as ApiKeyId,
-    rate,
-    account: { accountId: 'acc_1' as AccountId, rate: ofAccount },
-  });
-
-  test('nothing where nothing is limited', () => {
-    expect(new RateLimits(newRateMemory(64), clock).ofRequest(principal(null, null))).toEqual({
-      headers: [],
-      problem: null,
-    });
-  });
-
-  test('the tighter of two rates, in the fields of the draft and in the older ones, and Retry-After when it is exceeded', () => {
-    const rates = new RateLimits(newRateMemory(64), clock);
-    const mine = principal({ perSecond: 1, burst: 2 }, { perSecond: 100, burst: 100 });
-    const first = rates.ofRequest(mine);
-    expect(first.problem).toBeNull();
-    expect(Object.fromEntries(first.headers)).toEqual({
-      'ratelimit-policy': '"key";q=2;w=2',
-      ratelimit: '"key";r=1;t=1',
-      'ratelimit-limit': '2',
-      'ratelimit-remaining': '1',
-      'ratelimit-reset': '1',
-    });
-    expect(rates.ofRequest(mine).problem).toBeNull();
-    expect(rates.ofRequest(mine).problem).toMatchObject({ status: 429, code: 'rate_limited', retryAfterS: 1 });
-    nowMs += 1_000;
-    expect(rates.ofRequest(mine).problem).toBeNull();
-  });
-
-  test('idempotency keys are counted when they are stored, and refused with the time to wait', () => {
-    const quota = new RateLimits(newRateMemory(64), clock).keyQuota({
-      accountId: 'acc_1' as AccountId,
-      idempotencyKeysPerHour: 2,
-    });
-    for (let used = 0; used < 2; used += 1) {
-      expect(quota.refuse()).toBeNull();
-      expect(quota.refuse()).toBeNull();
-      quota.use(1);
-    }
-    expect(quota.refuse()).toMatchObject({ code: 'idempotency_quota_exceeded', retryAfterS: 1_800 });
-    nowMs += 1_800_000;
-    expect(quota.refuse()).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 // A thread of the rate table's test: makes a thousand requests under one name and reports how many were allowed.
 import { parentPort, workerData } from 'node:worker_threads';
-import { paceOf } from '../../../../platform/gcra.ts';
-import { RateTable } from '../../../../api/http/rate-limits.ts';
+import { paceOf } from '../../platform/gcra.ts';
+import { RateTable } from '../../platform/rate-table.ts';
 
 const table = new RateTable(workerData as SharedArrayBuffer);
 // An hour's quota of 500: the rate restores less than one while the test runs.
