@@ -31,8 +31,16 @@ export type BoundSpec = Share & {
   /** at once: returned when the work ends · stored: returned when the record is removed · hourly: a sliding rate. */
   readonly kind: 'at once' | 'stored' | 'hourly';
   /** The code of the 429 for an account at its share; the total answers 503. Null: no request is refused by it. */
-  readonly code: string | null;
+  readonly code: BoundCode | null;
 };
+
+/** Those of `at once` bounds are codes of acceptance (acceptance/refusal.ts) too. */
+export type BoundCode =
+  | 'account_busy'
+  | 'rate_limited'
+  | 'account_schedule_full'
+  | 'account_links_full'
+  | 'otp_rate_limited';
 
 /** What most have. */
 const usual = { countedIn: 'ingress thread', kind: 'at once', code: 'account_busy', reserve: 0 } as const;

@@ -1,9 +1,13 @@
 // docs/limits.md is generated from the catalogue of shared bounds, and each bound of it refuses with a code that the
 // API has. `npx vitest run test/platform/limits-page -u` writes the page again.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { placesOf } from '../../api/http/places.ts';
 import { problemCatalogue } from '../../api/problem-catalogue.ts';
-import { type BoundSpec, boundNames, sharedBounds } from '../../platform/limits-shares.ts';
+import { type BoundSpec, boundNames, defaultShares, sharedBounds } from '../../platform/limits-shares.ts';
 
+const root = join(import.meta.dirname, '..', '..');
 const specs = boundNames.map((name): readonly [name: string, spec: BoundSpec] => [name, sharedBounds[name]]);
 
 test('docs/limits.md is the catalogue', async () => {
@@ -14,6 +18,19 @@ test.each(specs)('%s refuses an account with a code of the catalogue that is a 4
   if (code === null) return;
   expect(Object.keys(problemCatalogue)).toContain(code);
   expect(problemCatalogue[code as keyof typeof problemCatalogue].statuses).toContain(429);
+});
+
+test('every bound at once is taken by a SharedBound of the product', () => {
+  const taken = new Set<string>(Object.values(placesOf(defaultShares)).map(({ name }) => name));
+  for (const folder of ['actors', 'analytics', 'api', 'cluster']) {
+    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
+      if (!file.endsWith('.ts')) continue;
+      const source = readFileSync(join(root, folder, file), 'utf8');
+      for (const [, name] of source.matchAll(/new SharedBound\('(\w+)'/g)) taken.add(name as string);
+    }
+  }
+  const atOnce = specs.filter(([, { kind }]) => kind === 'at once').map(([name]) => name);
+  expect([...taken].sort()).toEqual(atOnce.sort());
 });
 
 function page(): string {
