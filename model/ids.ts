@@ -35,8 +35,8 @@ const messageIdPattern = /^sms_[0-9A-HJKMNP-TV-Z]{26}$/;
 const otpIdPattern = /^otp_[0-9A-HJKMNP-TV-Z]{42}$/;
 const accountIdPattern = /^acc_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** Takes the place of an API key's id in replies to keywords; no key has it. */
-export const keywordReplyKeyId = 'key_keyword' as ApiKeyId;
+/** Takes the place of a principal's id in replies to keywords; none has it. */
+export const keywordReplyKeyId = 'key_keyword' as PrincipalId;
 
 /** `sms_` + 48 bits of time + 80 random bits: sorts by time, cannot be guessed. */
 export function newMessageId(nowMs: number): MessageId {

@@ -1,6 +1,6 @@
 // A message as it passes from the ingress to the carrier: the ingress decides everything that a later stage needs, so
 // that no stage queries a database. Clients see the message's state instead (fold.ts).
-import type { AccountId, ApiKeyId, MessageId, WebhookEndpointId } from './ids.ts';
+import type { AccountId, MessageId, PrincipalId, WebhookEndpointId } from './ids.ts';
 import type { Shift } from './text/national-languages.ts';
 
 export const categories = ['otp', 'transactional', 'promotional'] as const;
@@ -39,7 +39,7 @@ export type Message = {
   /** Number of releases from LATER on this hop. */
   readonly delays: number;
   readonly accountId: AccountId;
-  readonly keyId: ApiKeyId;
+  readonly keyId: PrincipalId;
   readonly channel: 'sms';
   readonly category: Category;
   readonly carrier: string;

@@ -9,7 +9,6 @@ import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts
 import type { Message } from '../../model/message.ts';
 import { isShiftOf, type NationalLanguage } from '../../model/text/national-languages.ts';
 import type { CarrierHealthView, RoutingRules } from '../../policy/contract.ts';
-import { numberPlan } from '../../policy/country/number-plan.ts';
 import { type RouterOptions, type Router, router } from '../../policy/routing/route.ts';
 
 export class ReleaseRules {
@@ -35,7 +34,7 @@ export class ReleaseRules {
   /** The configuration changed while messages waited. */
   configure(rules: RoutingRules): void {
     this.#carriers = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));
-    this.#router = router(rules, numberPlan(rules.country), { health: this.#health, portedTo: this.#portedTo });
+    this.#router = router(rules, { health: this.#health, portedTo: this.#portedTo });
   }
 
   /** What is published to its subject. Most messages are passed on undecoded: a million may be due in one minute. */

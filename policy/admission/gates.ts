@@ -96,7 +96,7 @@ export type GateNote = { readonly verdict: 'passed' | 'held' | 'not_asked'; read
 export type Gates = {
   readonly list: readonly Gate[];
   readonly route: AskRoute;
-  /** When it may be sent. */
+  /** When it may be sent by every gate that holds messages: an explanation asks it with other fields of the request. */
   hour(principal: Principal, request: SmsRequest): QuietVerdict;
   /** The lines about registries for the message's trace. */
   trace(principal: Principal, request: SmsRequest): readonly string[];
@@ -112,7 +112,7 @@ export function gatesOf(
   const disturb = doNotDisturb(rules.country.doNotDisturb);
   const quiet = quietHours(rules.country.quietHours ?? []);
   const blockedContent = contentRulesGate(rules.content);
-  const { route } = router(rules, numbers, routing);
+  const { route } = router(rules, routing);
   const hour: Gates['hour'] = ({ livemode }, request) => {
     const { sendAtMs = null } = request;
     if (sendAtMs === null && !livemode) return anyHour;
@@ -158,8 +158,7 @@ export function gatesOf(
       refuse(of) {
         const verdict = hour(of.principal, of.request);
         if (!verdict.ok) return verdict;
-        of.notBeforeMs = verdict.notBeforeMs;
-        return null;
+        return of.holdUntil(verdict.notBeforeMs);
       },
       note: hourNote,
     },
@@ -279,8 +278,7 @@ export class Evaluation {
   #written = '';
   counted: SegmentCount | null = null;
   callback: MessageCallback | null = null;
-  /** Null: it may be sent at once. */
-  notBeforeMs: number | null = null;
+  #notBeforeMs: number | null = null;
   readonly #askRoute: AskRoute;
   #routed: Routed | null = null;
 
@@ -289,6 +287,17 @@ export class Evaluation {
     this.asked = asked;
     this.request = asked;
     this.#askRoute = askRoute;
+  }
+
+  /** Null: it may be sent at once. */
+  get notBeforeMs(): number | null {
+    return this.#notBeforeMs;
+  }
+
+  /** Of several gates that hold a message the latest time counts. Null, here: this gate does not hold it. */
+  holdUntil(ms: number | null): null {
+    if (ms !== null) this.#notBeforeMs = Math.max(ms, this.#notBeforeMs ?? ms);
+    return null;
   }
 
   /** Computed before the gate of that name, because the text's encoding depends on what the carriers support. */

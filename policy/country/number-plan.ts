@@ -2,14 +2,12 @@
 // every country and costs 6 µs; one calling code and its lengths are enough here. Pure. Nothing is repaired: a number
 // without its plus sign is refused.
 import { isE164 } from '../../model/e164.ts';
-import type { Refusal } from '../contract.ts';
+import type { Refusal, RoutingRules } from '../contract.ts';
 import type { CountryRules } from './contract.ts';
 
 export type NumberPlan = {
   /** Null when messages to the number are allowed. */
   refuse(to: string): Refusal | null;
-  /** The number after the calling code. Valid only when `refuse` returned null. */
-  nationalOf(to: string): string;
 };
 
 export function numberPlan(country: CountryRules): NumberPlan {
@@ -28,7 +26,6 @@ export function numberPlan(country: CountryRules): NumberPlan {
       if (lengths.includes(digits)) return null;
       return no('invalid_recipient', `must have ${lengths.join(' or ')} digits after ${callingCode}, found ${digits}`);
     },
-    nationalOf: (to) => to.slice(callingCode.length),
   };
 }
 
@@ -43,6 +40,31 @@ export function longestPrefix(prefixes: Iterable<string>): (national: string) =>
     }
     return undefined;
   };
+}
+
+/** The carrier a number belongs to, and how that is known: `ported to alpha`, `prefix 17`. */
+export type Operator = { readonly carrier: string; readonly why: string };
+
+/**
+ * The operator of a number in E.164 that the plan allows: the carrier it was ported to, where that one is configured, else
+ * the one with the longest national prefix; null: none. Routes and gates about the operator ask the same function. One
+ * operator known in one way is always the same object.
+ * ```ts
+ * const operatorOf = operators(rules, portedTo);
+ * operatorOf('+8801712345678'); // { carrier: 'alpha', why: 'prefix 17' }
+ * ```
+ */
+export function operators(
+  { carriers, country: { callingCode, prefixes } }: Pick<RoutingRules, 'carriers' | 'country'>,
+  portedTo: (to: string) => string | null,
+): (to: string) => Operator | null {
+  const prefixOf = longestPrefix(Object.keys(prefixes));
+  const byPrefix = new Map(
+    Object.entries(prefixes).map(([prefix, carrier]) => [prefix, { carrier, why: `prefix ${prefix}` }]),
+  );
+  const byPorting = new Map(carriers.map(({ name }) => [name, { carrier: name, why: `ported to ${name}` }]));
+  return (to) =>
+    byPorting.get(portedTo(to) ?? '') ?? byPrefix.get(prefixOf(to.slice(callingCode.length)) ?? '') ?? null;
 }
 
 /** The prefix by which the country knows the operator of a number in E.164; '' without one. */

@@ -11,7 +11,10 @@ import type { Suppressions } from '../contract.ts';
 
 export type LateVerdict =
   | { readonly ok: true }
-  /** The message ends here with this status and error code. canceled: only of a copy that is not needed. */
+  /**
+   * The message ends here with this status; `code` is the `error` of its event: that of the gate (RefusalCode), or
+   * validity_passed. canceled: only of a copy that is not needed.
+   */
   | { readonly ok: false; readonly status: 'expired' | 'blocked' | 'canceled'; readonly code: string }
   /** It may be sent then, not now. */
   | { readonly ok: false; readonly status: 'held'; readonly code: 'quiet_hours'; readonly untilMs: number };

@@ -14,7 +14,8 @@ import type {
   RouteCandidate,
   RoutePlan,
 } from '../contract.ts';
-import { type NumberPlan, longestPrefix } from '../country/number-plan.ts';
+import { type Operator, operators } from '../country/number-plan.ts';
+import { perObject } from '../../platform/per-object.ts';
 import { seededRandom } from '../../platform/random.ts';
 import type { ConversionView } from '../otp-conversion/contract.ts';
 import { conversionFigures } from '../otp-conversion/figures.ts';
@@ -44,20 +45,15 @@ export type RouterOptions = {
 /** The carriers that one rule names, before they are filtered. */
 type Rule = { readonly carriers: readonly string[]; readonly choose: RouteChoice; reasonOf(at: number): string };
 
-export function router(rules: RoutingRules, numbers: NumberPlan, options: RouterOptions = {}): Router {
+export function router(rules: RoutingRules, options: RouterOptions = {}): Router {
   const { portedTo = () => null } = options;
   const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
   const parts: RuleParts = { offers, health: options.health ?? everyCarrierIsGood, conversions: options.conversions };
-  const { prefixes } = rules.country;
-  const prefixOf = longestPrefix(Object.keys(prefixes));
+  const operatorOf = operators(rules, portedTo);
 
   // Compiled once: a rule has one answer for each category and kind of sender.
   const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), parts) }));
-  const homeOf = (carrier: string, why: string): Home => {
-    return { carrier, rule: compiled(homeRule(carrier, rules.fallback, why), parts) };
-  };
-  const byPrefix = new Map(Object.entries(prefixes).map(([prefix, own]) => [prefix, homeOf(own, `prefix ${prefix}`)]));
-  const byPorting = new Map(rules.carriers.map(({ name }) => [name, homeOf(name, `ported to ${name}`)]));
+  const homeRuleOf = perObject(({ carrier, why }: Operator) => compiled(homeRule(carrier, rules.fallback, why), parts));
   const sandbox = planner(
     [{ offer: sandboxOffer(rules.sandboxCarrier, offers), why: 'test key' }],
     [],
@@ -66,18 +62,15 @@ export function router(rules: RoutingRules, numbers: NumberPlan, options: Router
     parts,
   );
 
-  function home(to: string): Home | null {
-    return byPorting.get(portedTo(to) ?? '') ?? byPrefix.get(prefixOf(numbers.nationalOf(to)) ?? '') ?? null;
-  }
-
   return {
     route({ to, category, from, livemode }) {
       if (!livemode) return sandbox;
       for (const { prefix, classes, rule, choose } of byRoute) {
         if (!to.startsWith(prefix) || !(classes.length === 0 || classes.includes(category))) continue;
-        return rule(category, from, choose === 'conversion' ? (home(to)?.carrier ?? prefix) : '');
+        return rule(category, from, choose === 'conversion' ? (operatorOf(to)?.carrier ?? prefix) : '');
       }
-      return home(to)?.rule(category, from, '') ?? unknownPrefix;
+      const operator = operatorOf(to);
+      return operator === null ? unknownPrefix : homeRuleOf(operator)(category, from, '');
     },
   };
 }
@@ -87,9 +80,6 @@ type RuleParts = Required<Pick<RouterOptions, 'health'>> & {
   readonly offers: ReadonlyMap<string, CarrierOffer>;
   readonly conversions: ConversionView | undefined;
 };
-
-/** The carrier a number belongs to. */
-type Home = { readonly carrier: string; readonly rule: Compiled };
 
 const unknownPrefix = { why: 'no carrier is configured for the prefix of this number' };
 

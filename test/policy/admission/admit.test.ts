@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { categories } from '../../../model/message.ts';
 import { senderKindOf } from '../../../model/sender.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
-import { admission } from '../../../policy/admission/gates.ts';
+import { Evaluation, admission } from '../../../policy/admission/gates.ts';
 import { principal, request, rules } from '../rules.ts';
 
 const admit = admission(rules);
@@ -109,5 +109,16 @@ test('for every input, the answer is a refusal with a sentence, or a carrier tha
       },
     ),
     { numRuns: 2_000 },
+  );
+});
+
+test('of several gates that hold a message the latest time counts, whatever their order', () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.nat())), (times) => {
+      const evaluation = new Evaluation(principal(), request(), () => ({ why: 'no route is asked for' }));
+      for (const ms of times) evaluation.holdUntil(ms);
+      const held = times.filter((ms) => ms !== null);
+      expect(evaluation.notBeforeMs).toBe(held.length === 0 ? null : Math.max(...held));
+    }),
   );
 });

@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import type { CarrierHealthView, RoutingRules } from '../../../policy/contract.ts';
-import { numberPlan } from '../../../policy/country/number-plan.ts';
 import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
 import { type RouterOptions, router } from '../../../policy/routing/route.ts';
 import { rules } from '../rules.ts';
@@ -23,7 +22,7 @@ const good = { verified: 350, missed: 150 };
 const conversions = { of: ({ carrier }: ConversionPlace) => (carrier === 'beta' ? good : bad) };
 const ids = Array.from({ length: 4_000 }, (_, at) => `sms_01JXT21Q003XC5EN4S${at.toString(36).padStart(8, '0')}`);
 const plansOf = (options: RouterOptions) => {
-  const { route } = router(drawn, numberPlan(drawn.country), options);
+  const { route } = router(drawn, options);
   return ids.map((id) => {
     const routed = route({ to, category: 'otp', from: 'HELIO', livemode: true });
     if ('why' in routed) throw new Error(routed.why);
@@ -90,7 +89,7 @@ test('asks for what is known under the operator of the number: ported, by its pr
   };
   const scoredAs = (with_: RoutingRules, portedTo: string | null = null) => {
     const options = { conversions: noting, portedTo: () => portedTo };
-    const routed = router(with_, numberPlan(with_.country), options).route({
+    const routed = router(with_, options).route({
       ...{ to, category: 'otp', from: 'ACME', livemode: true },
     });
     if ('why' in routed) throw new Error(routed.why);
@@ -106,7 +105,7 @@ test('asks for what is known under the operator of the number: ported, by its pr
 
 function routeOf(given: RoutingRules, of: { to?: string; livemode?: boolean }, options: RouterOptions = {}) {
   const question = { to, category: 'otp', from: 'HELIO', livemode: true, ...of } as const;
-  const routed = router(given, numberPlan(given.country), options).route(question);
+  const routed = router(given, options).route(question);
   if ('why' in routed) throw new Error(routed.why);
   return { scoredAs: routed.scoredAs, excluded: routed.excluded, plan: routed.planFor('sms_1') };
 }

@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import type { CarrierState } from '../../../model/carrier-state.ts';
 import { type Category, categories } from '../../../model/message.ts';
 import type { CarrierHealthView, RoutingRules } from '../../../policy/contract.ts';
-import { numberPlan } from '../../../policy/country/number-plan.ts';
 import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
 import { isAvoided } from '../../../policy/routing/avoid.ts';
 import { type RouterOptions, router } from '../../../policy/routing/route.ts';
@@ -27,7 +26,7 @@ const ask = (
     with?: RoutingRules;
   } & RouterOptions = {},
 ) => {
-  const routed = router(given, numberPlan(given.country), options).route({ to, category, from, livemode });
+  const routed = router(given, options).route({ to, category, from, livemode });
   if ('why' in routed) return { ...noPlan, why: routed.why };
   return { ...routed.planFor(id), excluded: routed.excluded, why: '' };
 };
@@ -112,7 +111,7 @@ describe('avoided carriers', () => {
   });
   test('down: everything goes to another, and back as soon as it is good', () => {
     const states: Record<string, CarrierState> = { alpha: 'down' };
-    const { route } = router(given, numberPlan(given.country), { health: health(states) });
+    const { route } = router(given, { health: health(states) });
     const routed = route({ to, category: 'transactional', from: 'HELIO', livemode: true });
     if ('why' in routed) throw new Error(routed.why);
     expect(routed.planFor('a').carrier).toBe('beta');
@@ -157,7 +156,7 @@ describe('the choice among several', () => {
   const to = '+8801712345678';
   const ids = Array.from({ length: 4_000 }, (_, at) => `sms_01JXT21Q003XC5EN4S${at.toString(36).padStart(8, '0')}`);
   const shareOf = (carrier: string, choose: 'cheapest' | 'weighted', with_ = withChoice(choose)) => {
-    const routed = router(with_, numberPlan(with_.country)).route({
+    const routed = router(with_).route({
       to,
       category: 'otp',
       from: 'HELIO',
