@@ -68,6 +68,15 @@ it('the walk of a message leaves out nothing that its stages lead into', () => {
   expect(besideTheWalk.filter((file) => !imported.has(file))).toEqual([]);
 });
 
+it('docs/adding.md names existing files and folders', () => {
+  const adding = readFileSync(join(root, 'docs/adding.md'), 'utf8');
+  const paths = [...adding.matchAll(/`([a-z][\w-]*\/[\w./-]*)(?:\/|\.(?:ts|md|yaml))`/g)].map(([quoted]) =>
+    quoted.slice(1, -1),
+  );
+  expect(paths.length).toBeGreaterThan(50);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
 it('every walk of the page is checked', () => {
   const titles = [...page.matchAll(/^## The walk of (?:a )?(.+)$/gm)].map(([, title]) => title);
   expect(titles).toEqual(walks.map(({ of }) => of));

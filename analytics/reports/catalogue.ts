@@ -1,5 +1,5 @@
 // Every report, in the order of the documentation. One line here makes a report appear in the API, the OpenAPI document and the
-// command line, and in docs/reports.md when that page is made again (docs/architecture.md, "Pages that are made").
+// command line, and in docs/reports.md when that page is made again (docs/adding.md, "Pages that are made").
 import { clickReasons } from './click-reasons.ts';
 import { clicks } from './clicks.ts';
 import { delivery } from './delivery.ts';
