@@ -7,6 +7,7 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { ingressSecretHeader } from '../http/forward.ts';
 import { problem, problemBody, problemContentType } from '../problem.ts';
+import { requestIdOf } from '../request-headers.ts';
 import { type ManagementParts, managementApp } from './app.ts';
 
 export type ManagementApi = {
@@ -70,9 +71,9 @@ const digestOf = (text: string) => createHash('sha256').update(text).digest();
 /** A client on this machine that bypassed the ingress: its networks and rates were not checked. */
 function notOurs(request: Request): Response {
   const refusal = problem(403, 'ingress_only', 'use the public API: this port serves only its ingress');
-  const requestId = request.headers.get('x-request-id') ?? '';
+  const requestId = requestIdOf(request.headers.get('x-request-id') ?? '');
   return new Response(problemBody(refusal, requestId), {
     status: refusal.status,
-    headers: { 'content-type': problemContentType, 'cache-control': 'no-store' },
+    headers: { 'content-type': problemContentType, 'cache-control': 'no-store', 'x-request-id': requestId },
   });
 }

@@ -74,7 +74,9 @@ test.runIf(process.platform === 'linux')(
     const { control } = JSON.parse(readFileSync(join(dataDir, 'run', 'ports.json'), 'utf8')) as { control: number };
     const codeOf = async (port: number | string | undefined, headers: Record<string, string> = {}) => {
       const reply = await fetch(`http://127.0.0.1:${String(port)}/v1/account`, { headers });
-      return [reply.status, ((await reply.json()) as { code: string }).code];
+      expect(reply.headers.get('x-request-id')).toMatch(/^req_/);
+      const { code } = (await reply.json()) as { code: string };
+      return [reply.status, code];
     };
     expect(await codeOf(control)).toEqual([403, 'ingress_only']);
     expect(await codeOf(control, { 'x-heliograph-ingress': 'guessed' })).toEqual([403, 'ingress_only']);
