@@ -23,7 +23,7 @@ test('logs the beginning and the end of an outage, and nothing at a start', asyn
   await until('it is bound', () => harness.simulator.stats().binds.now === 2);
   expect(host.lines()).toEqual([]);
   await harness.simulator.close();
-  await until('it is avoided', () => host.lines().some(({ alarm }) => alarm === 'carrier_weak'));
+  await until('it is avoided', () => host.lines().some(({ msg }) => msg === 'the carrier is avoided'));
   again = await startSimulator({ magic: false, port, response: parseLatency('fixed:0')! });
   const ended = () => host.lines().filter(({ msg }) => msg === 'the carrier is good again');
   await until('it is good again', () => ended().length > 0);
@@ -38,7 +38,7 @@ test('logs the end of a fault that ends by a command', async () => {
   harness = await openCarrierHarness();
   const host = await harness.host([carrierWith(harness.simulator)], { logLevel: 'warn' });
   await harness.simulator.close();
-  await until('it is avoided', () => host.lines().some(({ alarm }) => alarm === 'carrier_weak'));
+  await until('it is avoided', () => host.lines().some(({ msg }) => msg === 'the carrier is avoided'));
   await issueCommand(harness.bus, {
     verb: 'drain',
     carrier: 'alpha',
