@@ -2,18 +2,23 @@
 // code into its own form (an HTTP problem, an SMPP command_status). What gates refuse is a Refusal of policy/.
 import type { PublishFailure } from '../cluster/bus/publisher.ts';
 import type { Taken } from '../platform/shared-bound.ts';
-import { type BoundCode, type BoundName, type BoundSpec, sharedBounds } from '../platform/limits-shares.ts';
+import { type BoundName, sharedBounds } from '../platform/limits-shares.ts';
 
-export type AcceptanceCode =
-  | Exclude<BoundCode, 'otp_rate_limited'>
-  | 'clock_wrong'
-  | 'queue_full'
-  | 'overloaded'
-  | 'account_queue_full'
-  | 'link_disabled'
-  | 'idempotency_key_reused'
-  | 'idempotency_in_progress'
-  | 'idempotency_quota_exceeded';
+export const acceptanceCodes = [
+  'clock_wrong',
+  'queue_full',
+  'overloaded',
+  'rate_limited',
+  'account_busy',
+  'account_queue_full',
+  'account_schedule_full',
+  'account_links_full',
+  'link_disabled',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'idempotency_quota_exceeded',
+] as const;
+export type AcceptanceCode = (typeof acceptanceCodes)[number];
 
 export type AcceptanceRefusal = {
   readonly code: AcceptanceCode;

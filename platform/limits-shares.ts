@@ -34,7 +34,7 @@ export type BoundSpec = Share & {
   readonly code: BoundCode | null;
 };
 
-/** Those of `at once` bounds are codes of acceptance (acceptance/refusal.ts) too. */
+/** Those of `at once` bounds are codes of acceptance (acceptance/refusal.ts) too: held by a test. */
 export type BoundCode =
   | 'account_busy'
   | 'rate_limited'

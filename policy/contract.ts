@@ -1,5 +1,5 @@
-// The interface of policy: what an entry point passes in and gets back. Types only: every entry point (HTTP, SMPP,
-// batch, campaigns) uses the same engine. Types are structural, so that policy depends on neither the directory, the
+// The interface of policy: what an entry point passes in and gets back. Every entry point (HTTP, SMPP, batch, campaigns)
+// uses the same engine. Types are structural, so that policy depends on neither the directory, the
 // configuration file nor HTTP: an entry point translates a refusal into its own protocol.
 import type { WebhookEndpointId } from '../model/ids.ts';
 import type { Category, Encoding, MessageCallback } from '../model/message.ts';
@@ -72,25 +72,28 @@ export type SmsRequest = {
   readonly callbackUrl?: string | null;
 };
 
-export type RefusalCode =
-  | 'scope_missing'
-  | 'account_suspended'
-  | 'invalid_recipient'
-  | 'unsupported_destination'
-  | 'invalid_field'
-  | 'ip_not_allowed'
-  | 'sender_not_registered'
-  | 'template_mismatch'
-  | 'content_blocked'
-  | 'link_not_trackable'
-  | 'recipient_opted_out'
-  | 'message_empty'
-  | 'message_too_long'
-  | 'encoding_mismatch'
-  | 'recipient_do_not_disturb'
-  | 'do_not_disturb_unknown'
-  | 'quiet_hours'
-  | 'no_route';
+/** The codes that gates refuse with. */
+export const refusalCodes = [
+  'scope_missing',
+  'account_suspended',
+  'invalid_recipient',
+  'unsupported_destination',
+  'invalid_field',
+  'ip_not_allowed',
+  'sender_not_registered',
+  'template_mismatch',
+  'content_blocked',
+  'link_not_trackable',
+  'recipient_opted_out',
+  'message_empty',
+  'message_too_long',
+  'encoding_mismatch',
+  'recipient_do_not_disturb',
+  'do_not_disturb_unknown',
+  'quiet_hours',
+  'no_route',
+] as const;
+export type RefusalCode = (typeof refusalCodes)[number];
 
 /** A gate's refusal. `field` is null when nothing in the request is wrong. `detail` tells a developer what to do. */
 export type Refusal = {

@@ -53,9 +53,14 @@ const besideTheWalk: readonly string[] = [
   ...['api/problem.ts', 'acceptance/refusal.ts', 'acceptance/refusal-audit.ts', 'acceptance/principal.ts'],
   ...['api/http/exchange-metrics.ts', 'api/http/bulk-pace.ts', 'api/http/slice-turns.ts'],
   // What is only computed with.
-  ...['policy/country/number-plan.ts', 'policy/country/quiet-hours.ts', 'cluster/bus/subjects.ts'],
+  ...[
+    'policy/admission/evaluation.ts',
+    'policy/country/number-plan.ts',
+    'policy/country/quiet-hours.ts',
+    'cluster/bus/subjects.ts',
+  ],
   // Dry runs, links, scheduled messages, and what is published again.
-  ...['api/http/explain-sms.ts', 'policy/admission/explain.ts', 'policy/admission/tracked-links.ts'],
+  ...['api/http/explain-sms.ts', 'policy/admission/explain.ts'],
   ...['acceptance/link-issuer.ts', 'cluster/bus/later.ts', 'cluster/bus/scheduled-shares.ts'],
   'cluster/bus/republished.ts',
 ];

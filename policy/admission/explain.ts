@@ -21,8 +21,8 @@ import {
   type GateNote,
   type Gates,
   gatesOf,
-  Evaluation,
 } from './gates.ts';
+import { Evaluation } from './evaluation.ts';
 import { type ExplainedText, explainText } from './explain-text.ts';
 import { countText } from './text-gates.ts';
 
@@ -95,8 +95,11 @@ function verdictsOf(gates: readonly Gate[], evaluation: Evaluation): readonly Ga
 }
 
 function verdictOf(gate: Gate, evaluation: Evaluation): GateVerdict {
+  const dueBeforeMs = evaluation.notBeforeMs;
   const refusal = gate.refuse(evaluation);
   if (refusal !== null) return refused(gate.name, refusal);
+  const { notBeforeMs } = evaluation;
+  if (notBeforeMs !== null && notBeforeMs !== dueBeforeMs) return heldUntil(gate.name, notBeforeMs);
   return noted(gate.name, gate.note?.(evaluation) ?? passed);
 }
 
@@ -123,17 +126,22 @@ function whyNoTables(
   return `${without.map(({ carrier }) => carrier).join(', ')} of the route passes on none (national_tables)`;
 }
 
-/** When it may be sent by the rules of its category, whatever the request says about quiet hours. */
-function earliest(gates: Gates, principal: Principal, request: SmsRequest, nowMs: number): number | null {
+/** When it may be sent by the gates that hold messages, whatever the request says about quiet hours. */
+function earliest({ list, route }: Gates, principal: Principal, request: SmsRequest, nowMs: number): number | null {
   const sendAtMs = request.sendAtMs != null && request.sendAtMs > nowMs ? request.sendAtMs : null;
-  const hour = gates.hour(principal, { ...request, sendAtMs, quietHours: 'hold' });
-  return hour.ok ? (hour.notBeforeMs ?? nowMs) : null;
+  const again = new Evaluation(principal, { ...request, sendAtMs, quietHours: 'hold' }, route);
+  const isRefused = list.some((gate) => gate.holds === true && gate.refuse(again) !== null);
+  return isRefused ? null : (again.notBeforeMs ?? nowMs);
 }
 
 const passed: GateNote = { verdict: 'passed', detail: null };
 
 function noted(gate: string, { verdict, detail }: GateNote): GateVerdict {
   return { gate, verdict, code: null, field: null, detail };
+}
+
+function heldUntil(gate: string, ms: number): GateVerdict {
+  return { gate, verdict: 'held', code: null, field: null, detail: `waits until ${new Date(ms).toISOString()}` };
 }
 
 function refused(gate: string, { code, field, detail }: Refusal): GateVerdict {

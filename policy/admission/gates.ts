@@ -13,16 +13,14 @@ import type {
   SmsRequest,
 } from '../contract.ts';
 import { numberPlan } from '../country/number-plan.ts';
-import { quietHours } from '../country/quiet-hours.ts';
-import { type RouterOptions, router, type Routed } from '../routing/route.ts';
+import { type QuietHours, quietHours } from '../country/quiet-hours.ts';
+import { type RouterOptions, router } from '../routing/route.ts';
 import { type DoNotDisturb, doNotDisturb, optOutGate } from './recipient-gates.ts';
-import { type QuietVerdict, quietHoursGate, dueOf, sendAtGate } from './hour-gates.ts';
+import { type AskRoute, Evaluation } from './evaluation.ts';
+import { quietHoursGate, sendAtGate } from './hour-gates.ts';
 import { accountGate, callbackGate, scopeGate, senderGate } from './principal-gates.ts';
-import { type ShortenedText, refuseOwnPlaceholder, shortenLinks, sourceOf } from './tracked-links.ts';
-import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate, textToSend } from './text-gates.ts';
-import type { MessageCallback } from '../../model/message.ts';
-import { type NationalLanguage, type Shift, languagesOf } from '../../model/text/national-languages.ts';
-import type { SegmentCount } from '../../model/text/segment-count.ts';
+import { contentGate, contentRulesGate, lengthGate, segmentsGate, templateGate } from './text-gates.ts';
+import { type Shift, languagesOf } from '../../model/text/national-languages.ts';
 import { assert } from '../../platform/assert.ts';
 import { systemClock } from '../../platform/clock.ts';
 
@@ -85,19 +83,19 @@ export type Gate = {
   readonly needs?: readonly string[];
   /** It reads the text, which a template may have failed to give. */
   readonly needsText?: true;
+  /** It may hold the message (`of.holdUntil`): an explanation asks it again for the earliest time. */
+  readonly holds?: true;
   /** Null: the message passes; the gate stores its findings in `of`. */
   refuse(of: Evaluation): Refusal | null;
   /** For explanations only: what the absence of a refusal means. */
   note?(of: Evaluation): GateNote | null;
 };
 
-export type GateNote = { readonly verdict: 'passed' | 'held' | 'not_asked'; readonly detail: string | null };
+export type GateNote = { readonly verdict: 'passed' | 'not_asked'; readonly detail: string | null };
 
 export type Gates = {
   readonly list: readonly Gate[];
   readonly route: AskRoute;
-  /** When it may be sent by every gate that holds messages: an explanation asks it with other fields of the request. */
-  hour(principal: Principal, request: SmsRequest): QuietVerdict;
   /** The lines about registries for the message's trace. */
   trace(principal: Principal, request: SmsRequest): readonly string[];
 };
@@ -113,17 +111,11 @@ export function gatesOf(
   const quiet = quietHours(rules.country.quietHours ?? []);
   const blockedContent = contentRulesGate(rules.content);
   const { route } = router(rules, routing);
-  const hour: Gates['hour'] = ({ livemode }, request) => {
-    const { sendAtMs = null } = request;
-    if (sendAtMs === null && !livemode) return anyHour;
-    const nowMs = circumstances.nowMs();
-    return dueOf(livemode ? quietHoursGate(quiet, request, sendAtMs ?? nowMs) : anyHour, sendAtMs, nowMs);
-  };
   const list: readonly Gate[] = [
     // The principal, the recipient, the sender, the time.
     { name: 'scope', refuse: ({ principal }) => scopeGate(principal) },
     { name: 'account', refuse: ({ principal }) => accountGate(principal) },
-    { name: 'send_at', refuse: ({ asked }) => sendAtGate(asked.sendAtMs, circumstances.nowMs()) },
+    { name: 'send_at', holds: true, refuse: (of) => holdForSendAt(of, circumstances.nowMs()) },
     { name: 'callback_url', refuse: readCallback },
     { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
     { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
@@ -153,14 +145,12 @@ export function gatesOf(
       note: (of) => disturbNote(disturb, circumstances, of),
     },
     {
+      // The last of those that hold: it looks at the time that the others have left.
       name: 'quiet_hours',
       needs: ['send_at'],
-      refuse(of) {
-        const verdict = hour(of.principal, of.request);
-        if (!verdict.ok) return verdict;
-        return of.holdUntil(verdict.notBeforeMs);
-      },
-      note: hourNote,
+      holds: true,
+      refuse: (of) => holdForQuietHours(of, quiet, circumstances.nowMs()),
+      note: ({ principal }) => (principal.livemode ? null : notAsked('test messages have no quiet hours')),
     },
     // The carriers, and the credit.
     { name: 'route', needs: ['recipient'], refuse: ({ routed }) => ('why' in routed ? noRoute(routed.why) : null) },
@@ -174,7 +164,6 @@ export function gatesOf(
   ];
   return {
     list,
-    hour,
     route: ({ livemode }, { to, category, from }) => route({ to, category, from, livemode }),
     trace({ livemode }, { category }) {
       const asked = livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
@@ -201,6 +190,21 @@ function readTemplate(of: Evaluation, links: LinkRules | undefined): Refusal | n
   // The request's own text is explained although no template gives it.
   if (of.asked.template == null) of.read(of.asked.message, links);
   return written;
+}
+
+function holdForSendAt(of: Evaluation, nowMs: number): Refusal | null {
+  const { sendAtMs } = of.asked;
+  const refusal = sendAtGate(sendAtMs, nowMs);
+  if (refusal === null && sendAtMs != null) of.holdUntil(sendAtMs);
+  return refusal;
+}
+
+function holdForQuietHours(of: Evaluation, quiet: QuietHours, nowMs: number): Refusal | null {
+  if (!of.principal.livemode) return null;
+  const verdict = quietHoursGate(quiet, of.request, of.notBeforeMs ?? nowMs, nowMs);
+  if (!verdict.ok) return verdict;
+  if (verdict.untilMs !== null) of.holdUntil(verdict.untilMs);
+  return null;
 }
 
 function countSegments(of: Evaluation): Refusal | null {
@@ -232,13 +236,6 @@ function disturbNote(
     : { verdict: 'passed', detail: disturb.trace(dnd, category) };
 }
 
-function hourNote({ principal, request, notBeforeMs }: Evaluation): GateNote | null {
-  if (notBeforeMs === null) return principal.livemode ? null : notAsked('test messages have no quiet hours');
-  const moment = new Date(notBeforeMs).toISOString();
-  const detail = notBeforeMs === request.sendAtMs ? `waits until ${moment}, its send_at` : `waits until ${moment}`;
-  return { verdict: 'held', detail };
-}
-
 /** Nobody was refused: the account can pay, or nothing was checked. */
 function creditNote(credit: CreditCheck, { livemode }: Principal): GateNote | null {
   if (credit === nothingIsCharged) return notAsked('nothing is charged in this version');
@@ -251,87 +248,7 @@ function noRoute(why: string): Refusal {
   return { ok: false, code: 'no_route', field: 'to', detail: why };
 }
 
-const anyHour = { ok: true, notBeforeMs: null } as const;
-
 /** Whether the account can pay for so many segments. It must answer from memory. */
 export type CreditCheck = (principal: Principal, segments: number) => Refusal | null;
 
 export const nothingIsCharged: CreditCheck = () => null;
-
-export type AskRoute = (principal: Principal, request: SmsRequest) => Routed;
-
-/**
- * One message on its way through the gates: the principal, the request, and what the gates have found so far. Gates
- * write to it in their order.
- */
-export class Evaluation {
-  readonly principal: Principal;
-  /** As received. */
-  readonly asked: SmsRequest;
-  /** With the text the recipient will read. */
-  request: SmsRequest;
-  /** That text; null while, or because, no template gave one. */
-  text: string | null = null;
-  templateId: string | null = null;
-  /** The targets of its short links, in order. */
-  links: readonly string[] = [];
-  #written = '';
-  counted: SegmentCount | null = null;
-  callback: MessageCallback | null = null;
-  #notBeforeMs: number | null = null;
-  readonly #askRoute: AskRoute;
-  #routed: Routed | null = null;
-
-  constructor(principal: Principal, asked: SmsRequest, askRoute: AskRoute) {
-    this.principal = principal;
-    this.asked = asked;
-    this.request = asked;
-    this.#askRoute = askRoute;
-  }
-
-  /** Null: it may be sent at once. */
-  get notBeforeMs(): number | null {
-    return this.#notBeforeMs;
-  }
-
-  /** Of several gates that hold a message the latest time counts. Null, here: this gate does not hold it. */
-  holdUntil(ms: number | null): null {
-    if (ms !== null) this.#notBeforeMs = Math.max(ms, this.#notBeforeMs ?? ms);
-    return null;
-  }
-
-  /** Computed before the gate of that name, because the text's encoding depends on what the carriers support. */
-  get routed(): Routed {
-    this.#routed ??= this.#askRoute(this.principal, this.asked);
-    return this.#routed;
-  }
-
-  /** The national tables to count the text with. Without a route nothing is sent: counted as any phone reads it. */
-  get nationalTables(): readonly NationalLanguage[] {
-    const { routed } = this;
-    return 'why' in routed ? [] : routed.nationalTables;
-  }
-
-  /** The text with its links as they were written; else as the recipient will read it. */
-  get written(): string {
-    return this.links.length === 0 ? this.request.message : this.#written;
-  }
-
-  /** `source`: the request's text or its template's. Refuses links that cannot be tracked, and reads it all the same. */
-  read(source: string, rules: LinkRules | undefined): Refusal | null {
-    const shortened = this.asked.trackClicks === true ? this.#shorten(source, rules) : null;
-    const isShort = shortened?.ok === true && shortened.links.length > 0;
-    this.text = textToSend(isShort ? shortened.text : source, this.asked, this.nationalTables);
-    if (isShort) {
-      this.links = shortened.links;
-      this.#written = textToSend(source, this.asked, this.nationalTables);
-    }
-    if (this.text !== this.asked.message) this.request = { ...this.asked, message: this.text };
-    if (shortened?.ok === false) return shortened;
-    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links, sourceOf(this.asked)('')) : null;
-  }
-
-  #shorten(source: string, rules: LinkRules | undefined): ShortenedText | Refusal {
-    return shortenLinks(source, rules, this.principal.account.accountId ?? '', sourceOf(this.asked));
-  }
-}

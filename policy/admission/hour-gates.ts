@@ -5,26 +5,29 @@ import type { Refusal } from '../contract.ts';
 import type { QuietHours } from '../country/quiet-hours.ts';
 import { limits } from '../../platform/limits.ts';
 
-export type QuietVerdict = { readonly ok: true; readonly notBeforeMs: number | null } | Refusal;
+/** Until when it is held; null: it may be sent at once. */
+export type HoldVerdict = { readonly ok: true; readonly untilMs: number | null } | Refusal;
 
-/** `atMs`: when the message would be sent; its `send_at` when it has one. */
+/** `atMs`: when the message would be sent without this gate. */
 export function quietHoursGate(
   quiet: QuietHours,
   request: { readonly category: Category; readonly quietHours: 'hold' | 'reject' },
   atMs: number,
-): QuietVerdict {
+  nowMs: number,
+): HoldVerdict {
   const untilMs = quiet.quietUntil(request.category, atMs);
-  if (untilMs === null) return mayGo;
+  if (untilMs === null) return { ok: true, untilMs };
   if (untilMs === Number.POSITIVE_INFINITY) {
     return inQuietHours(`is ${request.category}: such messages may not be sent within the next weeks`);
   }
-  if (request.quietHours === 'hold') return { ok: true, notBeforeMs: untilMs };
-  return inQuietHours(
-    `is ${request.category}: such messages may be sent again from ${new Date(untilMs).toISOString()}; send it then, or leave quiet_hours out and it is held until then`,
-  );
+  if (request.quietHours === 'reject') {
+    return inQuietHours(
+      `is ${request.category}: such messages may be sent again from ${timeOf(untilMs)}; send it then, or leave quiet_hours out and it is held until then`,
+    );
+  }
+  if (untilMs - nowMs <= waitMsMax) return { ok: true, untilMs };
+  return inQuietHours(`could go out at ${timeOf(untilMs)} only, later than a message may wait`);
 }
-
-const mayGo: QuietVerdict = { ok: true, notBeforeMs: null };
 
 function inQuietHours(detail: string): Refusal {
   return { ok: false, code: 'quiet_hours', field: 'category', detail };
@@ -41,15 +44,6 @@ export function sendAtGate(sendAtMs: number | null | undefined, nowMs: number): 
   return wrongTime(
     `is more than ${limits.message.sendAtDaysMax} days ahead: ${timeOf(nowMs + aheadMsMax)} is the last moment`,
   );
-}
-
-/** The time a message waits for: the end of quiet hours, else its `send_at`, else none. */
-export function dueOf(hour: QuietVerdict, sendAtMs: number | null | undefined, nowMs: number): QuietVerdict {
-  if (!hour.ok) return hour;
-  const notBeforeMs = hour.notBeforeMs ?? sendAtMs ?? null;
-  // Never within the days a message can wait, or only within the time the request itself takes.
-  if (notBeforeMs === null || notBeforeMs - nowMs <= waitMsMax) return { ok: true, notBeforeMs };
-  return inQuietHours(`could go out at ${timeOf(notBeforeMs)} only, later than a message may wait`);
 }
 
 const timeOf = (ms: number) => new Date(ms).toISOString();

@@ -42,22 +42,22 @@ export function longestPrefix(prefixes: Iterable<string>): (national: string) =>
   };
 }
 
-/** The carrier a number belongs to, and how that is known: `ported to alpha`, `prefix 17`. */
-export type Operator = { readonly carrier: string; readonly why: string };
+/** A carrier of ours and how it is known that a number is its own: `ported to alpha`, `prefix 17`. */
+export type HomeCarrier = { readonly carrier: string; readonly why: string };
 
 /**
- * The operator of a number in E.164 that the plan allows: the carrier it was ported to, where that one is configured, else
- * the one with the longest national prefix; null: none. Routes and gates about the operator ask the same function. One
- * operator known in one way is always the same object.
+ * The carrier that a number in E.164 belongs to, if the plan allows the number: the one it was ported to, where that one is
+ * configured, else the one with the longest national prefix; null: none. Routes and gates ask the same function. What is
+ * known in one way is always the same object. Two operators that one carrier serves are told apart by `operatorPrefixes`.
  * ```ts
- * const operatorOf = operators(rules, portedTo);
- * operatorOf('+8801712345678'); // { carrier: 'alpha', why: 'prefix 17' }
+ * const homeOf = homeCarriers(rules, portedTo);
+ * homeOf('+8801712345678'); // { carrier: 'alpha', why: 'prefix 17' }
  * ```
  */
-export function operators(
+export function homeCarriers(
   { carriers, country: { callingCode, prefixes } }: Pick<RoutingRules, 'carriers' | 'country'>,
   portedTo: (to: string) => string | null,
-): (to: string) => Operator | null {
+): (to: string) => HomeCarrier | null {
   const prefixOf = longestPrefix(Object.keys(prefixes));
   const byPrefix = new Map(
     Object.entries(prefixes).map(([prefix, carrier]) => [prefix, { carrier, why: `prefix ${prefix}` }]),

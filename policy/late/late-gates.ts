@@ -7,7 +7,7 @@ import { isApproved } from '../admission/principal-gates.ts';
 import type { CountryRules } from '../country/contract.ts';
 import { quietHours } from '../country/quiet-hours.ts';
 import type { Registries } from '../registry/contract.ts';
-import type { Suppressions } from '../contract.ts';
+import type { RefusalCode, Suppressions } from '../contract.ts';
 
 export type LateVerdict =
   | { readonly ok: true }
@@ -17,7 +17,7 @@ export type LateVerdict =
    */
   | { readonly ok: false; readonly status: 'expired' | 'blocked' | 'canceled'; readonly code: string }
   /** It may be sent then, not now. */
-  | { readonly ok: false; readonly status: 'held'; readonly code: 'quiet_hours'; readonly untilMs: number };
+  | { readonly ok: false; readonly status: 'held'; readonly code: RefusalCode; readonly untilMs: number };
 
 export type LateGates = (message: Message, nowMs: number) => LateVerdict;
 

@@ -14,7 +14,7 @@ import type {
   RouteCandidate,
   RoutePlan,
 } from '../contract.ts';
-import { type Operator, operators } from '../country/number-plan.ts';
+import { type HomeCarrier, homeCarriers } from '../country/number-plan.ts';
 import { perObject } from '../../platform/per-object.ts';
 import { seededRandom } from '../../platform/random.ts';
 import type { ConversionView } from '../otp-conversion/contract.ts';
@@ -49,11 +49,13 @@ export function router(rules: RoutingRules, options: RouterOptions = {}): Router
   const { portedTo = () => null } = options;
   const offers = new Map(rules.carriers.map((carrier) => [carrier.name, carrier]));
   const parts: RuleParts = { offers, health: options.health ?? everyCarrierIsGood, conversions: options.conversions };
-  const operatorOf = operators(rules, portedTo);
+  const homeOf = homeCarriers(rules, portedTo);
 
   // Compiled once: a rule has one answer for each category and kind of sender.
   const byRoute = rules.routes.map((route) => ({ ...route, rule: compiled(listRule(route), parts) }));
-  const homeRuleOf = perObject(({ carrier, why }: Operator) => compiled(homeRule(carrier, rules.fallback, why), parts));
+  const homeRuleOf = perObject(({ carrier, why }: HomeCarrier) =>
+    compiled(homeRule(carrier, rules.fallback, why), parts),
+  );
   const sandbox = planner(
     [{ offer: sandboxOffer(rules.sandboxCarrier, offers), why: 'test key' }],
     [],
@@ -67,10 +69,10 @@ export function router(rules: RoutingRules, options: RouterOptions = {}): Router
       if (!livemode) return sandbox;
       for (const { prefix, classes, rule, choose } of byRoute) {
         if (!to.startsWith(prefix) || !(classes.length === 0 || classes.includes(category))) continue;
-        return rule(category, from, choose === 'conversion' ? (operatorOf(to)?.carrier ?? prefix) : '');
+        return rule(category, from, choose === 'conversion' ? (homeOf(to)?.carrier ?? prefix) : '');
       }
-      const operator = operatorOf(to);
-      return operator === null ? unknownPrefix : homeRuleOf(operator)(category, from, '');
+      const home = homeOf(to);
+      return home === null ? unknownPrefix : homeRuleOf(home)(category, from, '');
     },
   };
 }

@@ -3,6 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { acceptanceCodes } from '../../acceptance/refusal.ts';
 import { placesOf } from '../../api/http/places.ts';
 import { problemCatalogue } from '../../api/problem-catalogue.ts';
 import { type BoundSpec, boundNames, defaultShares, sharedBounds } from '../../platform/limits-shares.ts';
@@ -14,15 +15,16 @@ test('docs/limits.md is the catalogue', async () => {
   await expect(page()).toMatchFileSnapshot('../../docs/limits.md');
 });
 
-test.each(specs)('%s refuses an account with a code of the catalogue that is a 429', (_name, { code }) => {
+test.each(specs)('%s refuses an account with a code of the catalogue that is a 429', (_name, { code, kind }) => {
   if (code === null) return;
+  if (kind === 'at once') expect(acceptanceCodes).toContain(code);
   expect(Object.keys(problemCatalogue)).toContain(code);
   expect(problemCatalogue[code as keyof typeof problemCatalogue].statuses).toContain(429);
 });
 
 test('every bound at once is taken by a SharedBound of the product', () => {
   const taken = new Set<string>(Object.values(placesOf(defaultShares)).map(({ name }) => name));
-  for (const folder of ['actors', 'analytics', 'api', 'cluster']) {
+  for (const folder of ['acceptance', 'actors', 'analytics', 'api', 'cluster', 'control', 'directory']) {
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts')) continue;
       const source = readFileSync(join(root, folder, file), 'utf8');

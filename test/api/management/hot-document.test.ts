@@ -2,7 +2,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { Compile } from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
-import type { AcceptanceCode } from '../../../acceptance/refusal.ts';
+import { acceptanceCodes } from '../../../acceptance/refusal.ts';
 import type { MessageView } from '../../../analytics/contract.ts';
 import { inboundShape, acceptedBody, messageShape } from '../../../api/http/sms-answer.ts';
 import { parseListParameters } from '../../../api/http/read-sms.ts';
@@ -15,7 +15,7 @@ import { bodyOctets } from '../../../model/records/message-record.ts';
 import { newMessageId } from '../../../model/ids.ts';
 import type { MessageBody } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
-import type { RefusalCode } from '../../../policy/contract.ts';
+import { refusalCodes } from '../../../policy/contract.ts';
 import { messageWith } from '../../support/messages.ts';
 
 const sample = {
@@ -36,45 +36,9 @@ const sample = {
 const documented = Compile(sendSmsSchema as object);
 const verdict = (fields: object) => parseSmsRequest(Buffer.from(JSON.stringify(fields)));
 
-/** What a gate or acceptance may refuse a message with: the compiler wants every code here. */
-const codesOfAcceptance = Object.keys({
-  ...({
-    scope_missing: 0,
-    account_suspended: 0,
-    invalid_recipient: 0,
-    unsupported_destination: 0,
-    invalid_field: 0,
-    ip_not_allowed: 0,
-    sender_not_registered: 0,
-    template_mismatch: 0,
-    content_blocked: 0,
-    link_not_trackable: 0,
-    recipient_opted_out: 0,
-    message_empty: 0,
-    message_too_long: 0,
-    encoding_mismatch: 0,
-    recipient_do_not_disturb: 0,
-    do_not_disturb_unknown: 0,
-    quiet_hours: 0,
-    no_route: 0,
-  } satisfies Record<RefusalCode, 0>),
-  ...({
-    clock_wrong: 0,
-    queue_full: 0,
-    overloaded: 0,
-    rate_limited: 0,
-    account_busy: 0,
-    account_queue_full: 0,
-    account_schedule_full: 0,
-    account_links_full: 0,
-    link_disabled: 0,
-    idempotency_key_reused: 0,
-    idempotency_in_progress: 0,
-    idempotency_quota_exceeded: 0,
-  } satisfies Record<AcceptanceCode, 0>),
-});
+const codesOfAcceptance = [...refusalCodes, ...acceptanceCodes];
 /** A text of ours without links of its own, sent at once. */
-const notOfOtp = [
+const notOfOtp: readonly string[] = [
   'link_not_trackable',
   'link_disabled',
   'message_empty',

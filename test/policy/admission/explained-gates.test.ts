@@ -6,7 +6,7 @@ import { categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import { admission } from '../../../policy/admission/gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
-import { dueOf, sendAtGate } from '../../../policy/admission/hour-gates.ts';
+import { quietHoursGate, sendAtGate } from '../../../policy/admission/hour-gates.ts';
 import type { Circumstances } from '../../../policy/contract.ts';
 import { principal, quietForPromotions, request, rules } from '../rules.ts';
 
@@ -163,12 +163,27 @@ describe('send_at', () => {
     expect(sendAtGate(sendAtMs, nowMs)?.code ?? null).toBe(code);
   });
 
-  test('a longer wait than LATER supports is refused', () => {
-    const held = (notBeforeMs: number) => dueOf({ ok: true, notBeforeMs }, null, nowMs);
+  test('a longer wait than HOLDS supports is refused', () => {
     const longest = nowMs + limits.bus.laterDaysMax * dayMs - 60_000;
-    expect(held(longest)).toEqual({ ok: true, notBeforeMs: longest });
+    const held = (untilMs: number) =>
+      quietHoursGate({ quietUntil: () => untilMs }, { category: 'promotional', quietHours: 'hold' }, nowMs, nowMs);
+    expect(held(longest)).toEqual({ ok: true, untilMs: longest });
     expect(held(longest + 1)).toMatchObject({ ok: false, code: 'quiet_hours' });
-    expect(dueOf({ ok: true, notBeforeMs: null }, nowMs + 5, nowMs)).toEqual({ ok: true, notBeforeMs: nowMs + 5 });
-    expect(dueOf({ ok: true, notBeforeMs: nowMs + 9 }, nowMs + 5, nowMs)).toEqual({ ok: true, notBeforeMs: nowMs + 9 });
+  });
+
+  test('and the quiet hours that it falls into: each gate says how long it holds the message', () => {
+    const inQuietHours = Date.parse('2027-01-16T08:00:00Z');
+    const asked = request({ category: 'promotional', sendAtMs: inQuietHours });
+    const endOfQuietHours = Date.parse('2027-01-16T17:00:00Z');
+    const admitted = admit(principal(), asked);
+    expect(admitted.ok && admitted.notBeforeMs).toBe(endOfQuietHours);
+    const held = explain(principal(), asked, 'sms_1').gates.filter(({ verdict }) => verdict === 'held');
+    expect(held.map(({ gate, detail }) => [gate, detail])).toEqual([
+      ['send_at', 'waits until 2027-01-16T08:00:00.000Z'],
+      ['quiet_hours', 'waits until 2027-01-16T17:00:00.000Z'],
+    ]);
+    const test = explain(principal({ livemode: false }), asked, 'sms_1');
+    expect(test.earliestAtMs).toBe(inQuietHours);
+    expect(test.gates.find(({ gate }) => gate === 'quiet_hours')?.verdict).toBe('not_asked');
   });
 });

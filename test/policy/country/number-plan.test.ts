@@ -1,7 +1,7 @@
 // The numbers of one country: E.164, the calling code, the national lengths.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { longestPrefix, numberPlan, operatorPrefixes, operators } from '../../../policy/country/number-plan.ts';
+import { homeCarriers, longestPrefix, numberPlan, operatorPrefixes } from '../../../policy/country/number-plan.ts';
 import { rules } from '../rules.ts';
 
 const plan = numberPlan({ callingCode: '+880', nationalLengths: [8, 10], prefixes: {} });
@@ -52,14 +52,14 @@ test('of any prefixes the longest is found, if there is one', () => {
   );
 });
 
-test('the operator is the configured carrier it was ported to, else that of its longest prefix', () => {
+test('a number belongs to the configured carrier it was ported to, else that of its longest prefix', () => {
   const ported = new Map([
     ['+8801712345678', 'beta'],
     ['+8801812345678', 'not configured'],
   ]);
-  const operatorOf = operators(rules, (to) => ported.get(to) ?? null);
-  expect(operatorOf('+8801712345678')).toEqual({ carrier: 'beta', why: 'ported to beta' });
-  expect(operatorOf('+8801812345678')).toEqual({ carrier: 'beta', why: 'prefix 18' });
-  expect(operatorOf('+8801719345678')).toEqual({ carrier: 'gamma', why: 'prefix 1719' });
-  expect(operatorOf('+8801612345678')).toBeNull();
+  const homeOf = homeCarriers(rules, (to) => ported.get(to) ?? null);
+  expect(homeOf('+8801712345678')).toEqual({ carrier: 'beta', why: 'ported to beta' });
+  expect(homeOf('+8801812345678')).toEqual({ carrier: 'beta', why: 'prefix 18' });
+  expect(homeOf('+8801719345678')).toEqual({ carrier: 'gamma', why: 'prefix 1719' });
+  expect(homeOf('+8801612345678')).toBeNull();
 });
