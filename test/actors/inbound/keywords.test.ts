@@ -99,7 +99,8 @@ describe('a keyword', () => {
       helpText: 'Casino hotline: 16000',
       ...rules,
     });
-    await until('the account is known', () => harness.inboundConsumer.directory.account(accountA)?.helpText !== null);
+    const helpText = () => harness.inboundConsumer.directory.account(accountA)?.helpText ?? null;
+    await until('the account is known', () => helpText() !== null);
     await harness.actor(carrierWith(harness.simulator));
     harness.say('HELP');
     const [reply] = await until('the answer arrives', () => {
