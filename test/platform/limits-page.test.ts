@@ -1,5 +1,5 @@
 // docs/limits.md is generated from the catalogue of shared bounds, and each bound of it refuses with a code that the
-// API has. `npx vitest run test/platform/limits-page -u` writes the page again.
+// API has. `npm test -- test/platform/limits-page -u` writes the page again.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// docs/schema.md is what analysts rely on: its tables are made from public-tables.ts (`npx vitest run
+// docs/schema.md is what analysts rely on: its tables are made from public-tables.ts (`npm test --
 // test/analytics/sql/schema-page -u` writes them again), which is held to the real schema, and its examples run.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

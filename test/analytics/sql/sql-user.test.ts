@@ -9,7 +9,7 @@ const plan = sqlUserOf('acc_01M7VQWTBKXY1V7RTFZHWDQ99Q' as AccountId, 'heliograp
 const [password, readerPassword] = ['a'.repeat(64), 'b'.repeat(64)];
 const create = createStatements(plan, password, readerPassword);
 
-test('the statements are these (`npx vitest run test/analytics/sql/sql-user -u` writes them again)', async () => {
+test('the statements are these (`npm test -- test/analytics/sql/sql-user -u` writes them again)', async () => {
   const text = ['-- create and rotate', ...create, '', '-- drop', ...dropStatements(plan)].join(';\n');
   await expect(`${text.replaceAll(/^(--.*|);$/gm, '$1')};\n`).toMatchFileSnapshot('./support/sql-user.sql');
 });

@@ -104,7 +104,7 @@ function errorsMarkdown(): string {
     '',
     'What `error` of a message says (`GET /v1/sms/{id}`) is another list, [of outcomes](outcomes.md#what-error-of-a-message-says).',
     '',
-    'This page is made from `api/problem-catalogue.ts`; `npx vitest run test/api/management/errors -u` rewrites it.',
+    'This page is made from `api/problem-catalogue.ts`; `npm test -- test/api/management/errors -u` rewrites it.',
     '',
   ].join('\n');
 }
