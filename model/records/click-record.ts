@@ -1,12 +1,10 @@
 // The records of the stream CLICKS: which message a code was made for, and requests for codes. Arrays with frozen
 // positions as in message-record.ts: new fields go to the end.
-import { Packr } from 'msgpackr';
 import type { ClickId } from '../ids.ts';
 import type { CodePlace } from '../link-code.ts';
 import type { DeliveryEvent } from '../delivery-event.ts';
 import { categories } from '../message.ts';
-import { RejectMessage } from '../../platform/errors.ts';
-import { numberAt, textAt } from './record-positions.ts';
+import { decoder, oneAt, numberAt, packr, textAt, textOrNull } from './record-positions.ts';
 
 /** The codes of one message: durable before the message is. */
 export type IssuedLinks = Pick<DeliveryEvent, 'messageId' | 'accountId' | 'livemode' | 'category' | 'sender'> &
@@ -40,7 +38,6 @@ export type Click = CodePlace & {
 const version = 1;
 const issuedKind = 0;
 const clicksKind = 1;
-const packr = new Packr({ useRecords: false });
 
 export function encodeIssued(issued: IssuedLinks): Buffer {
   return packr.pack([
@@ -70,26 +67,18 @@ export type ClickStreamRecord =
   | { readonly kind: 'clicks'; readonly clicks: readonly Click[] };
 
 /** Throws RejectMessage('poison_record') for octets that this version cannot read. */
-export function decodeClickRecord(octets: Uint8Array): ClickStreamRecord {
-  try {
-    const at = packr.unpack(octets) as readonly unknown[];
-    if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
-    if (at[1] === issuedKind) return { kind: 'issued', issued: issuedOf(at) };
-    if (at[1] === clicksKind) return { kind: 'clicks', clicks: (at[2] as unknown[][]).map(clickOf) };
-    throw new Error(`a record of the unknown kind ${String(at[1])}`);
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable record of clicks: ${String(error)}`);
-  }
-}
+export const decodeClickRecord = decoder('record of clicks', version, (at): ClickStreamRecord => {
+  if (at[1] === issuedKind) return { kind: 'issued', issued: issuedOf(at) };
+  if (at[1] === clicksKind) return { kind: 'clicks', clicks: (at[2] as unknown[][]).map(clickOf) };
+  throw new Error(`a record of the unknown kind ${String(at[1])}`);
+});
 
 function issuedOf(at: readonly unknown[]): IssuedLinks {
-  const category = categories[numberAt(at[5])];
-  if (category === undefined) throw new Error('a category was expected');
   return {
     messageId: textAt(at[2]),
     accountId: textAt(at[3]),
     livemode: at[4] !== false,
-    category,
+    category: oneAt(categories, at[5], 'a category'),
     sender: textAt(at[6]),
     carrier: textAt(at[7]),
     campaignId: textOrNull(at[8]),
@@ -151,5 +140,3 @@ function clickOf(at: readonly unknown[]): Click {
     address: textOrNull(at[10]),
   };
 }
-
-const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);

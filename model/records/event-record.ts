@@ -2,7 +2,6 @@
 // in message-record.ts. The kind is an index of `eventKinds`, which is append-only for that reason. Each event is read
 // by itself: one from a newer version that this one cannot read does not block the others (docs/upgrades.md has the
 // rule for both versions).
-import { Packr } from 'msgpackr';
 import { type DeliveryEvent, type InboundFacts, eventKinds } from '../delivery-event.ts';
 import type { EventId } from '../ids.ts';
 import { keywords } from '../keyword.ts';
@@ -11,14 +10,12 @@ import { assert } from '../../platform/assert.ts';
 import { RejectMessage } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { callbackOf, callbackPositions } from './record-positions.ts';
+import { callbackOf, callbackFields, packr } from './record-positions.ts';
 
-export const eventRecordVersion = 1;
-
-const packr = new Packr({ useRecords: false });
+const eventRecordVersion = 1;
 
 export function encodeEvents(events: readonly DeliveryEvent[]): Buffer {
-  return packr.pack([eventRecordVersion, events.map(positionsOf)]);
+  return packr.pack([eventRecordVersion, events.map(positionsOfEvent)]);
 }
 
 /** An event that this version cannot read, unchanged, with the reason. */
@@ -56,12 +53,10 @@ export function decodeEvents(octets: Uint8Array, reader: EventReader = 'other'):
 export type EventReader = 'recorder' | 'carrier' | 'other';
 
 /** A single event in the memory of one process: without a version, unlike a batch. */
-export const packEvent = (event: DeliveryEvent): Buffer => packr.pack(positionsOf(event));
+export const packEvent = (event: DeliveryEvent): Buffer => packr.pack(positionsOfEvent(event));
 export const unpackEvent = (octets: Uint8Array): DeliveryEvent => eventOf(packr.unpack(octets) as unknown[]);
 
-/** The positions of one event inside of another record. */
-export const positionsOfEvent = (event: DeliveryEvent): readonly unknown[] => positionsOf(event);
-/** Throws when this version cannot read them. */
+/** An event from `positionsOfEvent`. Throws when this version cannot read them. */
 export function eventOfPositions(at: readonly unknown[]): DeliveryEvent {
   const why = whyUnread(at);
   if (why !== null) throw new Error(why);
@@ -93,7 +88,7 @@ export function encodeUnread(unread: readonly UnreadEvent[]): Buffer {
 }
 
 /** An event that can be read but not stored. */
-export const unreadOf = (event: DeliveryEvent, why: string): UnreadEvent => ({ raw: positionsOf(event), why });
+export const unreadOf = (event: DeliveryEvent, why: string): UnreadEvent => ({ raw: positionsOfEvent(event), why });
 
 /** An event that certainly fits into a record: texts cut to the bound, no body. */
 export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
@@ -109,7 +104,8 @@ export function shortenedEvent(event: DeliveryEvent): DeliveryEvent {
 
 const callbackAt = 28;
 
-function positionsOf(event: DeliveryEvent): unknown[] {
+/** The positions of one event, in a batch or inside of another record. */
+export function positionsOfEvent(event: DeliveryEvent): unknown[] {
   const positions: unknown[] = [
     event.eventId,
     eventKinds.indexOf(event.kind),
@@ -143,7 +139,7 @@ function positionsOf(event: DeliveryEvent): unknown[] {
   else if (event.progress !== undefined) positions.push(null, event.progress);
   if (event.callback !== undefined) {
     while (positions.length < callbackAt) positions.push(null);
-    positions.push(callbackPositions(event.callback));
+    positions.push(callbackFields(event.callback));
   }
   return positions;
 }

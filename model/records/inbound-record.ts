@@ -1,14 +1,13 @@
 // Records of INBOUND about subscribers' messages: a part as received, the reminder that a text's parts are overdue, and
 // a subscriber's decision. Arrays with frozen positions, as in message-record.ts; the octets of a part are sealed,
 // bound to its identity.
-import { Packr } from 'msgpackr';
 import { RejectMessage } from '../../platform/errors.ts';
 import { isE164 } from '../e164.ts';
 import { inboundAlphabets } from '../inbound-body.ts';
 import { type InboundEnvelope, type InboundPart, type Tie, tieForms } from '../inbound-part.ts';
 import type { SubscriberDecision } from '../subscriber-decision.ts';
 import type { BodyCipher } from './body-cipher.ts';
-import { numberAt, textAt } from './record-positions.ts';
+import { decoder, numberAt, oneAt, packr, textAt } from './record-positions.ts';
 
 export type PartRecord = InboundPart &
   InboundEnvelope & {
@@ -31,7 +30,6 @@ export type OverdueRecord = {
 export type InboundRecord = PartRecord | OverdueRecord;
 
 const version = 1;
-const packr = new Packr({ useRecords: false });
 const kinds = ['part', 'overdue'] as const;
 
 export function encodeInbound(record: InboundRecord, cipher: BodyCipher): Buffer {
@@ -57,37 +55,29 @@ export function encodeInbound(record: InboundRecord, cipher: BodyCipher): Buffer
 }
 
 /** Throws RejectMessage('poison_record') when the octets are no record this version can read. */
-export function decodeInbound(octets: Uint8Array, cipher: BodyCipher): InboundRecord {
-  try {
-    const at = packr.unpack(octets) as readonly unknown[];
-    if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
-    const carrier = textAt(at[2]);
-    if (at[1] === 1) return { kind: 'overdue', carrier, text: textAt(at[3]), begunAtMs: numberAt(at[4]) };
-    if (at[1] !== 0) throw new Error(`an inbound record of kind ${String(at[1])}`);
-    const identity = textAt(at[3]);
-    const alphabet = inboundAlphabets[numberAt(at[9])];
-    if (alphabet === undefined) throw new Error('an alphabet was expected');
-    return {
-      kind: 'part',
-      carrier,
-      identity,
-      occurrence: numberAt(at[4]),
-      source: textAt(at[5]),
-      sourceTon: numberAt(at[6]),
-      destination: textAt(at[7]),
-      destinationTon: numberAt(at[8]),
-      alphabet,
-      dataCoding: numberAt(at[10]),
-      shift: Array.isArray(at[11]) ? { locking: numberAt(at[11][0]), single: numberAt(at[11][1]) } : null,
-      tie: Array.isArray(at[12]) ? tieOf(at[12]) : null,
-      octets: cipher.open(at[13] as Uint8Array, identity),
-      livemode: at[14] !== false,
-      receivedAtMs: numberAt(at[15]),
-    };
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable inbound record: ${String(error)}`);
-  }
-}
+export const decodeInbound = decoder('inbound record', version, (at, cipher: BodyCipher): InboundRecord => {
+  const carrier = textAt(at[2]);
+  if (at[1] === 1) return { kind: 'overdue', carrier, text: textAt(at[3]), begunAtMs: numberAt(at[4]) };
+  if (at[1] !== 0) throw new Error(`an inbound record of kind ${String(at[1])}`);
+  const identity = textAt(at[3]);
+  return {
+    kind: 'part',
+    carrier,
+    identity,
+    occurrence: numberAt(at[4]),
+    source: textAt(at[5]),
+    sourceTon: numberAt(at[6]),
+    destination: textAt(at[7]),
+    destinationTon: numberAt(at[8]),
+    alphabet: oneAt(inboundAlphabets, at[9], 'an alphabet'),
+    dataCoding: numberAt(at[10]),
+    shift: Array.isArray(at[11]) ? { locking: numberAt(at[11][0]), single: numberAt(at[11][1]) } : null,
+    tie: Array.isArray(at[12]) ? tieOf(at[12]) : null,
+    octets: cipher.open(at[13] as Uint8Array, identity),
+    livemode: at[14] !== false,
+    receivedAtMs: numberAt(at[15]),
+  };
+});
 
 export type DecisionRecord = SubscriberDecision & { readonly v: 1 };
 
@@ -114,7 +104,6 @@ export function decodeDecision(octets: Uint8Array): DecisionRecord {
 }
 
 function tieOf(at: readonly unknown[]): Tie {
-  const form = tieForms[numberAt(at[0])];
-  if (form === undefined) throw new Error('a tie was expected');
+  const form = oneAt(tieForms, at[0], 'a tie');
   return { form, reference: numberAt(at[1]), total: numberAt(at[2]), part: numberAt(at[3]) };
 }

@@ -1,9 +1,7 @@
 // The records of the stream LINKS: a series of codes that lead to one target, and a link that was switched off or on.
 // Arrays with frozen positions as in message-record.ts: new fields go to the end.
-import { Packr } from 'msgpackr';
 import { type AccountId, type LinkId, linkIdOf } from '../ids.ts';
-import { RejectMessage } from '../../platform/errors.ts';
-import { numberAt, textAt } from './record-positions.ts';
+import { decoder, numberAt, packr, textAt } from './record-positions.ts';
 
 /** What a short link leads to: one of an account and mode, however many codes it has. */
 export type LinkTarget = {
@@ -37,7 +35,6 @@ export type LinkRecord = SeriesRecord | SwitchRecord;
 
 const version = 1;
 const kinds = ['series', 'switch'] as const;
-const packr = new Packr({ useRecords: false });
 
 export function encodeLink(record: LinkRecord): Buffer {
   const kind = kinds.indexOf(record.kind);
@@ -50,36 +47,30 @@ export function encodeLink(record: LinkRecord): Buffer {
 }
 
 /** Throws RejectMessage('poison_record') for octets that this version cannot read. */
-export function decodeLink(octets: Uint8Array): LinkRecord {
-  try {
-    const at = packr.unpack(octets) as readonly unknown[];
-    if (!Array.isArray(at) || at[0] !== version) throw new Error(`record version ${String(at?.[0])}`);
-    const accountId = textAt(at[2]) as AccountId;
-    switch (kinds[numberAt(at[1])]) {
-      case 'series':
-        return {
-          kind: 'series',
-          target: linkTarget(accountId, at[3] !== false, textAt(at[4])),
-          series: numberAt(at[5]),
-          size: numberAt(at[6]),
-          createdAtMs: numberAt(at[7]),
-          expiresAtMs: numberAt(at[8]),
-        };
-      case 'switch':
-        return {
-          kind: 'switch',
-          accountId,
-          linkId: textAt(at[3]) as LinkId,
-          disabled: at[4] !== false,
-          atMs: numberAt(at[5]),
-        };
-      default:
-        throw new Error(`a record of the unknown kind ${String(at[1])}`);
-    }
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable record of links: ${String(error)}`);
+export const decodeLink = decoder('record of links', version, (at): LinkRecord => {
+  const accountId = textAt(at[2]) as AccountId;
+  switch (kinds[numberAt(at[1])]) {
+    case 'series':
+      return {
+        kind: 'series',
+        target: linkTarget(accountId, at[3] !== false, textAt(at[4])),
+        series: numberAt(at[5]),
+        size: numberAt(at[6]),
+        createdAtMs: numberAt(at[7]),
+        expiresAtMs: numberAt(at[8]),
+      };
+    case 'switch':
+      return {
+        kind: 'switch',
+        accountId,
+        linkId: textAt(at[3]) as LinkId,
+        disabled: at[4] !== false,
+        atMs: numberAt(at[5]),
+      };
+    default:
+      throw new Error(`a record of the unknown kind ${String(at[1])}`);
   }
-}
+});
 
 /** The target with its id, which follows from the rest: the same link has it in every process. */
 export function linkTarget(accountId: AccountId, livemode: boolean, url: string): LinkTarget {

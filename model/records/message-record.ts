@@ -2,27 +2,15 @@
 // default; a position is never reused. So any version reads records of any other: it ignores fields it does not know
 // and fills in the default of those that are missing. Written out for each kind of record: a table read in a loop takes four
 // times as long (2 µs more for an event), and a function made from a table would be an eval.
-import { Packr } from 'msgpackr';
 import type { AccountId, MessageId, PrincipalId } from '../ids.ts';
-import {
-  type Category,
-  type Hedge,
-  type Message,
-  type MessageBody,
-  type TonNpi,
-  categories,
-  hedges,
-} from '../message.ts';
+import { type Hedge, type Message, type MessageBody, type TonNpi, categories, hedges } from '../message.ts';
 import { noShift, type Shift } from '../text/national-languages.ts';
-import { RejectMessage, ignoring } from '../../platform/errors.ts';
+import { ignoring } from '../../platform/errors.ts';
 import type { BodyCipher } from './body-cipher.ts';
-import { callbackOf, callbackPositions, numberAt, textAt } from './record-positions.ts';
+import { callbackFields, callbackOf, decoder, numberAt, oneAt, packr, textAt, textOrNull } from './record-positions.ts';
 
 /** Raised only when older versions cannot read new records at all. */
-export const messageRecordVersion = 1;
-
-// No msgpackr records: shared structures that differ between processes decode to wrong fields silently.
-const packr = new Packr({ useRecords: false, variableMapSize: true });
+const version = 1;
 
 /** The record's Nats-Msg-Id, by which the stream drops duplicates. Each hop has its own. */
 export function messageRecordId({ messageId, hop }: Message): string {
@@ -31,7 +19,7 @@ export function messageRecordId({ messageId, hop }: Message): string {
 
 export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
   return packr.pack([
-    messageRecordVersion,
+    version,
     message.messageId,
     message.hop,
     message.delays,
@@ -62,56 +50,50 @@ export function encodeMessage(message: Message, cipher: BodyCipher): Buffer {
     message.scheduledAtMs,
     shiftOctets(message.shift),
     message.resends,
-    message.callback === undefined ? null : callbackPositions(message.callback),
+    message.callback === undefined ? null : callbackFields(message.callback),
     ...otpPositions(message),
   ]);
 }
 
 /** Throws RejectMessage('poison_record') when the octets are no message this version can read. */
-export function decodeMessage(octets: Uint8Array, cipher: BodyCipher): Message {
-  try {
-    const at = packr.unpack(octets) as readonly unknown[];
-    if (!Array.isArray(at) || at[0] !== messageRecordVersion) throw new Error(`record version ${String(at?.[0])}`);
-    const messageId = textAt(at[1]) as MessageId;
-    return {
-      messageId,
-      hop: numberAt(at[2]),
-      delays: numberAt(at[3]),
-      accountId: textAt(at[4]) as AccountId,
-      keyId: textAt(at[5]) as PrincipalId,
-      channel: 'sms',
-      category: categoryOf(at[7]),
-      carrier: textAt(at[8]),
-      sender: textAt(at[9]),
-      senderTonNpi: tonNpiOf(at[10]),
-      recipient: textAt(at[11]),
-      recipientTonNpi: tonNpiOf(at[12]),
-      body: bodyOf(cipher.open(at[13] as Uint8Array, messageId)),
-      encoding: at[14] === 'ucs2' ? 'ucs2' : 'gsm7',
-      segments: numberAt(at[15]),
-      registeredDelivery: numberAt(at[16]),
-      acceptedAtMs: numberAt(at[17]),
-      validUntilMs: numberAt(at[18]),
-      clientReference: textOrNull(at[19]),
-      campaignId: textOrNull(at[20]),
-      variantId: textOrNull(at[21]),
-      templateId: textOrNull(at[22]),
-      livemode: at[23] !== false,
-      priceMicros: numberOrNull(at[24]),
-      priceVersion: numberOrNull(at[25]),
-      trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
-      plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
-      scheduledAtMs: numberOrNull(at[28]),
-      shift: shiftOf(at[29]),
-      resends: numberOrNull(at[30]) ?? 0,
-      ...callbackOf(at[31]),
-      ...hedgeOf(at[32]),
-      ...(typeof at[33] === 'string' ? { scoredAs: at[33] } : {}),
-    };
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable message record: ${String(error)}`);
-  }
-}
+export const decodeMessage = decoder('message record', version, (at, cipher: BodyCipher): Message => {
+  const messageId = textAt(at[1]) as MessageId;
+  return {
+    messageId,
+    hop: numberAt(at[2]),
+    delays: numberAt(at[3]),
+    accountId: textAt(at[4]) as AccountId,
+    keyId: textAt(at[5]) as PrincipalId,
+    channel: 'sms',
+    category: oneAt(categories, at[7], 'a category'),
+    carrier: textAt(at[8]),
+    sender: textAt(at[9]),
+    senderTonNpi: tonNpiOf(at[10]),
+    recipient: textAt(at[11]),
+    recipientTonNpi: tonNpiOf(at[12]),
+    body: bodyOf(cipher.open(at[13] as Uint8Array, messageId)),
+    encoding: at[14] === 'ucs2' ? 'ucs2' : 'gsm7',
+    segments: numberAt(at[15]),
+    registeredDelivery: numberAt(at[16]),
+    acceptedAtMs: numberAt(at[17]),
+    validUntilMs: numberAt(at[18]),
+    clientReference: textOrNull(at[19]),
+    campaignId: textOrNull(at[20]),
+    variantId: textOrNull(at[21]),
+    templateId: textOrNull(at[22]),
+    livemode: at[23] !== false,
+    priceMicros: numberOrNull(at[24]),
+    priceVersion: numberOrNull(at[25]),
+    trace: Array.isArray(at[26]) ? (at[26] as string[]) : [],
+    plan: Array.isArray(at[27]) ? (at[27] as string[]) : [],
+    scheduledAtMs: numberOrNull(at[28]),
+    shift: shiftOf(at[29]),
+    resends: numberOrNull(at[30]) ?? 0,
+    ...callbackOf(at[31]),
+    ...hedgeOf(at[32]),
+    ...(typeof at[33] === 'string' ? { scoredAs: at[33] } : {}),
+  };
+});
 
 const bodyIsText = 0;
 const bodyIsOctets = 1;
@@ -157,11 +139,6 @@ const shiftOctets = (each: Shift): number => each.locking * 256 + each.single;
 const shiftOf = (at: unknown): Shift =>
   typeof at === 'number' && at > 0 ? { locking: (at >> 8) & 255, single: at & 255 } : noShift;
 
-function categoryOf(at: unknown): Category {
-  const category = categories[at as number];
-  if (category === undefined) throw new Error('a category was expected');
-  return category;
-}
 /** Most messages have neither, and their records end before them. */
 function otpPositions({ hedge, scoredAs }: Message): readonly unknown[] {
   const position = hedge === undefined ? null : hedges.indexOf(hedge);
@@ -172,5 +149,4 @@ function hedgeOf(at: unknown): { readonly hedge?: Hedge } {
   const hedge = typeof at === 'number' ? hedges[at] : undefined;
   return hedge === undefined ? {} : { hedge };
 }
-const textOrNull = (at: unknown): string | null => (typeof at === 'string' ? at : null);
 const numberOrNull = (at: unknown): number | null => (typeof at === 'number' ? at : null);

@@ -1,14 +1,12 @@
 // One event on its way to one webhook endpoint, as octets in WEBHOOKS and WEBHOOK_LOG: a msgpack array with frozen
 // positions, as in message-record.ts. A delivery event is carried as it is in EVENTS, its text still sealed; its JSON is
 // made when it is sent. Events of other parts (one-time passwords, clicks, the delivery itself) carry their JSON.
-import { Packr } from 'msgpackr';
 import type { DeliveryEvent } from '../delivery-event.ts';
 import type { EventId, WebhookEndpointId } from '../ids.ts';
-import { RejectMessage } from '../../platform/errors.ts';
 import { eventOfPositions, positionsOfEvent } from './event-record.ts';
-import { numberAt, textAt } from './record-positions.ts';
+import { decoder, numberAt, packr, textAt, textOrNull } from './record-positions.ts';
 
-export const webhookRecordVersion = 1;
+const version = 1;
 
 /** What is told: a delivery event, or the `data` of an event of another part. */
 export type WebhookContent =
@@ -33,7 +31,6 @@ export type WebhookRecord = {
 /** A batch: its webhook-id and how many events it has. */
 export type WebhookGroup = { readonly id: string; readonly size: number };
 
-const packr = new Packr({ useRecords: false });
 const ofEvent = 0;
 const ofOther = 1;
 
@@ -44,7 +41,7 @@ export function encodeWebhook(record: WebhookRecord): Buffer {
       ? [ofEvent, positionsOfEvent(content.event)]
       : [ofOther, [content.type, content.atMs, JSON.stringify(content.data)]];
   return packr.pack([
-    webhookRecordVersion,
+    version,
     record.eventId,
     record.endpointId,
     record.url,
@@ -57,24 +54,20 @@ export function encodeWebhook(record: WebhookRecord): Buffer {
 }
 
 /** Throws RejectMessage('poison_record') when the octets are no record this version can read. */
-export function decodeWebhook(octets: Uint8Array): WebhookRecord {
-  try {
-    const at = packr.unpack(octets) as readonly unknown[];
-    if (!Array.isArray(at) || at[0] !== webhookRecordVersion) throw new Error(`record version ${String(at?.[0])}`);
-    return {
-      eventId: textAt(at[1]) as EventId,
-      endpointId: textAt(at[2]) as WebhookEndpointId,
-      url: typeof at[3] === 'string' ? at[3] : null,
-      sequence: numberAt(at[4]),
-      content: contentOf(at[5], at[6] as readonly unknown[]),
-      tries: numberAt(at[7]),
-      dueAtMs: numberAt(at[8]),
-      group: groupOf(at[9]),
-    };
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a readable webhook record: ${String(error)}`);
-  }
-}
+export const decodeWebhook = decoder(
+  'webhook record',
+  version,
+  (at): WebhookRecord => ({
+    eventId: textAt(at[1]) as EventId,
+    endpointId: textAt(at[2]) as WebhookEndpointId,
+    url: textOrNull(at[3]),
+    sequence: numberAt(at[4]),
+    content: contentOf(at[5], at[6] as readonly unknown[]),
+    tries: numberAt(at[7]),
+    dueAtMs: numberAt(at[8]),
+    group: groupOf(at[9]),
+  }),
+);
 
 function contentOf(kind: unknown, carried: readonly unknown[]): WebhookContent {
   if (kind === ofEvent) return { event: eventOfPositions(carried) };
