@@ -27,7 +27,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
   process.stdout.write(
     values.json
       ? `${JSON.stringify(ready)}\n`
-      : `SMSC simulator: SMPP 3.4 on ${options.host ?? '127.0.0.1'}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
+      : `SMSC simulator: SMPP 3.4 on ${options.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
   );
   await new Promise<void>((resolve) => {
     process.once('SIGINT', () => resolve());
@@ -36,35 +36,36 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
   await simulator.close();
 }
 
+const usual = withDefaults({});
 const flags = {
-  host: { type: 'string' },
-  port: { type: 'string' },
-  'stats-port': { type: 'string' },
+  host: { type: 'string', default: usual.host },
+  port: { type: 'string', default: '2776' },
+  'stats-port': { type: 'string', default: '0' },
   'token-file': { type: 'string' },
-  'system-id': { type: 'string' },
-  password: { type: 'string' },
-  tps: { type: 'string' },
+  'system-id': { type: 'string', default: 'heliograph' },
+  password: { type: 'string', default: 'sandbox' },
+  tps: { type: 'string', default: '0' },
   account: { type: 'string', multiple: true },
   'system-type': { type: 'string' },
-  gsm7: { type: 'string' },
-  'gsm7-data-coding': { type: 'string' },
+  gsm7: { type: 'string', default: 'unpacked' },
+  'gsm7-data-coding': { type: 'string', default: '0' },
   'tls-cert': { type: 'string' },
   'tls-key': { type: 'string' },
   'tls-ca': { type: 'string' },
-  'binds-max': { type: 'string' },
-  'latency-ms': { type: 'string' },
-  'response-ms': { type: 'string' },
-  receipts: { type: 'string' },
-  ids: { type: 'string' },
+  'binds-max': { type: 'string', default: '0' },
+  'latency-ms': { type: 'string', default: 'lognormal:250,0.4' },
+  'response-ms': { type: 'string', default: 'fixed:0' },
+  receipts: { type: 'string', default: usual.receipts },
+  ids: { type: 'string', default: usual.ids },
   'ids-from': { type: 'string' },
   magic: { type: 'boolean' },
   'no-magic': { type: 'boolean' },
-  mo: { type: 'string' },
-  'mo-from': { type: 'string' },
-  'mo-to': { type: 'string' },
-  'mo-text': { type: 'string' },
-  'mo-as': { type: 'string' },
-  'record-max': { type: 'string' },
+  mo: { type: 'string', default: '0' },
+  'mo-from': { type: 'string', default: usual.mo.from },
+  'mo-to': { type: 'string', default: usual.mo.to },
+  'mo-text': { type: 'string', default: usual.mo.text },
+  'mo-as': { type: 'string', default: usual.mo.as },
+  'record-max': { type: 'string', default: String(usual.recordMax) },
   fault: { type: 'string', multiple: true },
   'pending-file': { type: 'string' },
   seed: { type: 'string' },
@@ -83,14 +84,17 @@ function readArguments(argv: string[]) {
 }
 
 function optionsOf(values: Values): Partial<SimulatorOptions> {
-  const options: Partial<SimulatorOptions> = {
-    port: count('port', values.port ?? '2776', 65_535),
-    statsPort: count('stats-port', values['stats-port'] ?? '0', 65_535),
+  const idsFrom = values['ids-from'];
+  if (idsFrom !== undefined && !/^\d{1,19}$/.test(idsFrom)) refuse('ids-from', idsFrom, 'up to 19 digits');
+  return {
+    host: values.host,
+    port: count('port', values.port, 65_535),
+    statsPort: count('stats-port', values['stats-port'], 65_535),
     token: tokenOf(values['token-file']),
     accounts: accountsOf(values),
     alphabet: {
-      gsm7Form: oneOf('gsm7', values.gsm7 ?? 'unpacked', ['unpacked', 'packed']),
-      gsm7DataCoding: count('gsm7-data-coding', values['gsm7-data-coding'] ?? '0', 255),
+      gsm7Form: oneOf('gsm7', values.gsm7, ['unpacked', 'packed']),
+      gsm7DataCoding: count('gsm7-data-coding', values['gsm7-data-coding'], 255),
     },
     tls: tlsOf(values),
     magic: !values['no-magic'],
@@ -99,34 +103,28 @@ function optionsOf(values: Values): Partial<SimulatorOptions> {
     faults: (values.fault ?? []).map((text) => {
       return parseFault(text) ?? refuse('fault', text, `one of ${faultNames.join(', ')}, with :N where it takes one`);
     }),
+    bindsMax: count('binds-max', values['binds-max']),
+    latency: latency('latency-ms', values['latency-ms']),
+    response: latency('response-ms', values['response-ms']),
+    receipts: oneOf('receipts', values.receipts, receiptForms),
+    ids: oneOf('ids', values.ids, idStyles),
+    idsFrom: idsFrom === undefined ? undefined : BigInt(idsFrom),
+    moPerS: count('mo', values.mo, 1_000),
+    mo: {
+      from: values['mo-from'],
+      to: values['mo-to'],
+      text: values['mo-text'],
+      as: oneOf('mo-as', values['mo-as'], inboundForms),
+    },
+    recordMax: count('record-max', values['record-max'], 10_000_000),
   };
-  if (values.host !== undefined) options.host = values.host;
-  if (values['binds-max'] !== undefined) options.bindsMax = count('binds-max', values['binds-max']);
-  if (values['latency-ms'] !== undefined) options.latency = latency('latency-ms', values['latency-ms']);
-  if (values['response-ms'] !== undefined) options.response = latency('response-ms', values['response-ms']);
-  if (values.receipts !== undefined) options.receipts = oneOf('receipts', values.receipts, receiptForms);
-  if (values.ids !== undefined) options.ids = oneOf('ids', values.ids, idStyles);
-  if (values['ids-from'] !== undefined) {
-    if (!/^\d{1,19}$/.test(values['ids-from'])) refuse('ids-from', values['ids-from'], 'up to 19 digits');
-    options.idsFrom = BigInt(values['ids-from']);
-  }
-  if (values.mo !== undefined) options.moPerS = count('mo', values.mo, 1_000);
-  const { mo } = withDefaults({});
-  options.mo = {
-    from: values['mo-from'] ?? mo.from,
-    to: values['mo-to'] ?? mo.to,
-    text: values['mo-text'] ?? mo.text,
-    as: oneOf('mo-as', values['mo-as'] ?? mo.as, inboundForms),
-  };
-  if (values['record-max'] !== undefined) options.recordMax = count('record-max', values['record-max'], 10_000_000);
-  return options;
 }
 
 function accountsOf(values: Values): AccountOptions[] {
   const first = {
-    systemId: values['system-id'] ?? 'heliograph',
-    password: values.password ?? 'sandbox',
-    tps: count('tps', values.tps ?? '0', 1_000_000),
+    systemId: values['system-id'],
+    password: values.password,
+    tps: count('tps', values.tps, 1_000_000),
     systemType: values['system-type'],
   };
   const others = (values.account ?? []).map((text) => {

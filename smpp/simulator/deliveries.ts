@@ -5,26 +5,43 @@ import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { RingQueue } from '../../platform/ring-queue.ts';
 import { commandStatus } from '../../model/command-status.ts';
-import type { AccountDeliveries, Delivery, SimulatedSession } from './contract.ts';
+import type { ShortMessage } from '../pdu.ts';
 import type { Counters } from './counters.ts';
 import type { Faults } from './faults.ts';
 import type { TimingWheel } from './timing-wheel.ts';
 
-export class Deliveries implements AccountDeliveries {
-  readonly #clock: Clock;
-  readonly #faults: Faults;
-  readonly #counters: Counters;
+/** `from` is the submitting session, for the fault receipt-other-bind; `intendedUs` as in Taken. */
+export type Delivery = {
+  message: ShortMessage;
+  isReceipt: boolean;
+  from: Receiver | undefined;
+  attempts: number;
+  intendedUs: number;
+};
+
+/** A session as its account's deliveries see it. */
+export type Receiver = {
+  /** Deliveries without a response, by sequence number, oldest first. */
+  readonly unanswered: Map<number, { delivery: Delivery; sentAtMs: number }>;
+  /** It can send a deliver_sm now. */
+  readonly canTake: boolean;
+  deliver(delivery: Delivery, nowMs: number): void;
+};
+
+/** What all accounts and sessions of a carrier share. */
+export type CarrierParts = { readonly clock: Clock; readonly faults: Faults; readonly counters: Counters };
+
+export class Deliveries {
+  readonly #carrier: CarrierParts;
   readonly #wheel: TimingWheel<() => void>;
   readonly #pending = new RingQueue<Delivery>(limits.simulator.pendingMax);
-  readonly #receivers: SimulatedSession[] = [];
+  readonly #receivers: Receiver[] = [];
   /** Those that wait for their next attempt. */
   readonly #retrying = new Set<Delivery>();
   #turn = 0;
 
-  constructor(clock: Clock, faults: Faults, counters: Counters, wheel: TimingWheel<() => void>) {
-    this.#clock = clock;
-    this.#faults = faults;
-    this.#counters = counters;
+  constructor(carrier: CarrierParts, wheel: TimingWheel<() => void>) {
+    this.#carrier = carrier;
     this.#wheel = wheel;
   }
 
@@ -35,9 +52,10 @@ export class Deliveries implements AccountDeliveries {
 
   add(delivery: Delivery): void {
     if (this.#pending.size === 0 && this.#trySend(delivery)) return;
-    if (!this.#pending.push(delivery)) this.#counters.receiptsDropped += 1;
+    if (!this.#pending.push(delivery)) this.#carrier.counters.receiptsDropped += 1;
   }
 
+  /** Removes and returns those without a response of status 0, oldest first. For the end, when no session is left. */
   takeAll(): Delivery[] {
     const all = [...this.#retrying];
     this.#retrying.clear();
@@ -45,12 +63,12 @@ export class Deliveries implements AccountDeliveries {
     return all;
   }
 
-  addReceiver(session: SimulatedSession): void {
+  addReceiver(session: Receiver): void {
     this.#receivers.push(session);
     this.pump();
   }
 
-  removeReceiver(session: SimulatedSession): void {
+  removeReceiver(session: Receiver): void {
     const index = this.#receivers.indexOf(session);
     if (index < 0) return;
     this.#receivers.splice(index, 1);
@@ -59,16 +77,16 @@ export class Deliveries implements AccountDeliveries {
     for (const { delivery } of unanswered) this.#again(delivery, 0);
   }
 
-  onAnswer(session: SimulatedSession, sequence: number, status: number): void {
+  onAnswer(session: Receiver, sequence: number, status: number): void {
     const sent = session.unanswered.get(sequence);
     if (!sent) return;
     session.unanswered.delete(sequence);
+    const { clock, counters } = this.#carrier;
     if (status === 0) {
-      if (sent.delivery.isReceipt)
-        this.#counters.countReceiptAcked(sent.delivery.intendedUs, this.#clock.monotonicMs());
-      else this.#counters.moAcked += 1;
+      if (sent.delivery.isReceipt) counters.countReceiptAcked(sent.delivery.intendedUs, clock.monotonicMs());
+      else counters.moAcked += 1;
     } else if (temporaryErrors.has(status)) this.#again(sent.delivery, limits.simulator.receiptRetryMs);
-    else this.#counters.receiptsRefused += 1;
+    else counters.receiptsRefused += 1;
     if (this.#pending.size > 0) this.pump();
   }
 
@@ -81,7 +99,7 @@ export class Deliveries implements AccountDeliveries {
 
   /** Repeats deliveries without a response in time. */
   sweep(): void {
-    const overdueMs = this.#clock.monotonicMs() - limits.simulator.receiptResponseMs;
+    const overdueMs = this.#carrier.clock.monotonicMs() - limits.simulator.receiptResponseMs;
     for (const session of this.#receivers) {
       for (const [sequence, { delivery, sentAtMs }] of session.unanswered) {
         if (sentAtMs > overdueMs) break;
@@ -96,15 +114,15 @@ export class Deliveries implements AccountDeliveries {
     const session = this.#pick(delivery);
     if (!session) return false;
     delivery.attempts += 1;
-    session.deliver(delivery, this.#clock.monotonicMs());
-    if (delivery.isReceipt) this.#counters.receiptsSent += 1;
-    else this.#counters.moSent += 1;
+    session.deliver(delivery, this.#carrier.clock.monotonicMs());
+    if (delivery.isReceipt) this.#carrier.counters.receiptsSent += 1;
+    else this.#carrier.counters.moSent += 1;
     return true;
   }
 
-  #pick(delivery: Delivery): SimulatedSession | undefined {
+  #pick(delivery: Delivery): Receiver | undefined {
     const { length } = this.#receivers;
-    const notFrom = this.#faults.has('receipt-other-bind') ? delivery.from : undefined;
+    const notFrom = this.#carrier.faults.has('receipt-other-bind') ? delivery.from : undefined;
     for (let tries = 0; tries < length; tries += 1) {
       this.#turn = (this.#turn + 1) % length;
       const session = this.#receivers[this.#turn]!;
@@ -115,10 +133,10 @@ export class Deliveries implements AccountDeliveries {
 
   #again(delivery: Delivery, delayMs: number): void {
     if (delivery.attempts >= limits.simulator.receiptAttemptsMax) {
-      this.#counters.receiptsDropped += 1;
+      this.#carrier.counters.receiptsDropped += 1;
       return;
     }
-    this.#counters.receiptsRetried += 1;
+    this.#carrier.counters.receiptsRetried += 1;
     this.#retrying.add(delivery);
     // Always through the timing wheel: a receiver that refuses at once must not cause a loop.
     this.#wheel.add(delayMs, () => {

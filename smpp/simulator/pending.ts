@@ -4,31 +4,16 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { SetupError, messageOf } from '../../platform/errors.ts';
-import type { ShortMessage, ShortMessagePdu } from '../pdu.ts';
 import type { Account } from './contract.ts';
-import type { Fate } from './magic.ts';
+import type { Delivery } from './deliveries.ts';
 import { bodyOf } from './reading.ts';
-import { receiptTextOctets, type Undelivered } from './receipts.ts';
+import { receiptTextOctets, type Taken, type Undelivered } from './receipts.ts';
 
-/** A message whose last receipt is to come. `account` is a system id, `dueAtMs` in milliseconds since the epoch. */
-export type PendingReceipt = {
-  readonly account: string;
-  readonly responseId: string;
-  readonly receiptId: string;
-  readonly submittedAtMs: number;
-  readonly intendedUs: number;
-  readonly pdu: ShortMessagePdu;
-  readonly fate: Fate;
-  readonly dueAtMs: number;
-};
+/** A message whose last receipt is to come. `account` is a system id. */
+type PendingReceipt = Omit<Taken, 'account' | 'session'> & Omit<Undelivered, 'taken'> & { readonly account: string };
 
 /** A receipt or an inbound message that was not sent, or not answered with status 0. */
-export type PendingDelivery = {
-  readonly account: string;
-  readonly message: ShortMessage;
-  readonly isReceipt: boolean;
-  readonly intendedUs: number;
-};
+type PendingDelivery = Pick<Delivery, 'message' | 'isReceipt' | 'intendedUs'> & { readonly account: string };
 
 /** `lastId`: message ids go on after it. */
 export type Pending = {

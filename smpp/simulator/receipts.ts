@@ -6,7 +6,7 @@ import { type ReceiptState, receiptStateNumber } from '../receipt.ts';
 import { buildReceiptText } from '../receipt-text.ts';
 import type { Account, SimulatedSession } from './contract.ts';
 import type { Fate } from './magic.ts';
-import type { IdStyle, ReceiptForm } from './options.ts';
+import type { IdStyle, SimulatorOptions } from './options.ts';
 import { type AlphabetOptions, bodyOf, textOf } from './reading.ts';
 
 /** An accepted submit. */
@@ -68,23 +68,13 @@ export function receiptFor(
   state: ReceiptState,
   errorCode: string,
   doneAtMs: number,
-  form: ReceiptForm,
-  alphabet: AlphabetOptions,
+  { receipts: form, alphabet }: Pick<SimulatorOptions, 'receipts' | 'alphabet'>,
   stat?: string,
 ): ShortMessage {
-  const { pdu, receiptId, submittedAtMs } = taken;
-  const text =
-    form === 'tlv'
-      ? ''
-      : buildReceiptText({
-          carrierMessageId: receiptId,
-          state,
-          stat,
-          errorCode,
-          submittedAtMs,
-          doneAtMs,
-          text: beginningOf(pdu, alphabet),
-        });
+  const { pdu, receiptId: carrierMessageId, submittedAtMs } = taken;
+  const fields = { carrierMessageId, state, stat, errorCode, submittedAtMs, doneAtMs };
+  const text = form === 'tlv' ? '' : buildReceiptText({ ...fields, text: beginningOf(pdu, alphabet) });
+  const messageState = stat === undefined ? receiptStateNumber[state] : ownState;
   return {
     sourceTon: pdu.destinationTon,
     sourceNpi: pdu.destinationNpi,
@@ -96,9 +86,7 @@ export function receiptFor(
     registeredDelivery: 0,
     dataCoding: 0,
     octets: Buffer.from(text, 'latin1'),
-    ...(form === 'text'
-      ? {}
-      : { tlvs: receiptTlvs(receiptId, stat === undefined ? receiptStateNumber[state] : ownState, errorCode) }),
+    ...(form === 'text' ? {} : { tlvs: receiptTlvs(carrierMessageId, messageState, errorCode) }),
   };
 }
 

@@ -8,16 +8,17 @@ import { Link, type WriteBytes } from '../link.ts';
 import { type BindPdu, commandId, type Pdu } from '../pdu.ts';
 import { refusePdu } from '../refusal.ts';
 import { become, canReceive, isBound, mayReceive, type SessionState } from '../state.ts';
-import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './contract.ts';
+import type { Account, SimulatedCarrier, SimulatedSession } from './contract.ts';
+import type { Delivery } from './deliveries.ts';
 
 export class SmscSession implements SimulatedSession {
   readonly link: Link;
-  /** Deliveries without a response, by sequence number, oldest first. */
-  readonly unanswered = new Map<number, { delivery: Delivery; sentAtMs: number }>();
+  readonly unanswered: SimulatedSession['unanswered'] = new Map();
   readonly #smsc: SimulatedCarrier;
   #state: SessionState = 'open';
   #account: Account | undefined;
-  #bind: BindPdu | undefined;
+  /** The accepted bind; undefined before it. */
+  bind: BindPdu | undefined;
   #sequence = 0;
   readonly #cancelBindWait: () => void;
 
@@ -47,21 +48,12 @@ export class SmscSession implements SimulatedSession {
     });
   }
 
-  get state(): SessionState {
-    return this.#state;
-  }
-
   get account(): Account {
     return this.#account!;
   }
 
   get interfaceVersion(): number {
-    return this.#bind?.interfaceVersion ?? 0x34;
-  }
-
-  /** The accepted bind; undefined before it. */
-  get bind(): BindPdu | undefined {
-    return this.#bind;
+    return this.bind?.interfaceVersion ?? 0x34;
   }
 
   get canTake(): boolean {
@@ -140,7 +132,7 @@ export class SmscSession implements SimulatedSession {
     const states = { bind_transmitter: 'bound_tx', bind_receiver: 'bound_rx', bind_transceiver: 'bound_trx' } as const;
     this.#state = become(this.#state, states[pdu.command], 'bind accepted');
     this.#account = account;
-    this.#bind = pdu;
+    this.bind = pdu;
     account.sessions.add(this);
     if (canReceive(this.#state)) account.deliveries.addReceiver(this);
   }

@@ -15,9 +15,9 @@ import {
 } from '../pdu.ts';
 import { type ReceiptState, receiptStateNumber } from '../receipt.ts';
 import { receiptDate } from '../receipt-text.ts';
-import type { Account, Delivery, SimulatedCarrier, SimulatedSession } from './contract.ts';
+import type { Account, SimulatedCarrier, SimulatedSession } from './contract.ts';
 import { Counters } from './counters.ts';
-import { Deliveries } from './deliveries.ts';
+import { Deliveries, type Delivery } from './deliveries.ts';
 import { Faults } from './faults.ts';
 import { playOnSubmit } from './line-faults.ts';
 import { type Fate, MagicNumbers } from './magic.ts';
@@ -49,8 +49,8 @@ export class Smsc implements SimulatedCarrier {
   readonly #undelivered = new Map<string, Undelivered>();
   readonly #cancelSweep: Cancel;
   readonly #onClose: (() => void)[] = [];
-  #recording: Recording;
-  #nonces = new Nonces();
+  recording: Recording;
+  nonces = new Nonces();
   /** A receipt held until the next one overtakes it. */
   #overtaken: { account: string; delivery: Delivery } | undefined;
 
@@ -61,13 +61,11 @@ export class Smsc implements SimulatedCarrier {
     this.counters = new Counters(options.onReceiptAcked);
     this.#wheel = new TimingWheel<() => void>(options.clock, (run) => run());
     const idsFrom = options.idsFrom ?? BigInt(Math.floor(options.clock.nowMs())) * 1_000n;
-    this.#ids = new MessageIds(
-      options.ids,
-      pending !== undefined && pending.lastId > idsFrom ? pending.lastId : idsFrom,
-    );
-    this.#recording = new Recording(options.recordMax, options.alphabet);
+    const goesOn = pending !== undefined && pending.lastId > idsFrom;
+    this.#ids = new MessageIds(options.ids, goesOn ? pending.lastId : idsFrom);
+    this.recording = new Recording(options.recordMax, options.alphabet);
     for (const account of options.accounts) {
-      const deliveries = new Deliveries(this.clock, this.faults, this.counters, this.#wheel);
+      const deliveries = new Deliveries(this, this.#wheel);
       const rate = new SlidingRate(account.tps);
       this.accounts.set(account.systemId, { ...account, sessions: new Set(), rate, deliveries });
     }
@@ -77,18 +75,10 @@ export class Smsc implements SimulatedCarrier {
     if (pending !== undefined) this.#resume(pending);
   }
 
-  get recording(): Recording {
-    return this.#recording;
-  }
-
-  get nonces(): Nonces {
-    return this.#nonces;
-  }
-
   /** Clears the recording and the nonces, for the next measurement. */
   forget(): void {
-    this.#recording = new Recording(this.#options.recordMax, this.#options.alphabet);
-    this.#nonces = new Nonces();
+    this.recording = new Recording(this.#options.recordMax, this.#options.alphabet);
+    this.nonces = new Nonces();
     this.counters.intendedToReceiptAcked = new LatencyHistogram();
   }
 
@@ -182,7 +172,7 @@ export class Smsc implements SimulatedCarrier {
     this.counters.queries += 1;
     if (this.faults.take('no-query-resp')) return;
     const enroute = { state: 'enroute', doneAtMs: undefined } as const;
-    const state = this.stateOf(pdu.messageId) ?? (this.#recording.has(pdu.messageId) ? enroute : undefined);
+    const state = this.stateOf(pdu.messageId) ?? (this.recording.has(pdu.messageId) ? enroute : undefined);
     const status = state ? 0 : commandStatus.ESME_RQUERYFAIL;
     const finalDate = state?.doneAtMs === undefined ? '' : `${receiptDate(state.doneAtMs)}000+`;
     const messageState = receiptStateNumber[state?.state ?? 'enroute'];
@@ -240,9 +230,9 @@ export class Smsc implements SimulatedCarrier {
     const submittedAtMs = this.clock.nowMs();
     const read = bodyOf(pdu);
     const octets = plainOctets(pdu, read, this.#options.alphabet);
-    const intendedUs = this.#nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
+    const intendedUs = this.nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
     const taken: Taken = { ...this.#nextIds(), pdu, account: session.account, session, submittedAtMs, intendedUs };
-    this.#recording.add(taken.responseId, pdu, submittedAtMs);
+    this.recording.add(taken.responseId, pdu, submittedAtMs);
     return taken;
   }
 
@@ -266,22 +256,17 @@ export class Smsc implements SimulatedCarrier {
   }
 
   #receipt(taken: Taken, fate: Fate): void {
-    if (!this.faults.any) return this.#lastReceipt(taken, fate);
     const preceding = this.faults.argOf('preceding-receipt') ?? 0;
-    if (this.faults.take('preceding-receipt')) {
-      this.#deliver(taken, this.#precedingReceipt(taken, preceding));
-      this.#wheel.add(lastReceiptMs, () => this.#lastReceipt(taken, fate));
-      return;
-    }
-    this.#lastReceipt(taken, fate);
+    if (!this.faults.take('preceding-receipt')) return this.#lastReceipt(taken, fate);
+    this.#deliver(taken, this.#precedingReceipt(taken, preceding));
+    this.#wheel.add(lastReceiptMs, () => this.#lastReceipt(taken, fate));
   }
 
   #precedingReceipt(taken: Taken, messageState: number): ShortMessage {
-    const { receipts, alphabet } = this.#options;
     const known = Object.entries(receiptStateNumber).find(([, number]) => number === messageState);
     const state = (known?.[0] ?? 'enroute') as ReceiptState;
     const word = known === undefined ? 'VENDORWD' : undefined;
-    return receiptFor(taken, state, '000', this.clock.nowMs(), receipts, alphabet, word);
+    return receiptFor(taken, state, '000', this.clock.nowMs(), this.#options, word);
   }
 
   #lastReceipt(taken: Taken, fate: Fate): void {
@@ -291,18 +276,12 @@ export class Smsc implements SimulatedCarrier {
     const doneAtMs = this.clock.nowMs();
     this.#ids.settle(taken, state, doneAtMs);
     const errorCode = fate.errorCode ?? this.#errorCode();
-    const { receipts, alphabet } = this.#options;
-    this.#deliver(taken, receiptFor(taken, state, errorCode, doneAtMs, receipts, alphabet));
+    this.#deliver(taken, receiptFor(taken, state, errorCode, doneAtMs, this.#options));
   }
 
   #deliver(taken: Taken, message: ShortMessage): void {
-    const delivery: Delivery = {
-      message,
-      isReceipt: true,
-      from: taken.session,
-      attempts: 0,
-      intendedUs: taken.intendedUs,
-    };
+    const { session: from, intendedUs } = taken;
+    const delivery: Delivery = { message, isReceipt: true, from, attempts: 0, intendedUs };
     const { systemId, deliveries } = taken.account;
     if (!this.faults.any) return deliveries.add(delivery);
     if (this.faults.take('duplicate-receipt')) deliveries.add({ ...delivery });
