@@ -1,5 +1,12 @@
-// Bounds of webhooks: what an account may register, and how its endpoints are served. Read as `limits.webhooks`.
+// Bounds of webhooks: what an account may register (`limits.webhooks`), the delivery (`limits.delivery`), and what is kept
+// of requests to endpoints (`limits.webhookAttempts`).
+import { assert } from './assert.ts';
 
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** What an account may register, and how its endpoints are served. */
 export const webhookLimits = {
   /** Endpoints of both modes. Each is a directory entry of some 700 B, in every ingress thread. */
   perAccountMax: 50,
@@ -34,4 +41,131 @@ export const webhookLimits = {
     backMax: 20_000,
     prefetch: 256,
   },
+} as const;
+
+/** What one request may cost, how much of an endpoint's work is in memory, when it is tried again. */
+export const deliveryLimits = {
+  /** One request: connect, first byte of the response, all of it. */
+  connectMs: 3 * second,
+  firstByteMs: 10 * second,
+  totalMs: 15 * second,
+  /** Of a response: its headers, and the octets of its body that are read before the connection is closed. */
+  responseHeadBytesMax: 16 * 1024,
+  responseBodyBytesMax: 16 * 1024,
+  /** A connection is used so long at most, because its address was checked when it was made. */
+  connectionMs: minute,
+  idleConnectionMs: 4 * second,
+  /** Addresses a name may have; further ones are not tried. */
+  addressesMax: 16,
+  /** Origins of accounts with connections; 1,000 × ~100 KB at the most. */
+  originsMax: 4_096,
+
+  /** Shards of the work queue; all events of an endpoint are in one. */
+  shards: 16,
+  /** Records of a shard in memory: 16 × 4,000 × ~1 KiB = 64 MB. */
+  shardHeldMax: 4_000,
+  /** Longer than any wait in memory: a record is parked or answered long before. */
+  ackWaitMs: 5 * minute,
+  /** Records of an endpoint in memory; what comes beyond them is parked. */
+  queueMax: 64,
+  /** Of one that answers quickly so many for each request at once: 32 × 8 = 256, what comes in 60 ms at 4,000/s. */
+  queuePerRequest: 8,
+  /** An endpoint whose oldest record waits this long is slow: what it has is parked, and sent from there. */
+  queueWaitMs: 10 * second,
+  /** Requests at once to one endpoint: at first, and at most. */
+  concurrencyFirst: 4,
+  concurrencyMax: 32,
+  /** Requests at once of one account: at first, and at least; at most its share (`webhook_requests`). */
+  accountConcurrencyFirst: 64,
+  accountConcurrencyMin: 16,
+  /** How long the events of a batch that is sent again wait for each other. */
+  groupWaitMs: 5 * second,
+  /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
+  accountShardMax: 20_000,
+  /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
+  parkedPerEndpointMax: 1_000_000,
+  parkedDays: 7,
+  /** Events of an endpoint that are tried again one by one, beside others that succeed. */
+  retriesPerEndpointMax: 1_000,
+  /** Endpoints with something in memory. */
+  endpointsMax: 100_000,
+
+  /** When an event, or an endpoint that fails as a whole, is tried: so long after the try before. */
+  scheduleMs: [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour],
+  /** Each wait is longer by up to this part of it. */
+  scheduleJitter: 0.1,
+  /** The longest wait that a Retry-After can ask for. */
+  retryAfterMsMax: 24 * hour,
+  /** So many failures in a row, without a success, and the endpoint fails as a whole. */
+  failuresInARow: 4,
+  /** Without a success for so long, and after so many tries, an endpoint is disabled. */
+  disableAfterMs: 5 * 24 * hour,
+  disableAfterTries: 10,
+  /** The account is told when an endpoint has failed for so long. */
+  warnAfterMs: [hour, 24 * hour],
+
+  /** Publishes of the fan-out in flight. */
+  fanOutInFlightMax: 1_024,
+  /** Publishes that may be handed over at once: a record of 256 events, each for 51 endpoints. */
+  fanOutPublishesMax: 16_384,
+  /** All records of WEBHOOKS in memory may be parked at once. */
+  parkPublishesMax: 65_536,
+  /** How long a publish waits for others, so that they go out in one write. */
+  gatherMs: 5,
+  /** The process that delivers renews its entry; another takes over when it has not for so long. */
+  renewEveryMs: 2 * second,
+  takenOverAfterMs: 8 * second,
+  /** How long, and for how many messages in each half of that, the fan-out remembers what it has told. */
+  toldMs: 10 * minute,
+  toldMax: 100_000,
+  /** Records that a started fan-out reads again, for the segments of messages that are on their way. */
+  warmUpRecords: 5_000,
+  /** How much earlier than an endpoint an event of another machine's clock may seem to be. */
+  clockDifferenceMs: 2 * second,
+  /** How many records of EVENTS the fan-out has in memory. */
+  prefetch: 256,
+
+  /** Characters of a response that are kept with a try. */
+  responseKeptChars: 1_024,
+  /** Questions of the management API at once. */
+  requestsServedMax: 64,
+  /** Replays at once. */
+  replaysMax: 8,
+  answerMs: 3 * second,
+  /** A stop waits so long for answers to requests in flight, and then in each step for what must be durable. */
+  stopAnswersMs: 5 * second,
+  settleMs: second,
+} as const;
+
+assert(
+  deliveryLimits.connectMs + deliveryLimits.firstByteMs <= deliveryLimits.totalMs,
+  'a slow connection would leave no time for the first byte',
+);
+assert(
+  deliveryLimits.queueWaitMs + 2 * deliveryLimits.totalMs + 2 * 5 * second < deliveryLimits.ackWaitMs,
+  'a record could be delivered a second time while it waits for its answer',
+);
+
+/** WEBHOOK_ATTEMPTS. */
+export const attemptLimits = {
+  /** Attempts are stored together. A process that is killed loses those it had gathered, never an event. */
+  failedStoredAfterMs: second,
+  succeededStoredAfterMs: 10 * second,
+  /** Attempts of one record: 32 × ~1.5 KB, at most 32 × 22 KB. */
+  perRecordMax: 32,
+  /** Records of an endpoint, of successes and of failures; older ones go. A busy endpoint's ~3 KB × 200 = 600 KB. */
+  recordsMax: 200,
+  /** Successes of an endpoint that are kept: so many at once, then one in so long. 1,000 busy ones are 200/s. */
+  succeededBurst: 20,
+  succeededEveryMs: 5 * second,
+  /** Failures, of which an endpoint that fails has few. */
+  failedBurst: 200,
+  failedEveryMs: second,
+  /** Characters that are kept of a request's body, and of a response's headers. */
+  requestBodyChars: 4_096,
+  responseHeadersChars: 2_048,
+  /** How long they are kept, unless heliograph.yaml says otherwise (limits.webhook_attempt_days). */
+  daysDefault: 7,
+  /** Publishes in flight: beyond, attempts are not kept. */
+  publishesMax: 1_024,
 } as const;

@@ -2,11 +2,9 @@
 // are asserted at load, here those between two subjects, so a change that breaks one stops the start instead of losing a
 // message.
 import { assert } from './assert.ts';
-import { attemptLimits } from './limits-attempts.ts';
 import { busLimits } from './limits-bus.ts';
 import { carrierLimits } from './limits-carrier.ts';
 import { controlLimits } from './limits-control.ts';
-import { deliveryLimits } from './limits-delivery.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
@@ -15,8 +13,7 @@ import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
 import { recordLimits } from './limits-records.ts';
-import { retentionLimits } from './limits-retention.ts';
-import { webhookLimits } from './limits-webhooks.ts';
+import { attemptLimits, deliveryLimits, webhookLimits } from './limits-webhooks.ts';
 
 export const limits = {
   ...httpLimits,
@@ -28,7 +25,6 @@ export const limits = {
   ...otpLimits,
   ...factLimits,
   ...linkLimits,
-  ...retentionLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
   otpGuard: otpGuardLimits,
