@@ -86,23 +86,13 @@ export type InboundFacts = {
 };
 
 /** The fields that differ between the events of one message. */
-export type EventDraft = {
-  readonly kind: EventKind;
-  readonly atMs: number;
-  readonly attempt?: number;
-  readonly segment?: number;
-  readonly carrierMessageId?: string | null;
-  readonly error?: string | null;
-  readonly epoch?: number;
-  readonly progress?: number;
-  /** Distinguishes two events that are otherwise equal (two deferrals, for example). */
-  readonly detail?: string;
-};
+export type EventDraft = Pick<DeliveryEvent, 'kind' | 'atMs'> &
+  Partial<Pick<DeliveryEvent, 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch' | 'progress'>> & {
+    /** Distinguishes two events that are otherwise equal (two deferrals, for example). */
+    readonly detail?: string;
+  };
 
-export type EventContext = Omit<
-  DeliveryEvent,
-  'eventId' | 'kind' | 'atMs' | 'attempt' | 'segment' | 'carrierMessageId' | 'error' | 'epoch' | 'progress'
->;
+export type EventContext = Omit<DeliveryEvent, 'eventId' | keyof EventDraft>;
 
 /** Builds an event. Its id follows from what happened, never from when or by whom it is published. */
 export function deliveryEvent(context: EventContext, draft: EventDraft): DeliveryEvent {

@@ -75,30 +75,19 @@ const versionsOfRevision = 2;
 /** The OTP of a number's record, each as a fact. `revision`: of the record. */
 export function otpFactsOf(
   { to, otps }: OtpNumber,
-  owner: { readonly accountId: string; readonly livemode: boolean },
+  { accountId, livemode }: Pick<OtpFact, 'accountId' | 'livemode'>,
   revision: number,
 ): readonly OtpFact[] {
-  return otps.map((otp) => storedFact(otp, to ?? '', owner, revision));
-}
-
-function storedFact(
-  otp: Otp,
-  to: string,
-  { accountId, livemode }: { readonly accountId: string; readonly livemode: boolean },
-  revision: number,
-): OtpFact {
-  const { id, status, sends } = otp;
-  const atMs = otp.endedAtMs ?? sends.at(-1)?.atMs ?? otp.createdAtMs;
-  return {
+  return otps.map((otp) => ({
     kind: 'otp',
-    eventId: otpEventId(id, status, sends.length),
+    eventId: otpEventId(otp.id, otp.status, otp.sends.length),
     version: revision * versionsOfRevision,
-    atMs,
+    atMs: otp.endedAtMs ?? otp.sends.at(-1)?.atMs ?? otp.createdAtMs,
     accountId,
     livemode,
-    id,
-    to,
-    status,
+    id: otp.id,
+    to: to ?? '',
+    status: otp.status,
     reason: reasonOf(otp),
     purpose: otp.purpose,
     language: otp.language,
@@ -109,8 +98,8 @@ function storedFact(
     expiresAtMs: otp.expiresAtMs,
     endedAtMs: otp.endedAtMs,
     attempts: otp.attempts,
-    messageIds: sends.map(({ messageId }) => messageId),
-  };
+    messageIds: otp.sends.map(({ messageId }) => messageId),
+  }));
 }
 
 /** The end that nothing wrote: its time is over. `isUndelivered`: none of its messages arrived, and none is on its way. */

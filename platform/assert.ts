@@ -1,10 +1,7 @@
 // Assertions for bugs, checked in production too. An input that is refused is a return value and never an assertion.
 
 export class AssertionFailed extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = 'AssertionFailed';
-  }
+  override readonly name = 'AssertionFailed';
 }
 
 /** Throws AssertionFailed unless `condition` holds. `why` states what would go wrong if execution continued. */

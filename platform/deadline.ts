@@ -5,13 +5,9 @@ import { ignoring, messageOf } from './errors.ts';
 
 /** The deadline passed first. `what` names the operation, `afterMs` is the limit. */
 export class DeadlineExceeded extends Error {
-  readonly what: string;
-  readonly afterMs: number;
   constructor(what: string, afterMs: number) {
     super(`${what} did not finish within ${afterMs} ms`);
     this.name = 'DeadlineExceeded';
-    this.what = what;
-    this.afterMs = afterMs;
   }
 }
 

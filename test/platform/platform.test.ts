@@ -56,7 +56,7 @@ describe('deadlines', () => {
     clock.advance(1);
     await waiting;
     expect(given).toBeInstanceOf(DeadlineExceeded);
-    expect(given).toMatchObject({ what: 'the peer', afterMs: 10 });
+    expect(given).toMatchObject({ message: 'the peer did not finish within 10 ms' });
   });
   test('until returns the result of the condition, and names what it waited for in vain', async () => {
     let asked = 0;
