@@ -1,5 +1,6 @@
 // `heliograph smsc`: the simulator on the command line. It parses the options, starts, prints one line with its ports,
 // and stops on SIGINT and SIGTERM. Wrong options throw SetupError.
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SetupError, messageOf } from '../../platform/errors.ts';
@@ -29,10 +30,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
       ? `${JSON.stringify(ready)}\n`
       : `SMSC simulator: SMPP 3.4 on ${options.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
   );
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
-  });
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await simulator.close();
 }
 

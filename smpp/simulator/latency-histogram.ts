@@ -3,7 +3,7 @@
 
 export class LatencyHistogram {
   readonly #counts = new Float64Array(stepsPerDoubling * 32);
-  #count = 0;
+  count = 0;
   #maxUs = 0;
   #minUs = Number.POSITIVE_INFINITY;
 
@@ -11,13 +11,9 @@ export class LatencyHistogram {
     const value = valueUs < 0 ? 0 : valueUs;
     const step = Math.min(stepOf(value), this.#counts.length - 1);
     this.#counts[step] = this.#counts[step]! + 1;
-    this.#count += 1;
+    this.count += 1;
     if (value > this.#maxUs) this.#maxUs = value;
     if (valueUs < this.#minUs) this.#minUs = valueUs;
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** The number of values in each step, for another process: `ofCounts` puts several of them together. */
@@ -32,7 +28,7 @@ export class LatencyHistogram {
       for (const [step, count] of part.entries()) {
         if (count === 0) continue;
         whole.#counts[step] = (whole.#counts[step] ?? 0) + count;
-        whole.#count += count;
+        whole.count += count;
         whole.#maxUs = Math.max(whole.#maxUs, endOf(step));
         whole.#minUs = Math.min(whole.#minUs, endOf(step - 1));
       }
@@ -42,7 +38,7 @@ export class LatencyHistogram {
 
   /** The value at or below which `share` (0..1) of the values are, in milliseconds; 0 when empty. */
   percentileMs(share: number): number {
-    const rank = Math.ceil(this.#count * share);
+    const rank = Math.ceil(this.count * share);
     let seen = 0;
     for (let step = 0; step < this.#counts.length; step += 1) {
       seen += this.#counts[step]!;
@@ -59,9 +55,9 @@ export class LatencyHistogram {
 
   summary(): { count: number; minMs: number; p50Ms: number; p99Ms: number; p999Ms: number; maxMs: number } {
     return {
-      count: this.#count,
+      count: this.count,
       // Negative when the clocks of sender and simulator differ by at least this much.
-      minMs: this.#count === 0 ? 0 : this.#minUs / 1_000,
+      minMs: this.count === 0 ? 0 : this.#minUs / 1_000,
       p50Ms: this.percentileMs(0.5),
       p99Ms: this.percentileMs(0.99),
       p999Ms: this.percentileMs(0.999),

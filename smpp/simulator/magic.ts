@@ -21,26 +21,10 @@ export class MagicNumbers {
   /** Undefined for a number without magic. */
   fateOf(destination: string, nowMs: number): Fate | undefined {
     if (destination.charCodeAt(destination.length - 2) !== zero) return undefined;
-    switch (destination.slice(-4)) {
-      case '0000':
-        return { status: 0, delayMs: 0 };
-      case '0001':
-        return { status: 0, state: 'undelivered', errorCode: absentSubscriber };
-      case '0002':
-        return { status: commandStatus.ESME_RINVDSTADR };
-      case '0003':
-        return { status: 0, state: 'expired' };
-      case '0004':
-        return { status: 0, delayMs: 30_000 };
-      case '0005':
-        return { status: 0, receipt: false };
-      case '0006':
-        return { status: this.#refusing(destination, nowMs, 5_000) ? commandStatus.ESME_RTHROTTLED : 0 };
-      case '0007':
-        return { status: this.#refusing(destination, nowMs, 1_000) ? commandStatus.ESME_RMSGQFUL : 0 };
-      default:
-        return undefined;
-    }
+    const digits = destination.slice(-4);
+    const refusal = temporaryRefusals.get(digits);
+    if (refusal === undefined) return fates.get(digits);
+    return { status: this.#refusing(destination, nowMs, refusal.forMs) ? refusal.status : 0 };
   }
 
   // Refuses for `forMs` from the first attempt, accepts for a minute (all parts, all retries), then starts over.
@@ -58,3 +42,15 @@ export class MagicNumbers {
 const zero = 0x30;
 /** GSM MAP user error 27, as carriers put it into receipts. */
 const absentSubscriber = '027';
+const fates = new Map<string, Fate>([
+  ['0000', { status: 0, delayMs: 0 }],
+  ['0001', { status: 0, state: 'undelivered', errorCode: absentSubscriber }],
+  ['0002', { status: commandStatus.ESME_RINVDSTADR }],
+  ['0003', { status: 0, state: 'expired' }],
+  ['0004', { status: 0, delayMs: 30_000 }],
+  ['0005', { status: 0, receipt: false }],
+]);
+const temporaryRefusals = new Map([
+  ['0006', { status: commandStatus.ESME_RTHROTTLED, forMs: 5_000 }],
+  ['0007', { status: commandStatus.ESME_RMSGQFUL, forMs: 1_000 }],
+]);

@@ -26,8 +26,9 @@ export class Recording {
   readonly #alphabet: AlphabetOptions;
   readonly #kept: Kept[] = [];
   #next = 0;
-  #overwritten = 0;
-  #messages = 0;
+  /** Messages: single ones and those of which a part arrived. */
+  messages = 0;
+  overwritten = 0;
   readonly #partsMissing = new Map<string, number>();
 
   constructor(max: number, alphabet: AlphabetOptions = plainAlphabet) {
@@ -35,17 +36,8 @@ export class Recording {
     this.#alphabet = alphabet;
   }
 
-  /** Messages: single ones and those of which a part arrived. */
-  get messages(): number {
-    return this.#messages;
-  }
-
   get kept(): number {
     return this.#kept.length;
-  }
-
-  get overwritten(): number {
-    return this.#overwritten;
   }
 
   add(id: string, pdu: ShortMessagePdu, at: number): void {
@@ -56,7 +48,7 @@ export class Recording {
     else {
       this.#kept[this.#next] = kept;
       this.#next = (this.#next + 1) % this.#max;
-      this.#overwritten += 1;
+      this.overwritten += 1;
     }
   }
 
@@ -100,13 +92,13 @@ export class Recording {
   #count(pdu: ShortMessagePdu): void {
     const concatenation = isPart(pdu) ? bodyOf(pdu).concatenation : undefined;
     if (!concatenation || concatenation.total < 2) {
-      this.#messages += 1;
+      this.messages += 1;
       return;
     }
     const key = keyOf(pdu, concatenation);
     const missing = this.#partsMissing.get(key);
     if (missing === undefined) {
-      this.#messages += 1;
+      this.messages += 1;
       if (this.#partsMissing.size >= limits.simulator.partsMax) {
         this.#partsMissing.delete(this.#partsMissing.keys().next().value!);
       }

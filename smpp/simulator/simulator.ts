@@ -22,10 +22,11 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
   const full = withDefaults(options);
   const { pendingFile } = full;
   const smsc = new Smsc(full, pendingFile === undefined ? undefined : readPending(pendingFile));
-  const server = startServer(smsc, full);
+  const handshakes = new Set<net.Socket>();
+  const server = startServer(smsc, full, handshakes);
   await once(server.listen(full.port, full.host), 'listening');
   const { port } = server.address() as net.AddressInfo;
-  const stopInbound = startInbound(smsc, full, (inbound) => simulator.sendInbound(inbound));
+  const stopInbound = startInbound(smsc, full);
   let closed: Promise<void> | undefined;
   const simulator = {
     port,
@@ -56,6 +57,7 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
   async function stopServer(): Promise<void> {
     stopInbound();
     const gone = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of handshakes) socket.destroy();
     smsc.close();
     if (pendingFile !== undefined) writePending(pendingFile, smsc.pending());
     await withDeadline('the simulator closing its port', closeMs, gone);
@@ -64,7 +66,8 @@ export async function startSimulator(options: Partial<SimulatorOptions> = {}): P
 
 const closeMs = 5_000;
 
-function startServer(smsc: Smsc, options: SimulatorOptions): net.Server {
+/** `handshakes`: the sockets below TLS, the unfinished ones too: no sessions yet, they must not keep the port open. */
+function startServer(smsc: Smsc, options: SimulatorOptions, handshakes: Set<net.Socket>): net.Server {
   if (!options.tls) {
     return net.createServer({ noDelay: true, highWaterMark: 64 * 1024 }, (socket) => smsc.accept(socket));
   }
@@ -74,14 +77,9 @@ function startServer(smsc: Smsc, options: SimulatorOptions): net.Server {
     smsc.counters.handshakesFailed += 1;
     socket.destroy();
   });
-  // A client with an unfinished handshake is no session yet, and must not keep the port open.
-  const raw = new Set<net.Socket>();
   server.on('connection', (socket: net.Socket) => {
-    raw.add(socket);
-    socket.on('close', () => raw.delete(socket));
-  });
-  smsc.onClose(() => {
-    for (const socket of raw) socket.destroy();
+    handshakes.add(socket);
+    socket.on('close', () => handshakes.delete(socket));
   });
   return server;
 }
@@ -119,14 +117,14 @@ function deliver(smsc: Smsc, message: ShortMessage, systemId?: string): void {
   account?.deliveries.add({ message, isReceipt: false, from: undefined, attempts: 0, intendedUs: 0 });
 }
 
-function startInbound(smsc: Smsc, options: SimulatorOptions, send: (inbound: Inbound) => void): () => void {
+function startInbound(smsc: Smsc, options: SimulatorOptions): () => void {
   if (options.moPerS <= 0) return () => {};
   let count = 0;
   return smsc.clock.every(Math.max(1, 1_000 / options.moPerS), () => {
     count += 1;
     for (const systemId of smsc.accounts.keys()) {
       const { from, to, text, as } = options.mo;
-      send({ from, to, text: text.replaceAll('{n}', String(count)), as, reference: count, systemId });
+      sendInbound(smsc, { from, to, text: text.replaceAll('{n}', String(count)), as, reference: count, systemId });
     }
   });
 }

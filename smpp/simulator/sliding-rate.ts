@@ -5,15 +5,11 @@ export class SlidingRate {
   readonly #times: Float64Array;
   #oldest = 0;
   #size = 0;
-  #peak = 0;
+  /** The largest count add() ever saw. */
+  peak = 0;
 
   constructor(capacity: number) {
     this.#times = new Float64Array(Math.max(1, capacity));
-  }
-
-  /** The largest count add() ever saw. */
-  get peak(): number {
-    return this.#peak;
   }
 
   /** Events in the second that ends at `nowMs`. */
@@ -35,6 +31,6 @@ export class SlidingRate {
     }
     this.#times[(this.#oldest + this.#size) % capacity] = nowMs;
     this.#size += 1;
-    if (this.#size > this.#peak) this.#peak = this.#size;
+    if (this.#size > this.peak) this.peak = this.#size;
   }
 }

@@ -48,7 +48,6 @@ export class Smsc implements SimulatedCarrier {
   /** Accepted submits whose last receipt is to come, by the id of the response: a cancel_sm may take them back. */
   readonly #undelivered = new Map<string, Undelivered>();
   readonly #cancelSweep: Cancel;
-  readonly #onClose: (() => void)[] = [];
   recording: Recording;
   nonces = new Nonces();
   /** A receipt held until the next one overtakes it. */
@@ -88,13 +87,7 @@ export class Smsc implements SimulatedCarrier {
     if (this.faults.has('stall')) socket.pause();
   }
 
-  /** Adds a callback for close(). */
-  onClose(run: () => void): void {
-    this.#onClose.push(run);
-  }
-
   close(): void {
-    for (const run of this.#onClose) run();
     this.#cancelSweep();
     for (const session of this.sessions) session.destroy('the simulator closes');
     if (this.#overtaken !== undefined) this.#releaseOvertaken(this.#overtaken.delivery);
