@@ -39,9 +39,7 @@ const accountIdPattern = /^acc_[0-9A-HJKMNP-TV-Z]{26}$/;
 export const keywordReplyKeyId = 'key_keyword' as PrincipalId;
 
 /** `sms_` + 48 bits of time + 80 random bits: sorts by time, cannot be guessed. */
-export function newMessageId(nowMs: number): MessageId {
-  return `sms_${timeText(nowMs)}${chanceText(chanceOctets(10))}` as MessageId;
-}
+export const newMessageId = idMaker<MessageId>('sms');
 
 /** The message id of a request with an idempotency key: the same (account, key, record time) gives the same id. */
 export function derivedMessageId(accountId: AccountId, idempotencyKey: string, recordedAtMs: number): MessageId {

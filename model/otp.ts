@@ -61,18 +61,11 @@ export type OtpNumber = {
 export const otpAttemptsMax = 5;
 
 /** How a message can end without having arrived. After `unknown` it may have. */
-const undelivered: ReadonlySet<string> = new Set<MessageStatus>([
-  'undelivered',
-  'expired',
-  'rejected',
-  'failed',
-  'blocked',
-  'canceled',
-]);
+const undelivered = new Set<MessageStatus>(['undelivered', 'expired', 'rejected', 'failed', 'blocked', 'canceled']);
 
 /** Whether no message of an OTP has arrived or still may: by the status of each, null where it is not known. */
 export function isUndelivered(statuses: readonly (string | null)[]): boolean {
-  return statuses.length > 0 && statuses.every((status) => status !== null && undelivered.has(status));
+  return statuses.length > 0 && statuses.every((status) => status !== null && undelivered.has(status as MessageStatus));
 }
 
 /** The status at a time: an OTP ends by itself when its time or its attempts are over. */

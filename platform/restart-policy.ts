@@ -37,9 +37,7 @@ export function restartPolicy(
   // A failed retry costs a token too, with at most one token of debt: while it crashes at once it stays failed, and
   // after a minute of running it is an ordinary child again.
   const after = { tokens: Math.max(-1, tokens - 1), countedAtMs: nowMs };
-  if (tokens < 1) {
-    return { failed: true, delayMs: spread(failedEveryMs, random), budget: after };
-  }
+  if (tokens < 1) return { failed: true, delayMs: spread(failedEveryMs, random), budget: after };
   const crashesBefore = Math.ceil(restartBurst - tokens);
   if (crashesBefore === 0) return { failed: false, delayMs: 0, budget: after };
   const backoffMs = Math.min(restartBackoffCapMs, restartBackoffBaseMs * 2 ** (crashesBefore - 1));

@@ -44,12 +44,8 @@ export function readConcatenation(octets: Buffer): UserData {
     const value = at + 2;
     if (value + size > end) break;
     if (element === elementReference8 && size === 3) {
-      concatenation = {
-        reference: octets[value]!,
-        referenceBits: 8,
-        total: octets[value + 1]!,
-        part: octets[value + 2]!,
-      };
+      const reference = octets[value]!;
+      concatenation = { reference, referenceBits: 8, total: octets[value + 1]!, part: octets[value + 2]! };
     } else if (element === elementReference16 && size === 4) {
       const reference = octets.readUInt16BE(value);
       concatenation = { reference, referenceBits: 16, total: octets[value + 2]!, part: octets[value + 3]! };

@@ -38,7 +38,7 @@ export function encodeSegments(
 
 /** A text as octets without header. */
 export function encodeText(text: string, encoding: TextEncoding, shift = noShift): Buffer {
-  return encoding === 'gsm7' ? encodeGsm(text, shift) : encodeUcs2(text);
+  return encoding === 'gsm7' ? encodeGsm(text, shift) : Buffer.from(text, 'utf16le').swap16();
 }
 
 /** The text of octets without header. Codings we do not send (binary, JIS …) are read as Latin-1. */
@@ -74,10 +74,6 @@ function decodeGsm(octets: Buffer, shift: Shift): string {
     } else text += characterOf(septet, alphabet);
   }
   return text;
-}
-
-function encodeUcs2(text: string): Buffer {
-  return Buffer.from(text, 'utf16le').swap16();
 }
 
 function decodeUcs2(octets: Buffer): string {
