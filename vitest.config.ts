@@ -2,6 +2,7 @@
 // nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
 // it is.
 import { defineConfig } from 'vitest/config';
+import type { TestProjectInlineConfiguration } from 'vitest/config';
 import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';
@@ -13,6 +14,11 @@ const nativeImports = {
   runner: 'test/support/native-imports.ts',
   experimental: { viteModuleRunner: false, nodeLoader: false },
 };
+/** One after the other, in the order of `groupOrder`. */
+function project(name: string, groupOrder: number, test: TestProjectInlineConfiguration['test']) {
+  return { extends: true, test: { ...test, name, sequence: { groupOrder } } } satisfies TestProjectInlineConfiguration;
+}
+
 export default defineConfig({
   test: {
     setupFiles: ['test/support/property-sizes.ts', 'test/support/leak-check.ts'],
@@ -28,39 +34,18 @@ export default defineConfig({
     },
     globalSetup: ['test/support/data-of-tests.ts'],
     projects: [
-      {
-        extends: true,
-        // They only compute: as many processes as cores, which take one file after the other.
-        test: { name: 'units', include: units, isolate: false, maxWorkers: 2, sequence: { groupOrder: 0 } },
-      },
-      {
-        extends: true,
-        // Most files wait for servers and timers; three at a time keep two cores busy.
-        test: {
-          ...nativeImports,
-          name: 'quick',
-          include: ['test/**/*.test.ts'],
-          exclude: [...units, ...killSuite, ...systemSuite],
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        extends: true,
-        test: { ...nativeImports, name: 'kills', include: [...killSuite], maxWorkers: 3, sequence: { groupOrder: 2 } },
-      },
+      // They only compute: as many processes as cores, which take one file after the other.
+      project('units', 0, { include: units, isolate: false, maxWorkers: 2 }),
+      // Most files wait for servers and timers; three at a time keep two cores busy.
+      project('quick', 1, {
+        ...nativeImports,
+        include: ['test/**/*.test.ts'],
+        exclude: [...units, ...killSuite, ...systemSuite],
+        maxWorkers: 3,
+      }),
+      project('kills', 2, { ...nativeImports, include: [...killSuite], maxWorkers: 3 }),
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
-      {
-        extends: true,
-        test: {
-          ...nativeImports,
-          name: 'systems',
-          include: [...systemSuite],
-          exclude: [...killSuite],
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
-        },
-      },
+      project('systems', 3, { ...nativeImports, include: [...systemSuite], exclude: [...killSuite], maxWorkers: 2 }),
     ],
   },
 });
