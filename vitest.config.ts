@@ -1,8 +1,7 @@
 // How the tests run: each file in a process of its own (native addons and uncaught errors stay apart) unless it starts
 // nothing, against real parts only. Two suites, see test/suites.ts; `npx vitest run FILE` finds a file in whichever suite
 // it is.
-import { defineConfig } from 'vitest/config';
-import type { TestProjectInlineConfiguration } from 'vitest/config';
+import { type TestProjectInlineConfiguration, defineConfig } from 'vitest/config';
 import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';

@@ -96,11 +96,7 @@ function setFault(body: Record<string, unknown> | undefined, simulator: Simulato
   if (name === null) simulator.setFault(null);
   else if (typeof name === 'string' && isFaultName(name)) {
     const { limit, arg, now } = body ?? {};
-    simulator.setFault(name, {
-      ...(typeof limit === 'number' ? { limit } : {}),
-      ...(typeof arg === 'number' ? { arg } : {}),
-      ...(now === true ? { now } : {}),
-    });
+    simulator.setFault(name, { limit: numberOf(limit), arg: numberOf(arg), now: now === true });
   } else return { status: 400, body: { detail: 'name must be a fault or null', faults: faultNames } };
   return { status: 200, body: { faults: simulator.stats().faults } };
 }
@@ -110,18 +106,18 @@ function sendInbound(body: Record<string, unknown> | undefined, simulator: Simul
   if (typeof from !== 'string' || typeof to !== 'string' || typeof text !== 'string') {
     return { status: 400, body: { detail: 'from, to and text are texts' } };
   }
-  const inbound: Inbound = { from, to, text };
-  if (typeof systemId === 'string') inbound.systemId = systemId;
-  if (as !== undefined) {
-    const form = inboundForms.find((each) => each === as);
-    if (form === undefined) return { status: 400, body: { detail: `as is one of ${inboundForms.join(', ')}` } };
-    inbound.as = form;
+  const form = inboundForms.find((each) => each === as);
+  if (as !== undefined && form === undefined) {
+    return { status: 400, body: { detail: `as is one of ${inboundForms.join(', ')}` } };
   }
-  if (typeof reference === 'number') inbound.reference = reference;
+  const inbound: Inbound = { from, to, text, as: form, reference: numberOf(reference) };
+  if (typeof systemId === 'string') inbound.systemId = systemId;
   if (Array.isArray(parts)) inbound.parts = parts.filter((part) => typeof part === 'number');
   simulator.sendInbound(inbound);
   return { status: 202, body: { sent: true } };
 }
+
+const numberOf = (field: unknown) => (typeof field === 'number' ? field : undefined);
 
 async function readJson(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {
   const chunks: Buffer[] = [];
