@@ -139,16 +139,10 @@ export function eventOfMessage(message: Message, draft: EventDraft): DeliveryEve
 
 /** The `accepted` event of a message: the same id from the ingress and from an event of the carrier actor. */
 export function acceptedEvent(context: EventContext): DeliveryEvent {
+  // A scheduled message is accepted for sending when it is due.
+  const draft = { kind: 'accepted', atMs: context.scheduledAtMs ?? context.acceptedAtMs } as const;
   // The carrier is not part of the identity: a rerouted message was accepted only once.
-  return {
-    ...deliveryEvent(
-      { ...context, carrier: '' },
-      // A scheduled message is accepted for sending when it is due.
-      { kind: 'accepted', atMs: context.scheduledAtMs ?? context.acceptedAtMs },
-    ),
-    carrier: context.carrier,
-    hop: 0,
-  };
+  return { ...deliveryEvent({ ...context, carrier: '' }, draft), carrier: context.carrier, hop: 0 };
 }
 
 /** The `scheduled` event of a message: the same id whoever publishes it. The message has no carrier yet. */

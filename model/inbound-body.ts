@@ -72,11 +72,8 @@ function textOf(run: readonly BodyPart[]): string {
 }
 
 function isSameAlphabet(one: BodyPart, other: BodyPart): boolean {
-  return (
-    one.alphabet === other.alphabet &&
-    (one.shift ?? noShift).locking === (other.shift ?? noShift).locking &&
-    (one.shift ?? noShift).single === (other.shift ?? noShift).single
-  );
+  const [first, second] = [one.shift ?? noShift, other.shift ?? noShift];
+  return one.alphabet === other.alphabet && first.locking === second.locking && first.single === second.single;
 }
 
 const gsm7 = 0;

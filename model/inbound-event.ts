@@ -23,11 +23,8 @@ export function receivedEvent(
   { encoding, segments, inbound }: { encoding: Encoding; segments: number; inbound: Omit<InboundFacts, 'receivedId'> },
 ): DeliveryEvent {
   const error = inbound.parts < segments ? 'incomplete' : null;
-  const event = deliveryEvent(contextOf(origin, encoding, segments), {
-    kind: 'received',
-    atMs: origin.receivedAtMs,
-    error,
-  });
+  const draft = { kind: 'received', atMs: origin.receivedAtMs, error } as const;
+  const event = deliveryEvent(contextOf(origin, encoding, segments), draft);
   return { ...event, inbound: { ...inbound, receivedId: origin.messageId } };
 }
 

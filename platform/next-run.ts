@@ -22,8 +22,7 @@ export class NextRun<T> {
   }
 
   result(): Promise<T> {
-    this.#next ??= this.#begin();
-    return this.#next;
+    return (this.#next ??= this.#begin());
   }
 
   async #begin(): Promise<T> {
