@@ -3,7 +3,7 @@
 // that of most machines when the server's is wrong; a step of this machine's wall clock does not move it. A machine
 // whose wall clock is more than a second off reports so, and roles check `agrees` before they serve.
 import { withDeadline } from '../../platform/deadline.ts';
-import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -26,145 +26,96 @@ type ClusterClockOptions = {
   readonly clock?: Clock;
 };
 
-const clockOffsetSubject = 'notify.clocks';
 type ClockOffset = { readonly node: string; readonly offsetMs: number };
-const clockOffsets = broadcast<ClockOffset>(limits.heartbeats.bytesMax, ({ node, offsetMs }) =>
+const clockOffsets = broadcast<ClockOffset>('notify.clocks', limits.heartbeats.bytesMax, ({ node, offsetMs }) =>
   typeof node === 'string' && typeof offsetMs === 'number' && Number.isFinite(offsetMs) ? { node, offsetMs } : null,
 );
 const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax } = limits.clusterClock;
 
-type Reported = { readonly offsetMs: number; readonly atMs: number };
-
 /** For a single machine: the nats-server uses the same clock. */
-export function ownClock(clock: Clock = systemClock): ClusterClock {
-  return { ...clock, agrees: true, stop() {} };
+export function ownClock(): ClusterClock {
+  return { ...systemClock, agrees: true, stop() {} };
 }
 
 /** Resolves after the first comparison, whatever its result. */
-export async function clusterClock(bus: Bus, options: ClusterClockOptions): Promise<ClusterClock> {
-  const clock = new FollowedClock(bus, options);
-  await clock.start();
-  return clock;
-}
-
-class FollowedClock implements ClusterClock {
-  readonly #bus: Bus;
-  readonly #node: string;
-  readonly #replicas: number;
-  readonly #clock: Clock;
-  readonly #reported = new Map<string, Reported>();
-  readonly #cancels: Cancel[] = [];
+export async function clusterClock(
+  bus: Bus,
+  { node: ownNode, replicas = 1, clock = systemClock }: ClusterClockOptions,
+): Promise<ClusterClock> {
+  const reported = new Map<string, { readonly offsetMs: number; readonly atMs: number }>();
   /** The cluster's time less monotonic time; null until it is known. */
-  #aheadMs: number | null = null;
+  let aheadOfMonotonicMs: number | null = null;
   /** Consecutive comparisons that found another time, or another verdict. */
-  #otherTimes = 0;
-  #otherVerdicts = 0;
-  #judged = false;
-  #agrees = false;
-  #serverWrong = false;
-  #looking = false;
-  #stopped = false;
-
-  constructor(bus: Bus, { node, replicas = 1, clock = systemClock }: ClusterClockOptions) {
-    this.#bus = bus;
-    this.#node = node;
-    this.#replicas = replicas;
-    this.#clock = clock;
-  }
-
-  async start(): Promise<void> {
-    this.#cancels.push(clockOffsets.watch(this.#bus, clockOffsetSubject, (offset) => this.#hear(offset)));
-    await openBucket(this.#bus, 'clock', this.#replicas);
-    await this.#look();
-    this.#cancels.push(this.#clock.every(everyMs, () => void this.#look()));
-  }
-
-  get agrees(): boolean {
-    return this.#agrees;
-  }
-
-  nowMs(): number {
-    return this.#aheadMs === null ? this.#clock.nowMs() : Math.round(this.#clock.monotonicMs() + this.#aheadMs);
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs();
-  }
-
-  after(delayMs: number, run: () => void): Cancel {
-    return this.#clock.after(delayMs, run);
-  }
-
-  every(intervalMs: number, run: () => void): Cancel {
-    return this.#clock.every(intervalMs, run);
-  }
-
-  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(delayMs, signal);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    for (const cancel of this.#cancels) cancel();
-  }
+  let otherTimes = 0;
+  let otherVerdicts = 0;
+  let judged = false;
+  let agrees = false;
+  let serverWrong = false;
+  let looking = false;
+  let stopped = false;
 
   /** Without an answer the last state stays: monotonic time goes on. */
-  async #look(): Promise<void> {
-    if (this.#looking || this.#stopped || !this.#bus.connected()) return;
-    this.#looking = true;
+  async function look(): Promise<void> {
+    if (looking || stopped || !bus.connected()) return;
+    looking = true;
     try {
-      const stamp = await serverStamp(this.#bus, this.#node, this.#clock);
-      if (stamp !== null && !this.#stopped) this.#judge(stamp);
+      const stamp = await serverStamp(bus, ownNode, clock);
+      if (stamp !== null && !stopped) judge(stamp);
     } catch (error) {
       ignoring(error, `the server's clock cannot be read for now: ${messageOf(error)}`);
     } finally {
-      this.#looking = false;
+      looking = false;
     }
   }
 
-  #judge({ fromMs, toMs }: Stamp): void {
-    const monotonicMs = this.#clock.monotonicMs();
-    const offsetMs = (fromMs + toMs) / 2 + monotonicMs - this.#clock.nowMs();
-    this.#reported.set(this.#node, { offsetMs, atMs: monotonicMs });
-    clockOffsets.publish(this.#bus, clockOffsetSubject, { node: this.#node, offsetMs });
-    for (const [node, { atMs }] of this.#reported) if (monotonicMs - atMs > staleMs) this.#reported.delete(node);
+  function judge({ fromMs, toMs }: Stamp): void {
+    const monotonicMs = clock.monotonicMs();
+    const offsetMs = (fromMs + toMs) / 2 + monotonicMs - clock.nowMs();
+    reported.set(ownNode, { offsetMs, atMs: monotonicMs });
+    clockOffsets.publish(bus, { node: ownNode, offsetMs });
+    for (const [node, { atMs }] of reported) if (monotonicMs - atMs > staleMs) reported.delete(node);
 
-    const aheadMs = serverAheadMs([...this.#reported.values()].map((each) => each.offsetMs));
-    const isServerWrong = Math.abs(aheadMs) > offMsMax;
-    this.#follow(fromMs, toMs, isServerWrong ? aheadMs : 0);
-    const ownAheadMs = aheadMs - offsetMs;
+    const serverMs = serverAheadMs([...reported.values()].map((each) => each.offsetMs));
+    const isServerWrong = Math.abs(serverMs) > offMsMax;
+    follow(fromMs, toMs, isServerWrong ? serverMs : 0);
+    const ownAheadMs = serverMs - offsetMs;
     metrics.clockOffset.set(ownAheadMs / 1_000);
-    this.#become(Math.abs(ownAheadMs) <= offMsMax + (toMs - fromMs) / 2, ownAheadMs);
-    if (isServerWrong !== this.#serverWrong) this.#askServerTime(isServerWrong, aheadMs);
+    become(Math.abs(ownAheadMs) <= offMsMax + (toMs - fromMs) / 2, ownAheadMs);
+    if (isServerWrong === serverWrong) return;
+    serverWrong = isServerWrong;
+    const facts = { aheadSeconds: serverMs / 1_000, machines: reported.size };
+    if (isServerWrong)
+      log.error({ alarm: 'server_clock_wrong', ...facts }, 'the nats-server’s clock is wrong: most machines agree');
+    else log.warn(facts, 'the nats-server’s clock is right again');
   }
 
   /** Corrects as little as the timestamp requires; jumps only when several comparisons in a row require it. */
-  #follow(fromMs: number, toMs: number, lessMs: number): void {
+  function follow(fromMs: number, toMs: number, lessMs: number): void {
     const [lowMs, highMs] = [fromMs - lessMs, toMs - lessMs];
-    if (this.#aheadMs === null) {
-      this.#aheadMs = (lowMs + highMs) / 2;
+    if (aheadOfMonotonicMs === null) {
+      aheadOfMonotonicMs = (lowMs + highMs) / 2;
       return;
     }
-    const nextMs = Math.min(highMs, Math.max(lowMs, this.#aheadMs));
-    this.#otherTimes = Math.abs(nextMs - this.#aheadMs) > offMsMax ? this.#otherTimes + 1 : 0;
-    if (this.#otherTimes > 0 && this.#otherTimes < roundsToBelieve) return;
-    this.#otherTimes = 0;
-    this.#aheadMs = nextMs;
+    const nextMs = Math.min(highMs, Math.max(lowMs, aheadOfMonotonicMs));
+    otherTimes = Math.abs(nextMs - aheadOfMonotonicMs) > offMsMax ? otherTimes + 1 : 0;
+    if (otherTimes > 0 && otherTimes < roundsToBelieve) return;
+    otherTimes = 0;
+    aheadOfMonotonicMs = nextMs;
   }
 
-  #become(agrees: boolean, ownAheadMs: number): void {
-    const isFirst = !this.#judged;
-    this.#judged = true;
-    if (!isFirst && agrees === this.#agrees) {
-      this.#otherVerdicts = 0;
+  function become(verdict: boolean, ownAheadMs: number): void {
+    const isFirst = !judged;
+    judged = true;
+    if (!isFirst && verdict === agrees) {
+      otherVerdicts = 0;
       return;
     }
-    this.#otherVerdicts += 1;
+    otherVerdicts += 1;
     // One comparison may coincide with a change at the others; the first one is used at once.
-    if (!isFirst && this.#otherVerdicts < roundsToBelieve) return;
-    this.#otherVerdicts = 0;
-    this.#agrees = agrees;
-    const facts = { node: this.#node, aheadSeconds: ownAheadMs / 1_000 };
+    if (!isFirst && otherVerdicts < roundsToBelieve) return;
+    otherVerdicts = 0;
+    agrees = verdict;
+    const facts = { node: ownNode, aheadSeconds: ownAheadMs / 1_000 };
     if (!agrees)
       log.error(
         { alarm: 'clock_wrong', ...facts },
@@ -173,18 +124,25 @@ class FollowedClock implements ClusterClock {
     else if (!isFirst) log.warn(facts, 'this machine’s clock agrees again: it accepts work');
   }
 
-  #askServerTime(isWrong: boolean, aheadMs: number): void {
-    this.#serverWrong = isWrong;
-    const facts = { aheadSeconds: aheadMs / 1_000, machines: this.#reported.size };
-    if (isWrong)
-      log.error({ alarm: 'server_clock_wrong', ...facts }, 'the nats-server’s clock is wrong: most machines agree');
-    else log.warn(facts, 'the nats-server’s clock is right again');
-  }
-
-  #hear({ node, offsetMs }: ClockOffset): void {
-    if (node === this.#node || (this.#reported.size >= nodesMax && !this.#reported.has(node))) return;
-    this.#reported.set(node, { offsetMs, atMs: this.#clock.monotonicMs() });
-  }
+  const stopHearing = clockOffsets.watch(bus, ({ node, offsetMs }) => {
+    if (node === ownNode || (reported.size >= nodesMax && !reported.has(node))) return;
+    reported.set(node, { offsetMs, atMs: clock.monotonicMs() });
+  });
+  await openBucket(bus, 'clock', replicas);
+  await look();
+  const stopLooking = clock.every(everyMs, () => void look());
+  return {
+    ...clock,
+    nowMs: () => (aheadOfMonotonicMs === null ? clock.nowMs() : Math.round(clock.monotonicMs() + aheadOfMonotonicMs)),
+    get agrees() {
+      return agrees;
+    },
+    stop() {
+      stopped = true;
+      stopHearing();
+      stopLooking();
+    },
+  };
 }
 
 /** The bounds of the server's time less monotonic time. */

@@ -3,17 +3,12 @@
 import { limits } from '../../platform/limits.ts';
 import { broadcast } from './heartbeat.ts';
 import { copiesDeliveredSubject } from './subjects.ts';
-import type { Bus } from './connect.ts';
-import type { Cancel } from '../../platform/clock.ts';
 
 /** `hop`: of the copy that was delivered. */
 export type CopyDelivered = { readonly messageId: string; readonly hop: number };
 
-const talk = broadcast<CopyDelivered>(limits.heartbeats.bytesMax, ({ messageId, hop }) =>
-  typeof messageId === 'string' && typeof hop === 'number' ? { messageId, hop } : null,
+export const copiesDelivered = broadcast<CopyDelivered>(
+  copiesDeliveredSubject,
+  limits.heartbeats.bytesMax,
+  ({ messageId, hop }) => (typeof messageId === 'string' && typeof hop === 'number' ? { messageId, hop } : null),
 );
-
-export const copiesDelivered = {
-  publish: (bus: Bus, delivered: CopyDelivered): void => talk.publish(bus, copiesDeliveredSubject, delivered),
-  watch: (bus: Bus, take: (delivered: CopyDelivered) => void): Cancel => talk.watch(bus, copiesDeliveredSubject, take),
-};

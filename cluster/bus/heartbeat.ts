@@ -15,10 +15,15 @@ export type Heartbeat = {
 type Fields<T> = Partial<Record<keyof T, unknown>>;
 
 /**
- * A message to all subscribers. `parse` returns null for other content and ignores unknown fields, which are of a later
- * version.
+ * Messages to all subscribers of `filter`. `parse` returns null for other content and ignores unknown fields, which are
+ * of a later version.
  */
-export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T | null) {
+export function broadcast<T>(
+  filter: string,
+  bytesMax: number,
+  parse: (fields: Fields<T>) => T | null,
+  subjectOf: (value: T) => string = () => filter,
+) {
   function read(octets: Uint8Array): T | null {
     if (octets.length > bytesMax) return null;
     try {
@@ -32,12 +37,12 @@ export function broadcast<T>(bytesMax: number, parse: (fields: Fields<T>) => T |
   return {
     /** Null for other content: anything may be published on the subject. */
     read,
-    publish(bus: Bus, subject: string, value: T): void {
+    publish(bus: Bus, value: T): void {
       // Buffered during a disconnect it would arrive late and be wrong.
-      if (bus.connected()) bus.connection.publish(subject, JSON.stringify(value));
+      if (bus.connected()) bus.connection.publish(subjectOf(value), JSON.stringify(value));
     },
-    watch(bus: Bus, subject: string, take: (value: T) => void): Cancel {
-      const subscription = bus.connection.subscribe(subject, {
+    watch(bus: Bus, take: (value: T) => void): Cancel {
+      const subscription = bus.connection.subscribe(filter, {
         callback: (error, message) => {
           if (error !== null) return ignoring(error, 'heartbeats cannot be received at the moment');
           const value = read(message.data);
@@ -55,15 +60,15 @@ export function heartbeatSubject<H extends Heartbeat>(
   bytesMax: number,
   parse: (fields: Fields<H>, from: Heartbeat) => H | null,
 ) {
-  const { read, publish, watch } = broadcast<H>(bytesMax, (fields) => {
-    const { carrier, node } = fields;
-    return typeof carrier === 'string' && typeof node === 'string' ? parse(fields, { carrier, node }) : null;
-  });
-  return {
-    read,
-    publish: (bus: Bus, heartbeat: H) => publish(bus, `${prefix}.${heartbeat.carrier}`, heartbeat),
-    watch: (bus: Bus, take: (heartbeat: H) => void) => watch(bus, `${prefix}.*`, take),
-  };
+  return broadcast<H>(
+    `${prefix}.*`,
+    bytesMax,
+    (fields) => {
+      const { carrier, node } = fields;
+      return typeof carrier === 'string' && typeof node === 'string' ? parse(fields, { carrier, node }) : null;
+    },
+    ({ carrier }) => `${prefix}.${carrier}`,
+  );
 }
 
 type Received<H extends Heartbeat> = { readonly heartbeat: H; readonly atMs: number };

@@ -26,7 +26,7 @@ type Talk = {
 const { bytesMax, together, gatherMs } = limits.otpGuard;
 
 /** Observations of a kind that only later versions know are left out. */
-const talk = broadcast<Talk>(bytesMax, ({ from, observations }) =>
+const talk = broadcast<Talk>(otpGuardSubject, bytesMax, ({ from, observations }) =>
   typeof from === 'string' && Array.isArray(observations)
     ? { from, observations: observations.filter(isObservation) }
     : null,
@@ -56,13 +56,13 @@ export class GuardTalk {
     this.#cancel?.();
     this.#cancel = null;
     if (this.#gathered.length === 0) return;
-    talk.publish(this.#bus, otpGuardSubject, { from: this.#from, observations: this.#gathered });
+    talk.publish(this.#bus, { from: this.#from, observations: this.#gathered });
     this.#gathered = [];
   }
 
   /** What the others tell. */
   listen(take: (observation: GuardObservation) => void): Cancel {
-    return talk.watch(this.#bus, otpGuardSubject, ({ from, observations }) => {
+    return talk.watch(this.#bus, ({ from, observations }) => {
       if (from !== this.#from) for (const observation of observations) take(observation);
     });
   }

@@ -25,6 +25,7 @@ import {
   waitSecondFilter,
   messageFilter,
   type MessageShard,
+  webhookFilter,
 } from './subjects.ts';
 
 const mib = 2 ** 20;
@@ -136,18 +137,21 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
   ].map((declaration) => ({ ...declaration, num_replicas: streamReplicas }));
 }
 
-/** Redelivered until acked. The handler decides what is poison by its own failures; deliveries alone prove nothing. */
-export const untilAcked = {
-  ack_policy: AckPolicy.Explicit,
-  ack_wait: nanos(limits.carrier.ackWaitMs),
-  max_deliver: -1,
-} as const;
-
-/** `held`: how many records may be without an ack. */
-const consumerOf = (name: string, filter: string, held: number): Partial<ConsumerConfig> => ({
+/**
+ * Redelivers until acked: the handler decides what is poison by its own failures, and deliveries alone prove nothing.
+ * `held`: how many records may be without an ack.
+ */
+const consumerOf = (
+  name: string,
+  filter: string,
+  held: number,
+  ackWaitMs: number = limits.carrier.ackWaitMs,
+): Partial<ConsumerConfig> => ({
   durable_name: name,
   filter_subject: filter,
-  ...untilAcked,
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(ackWaitMs),
+  max_deliver: -1,
   max_ack_pending: held,
 });
 
@@ -167,8 +171,9 @@ export function messageConsumer(
     typeof shard === 'number'
       ? accountShardHeldMax(windowPdus)
       : Math.min(limits.overflow.heldMax, Math.max(32, windowPdus * 2));
-  const consumer = consumerOf(messageConsumerName(lane, carrier, shard), messageFilter(lane, carrier, shard), held);
-  return lane === 'otp' ? { ...consumer, ack_wait: nanos(limits.carrier.ackWaitOtpMs) } : consumer;
+  const { ackWaitMs, ackWaitOtpMs } = limits.carrier;
+  const [name, filter] = [messageConsumerName(lane, carrier, shard), messageFilter(lane, carrier, shard)];
+  return consumerOf(name, filter, held, lane === 'otp' ? ackWaitOtpMs : ackWaitMs);
 }
 
 /** How many records of an account shard may be without an ack. */
@@ -195,6 +200,19 @@ export function fallbackConsumer(filter: string | undefined): Partial<ConsumerCo
 
 /** The consumer with which the control role stores subscribers' decisions. */
 export const decisionConsumer = () => consumerOf('inbound_decisions', decisionFilter, limits.inbound.decisionsHeldMax);
+
+/** The consumer of one shard of webhook endpoints. */
+export const webhookConsumer = (shard: number) => {
+  const { shardHeldMax, ackWaitMs } = limits.delivery;
+  return consumerOf(`webhooks_${shard}`, webhookFilter(shard), shardHeldMax, ackWaitMs);
+};
+
+/** Each reader of FACTS has a durable consumer, and what both have acked is purged. */
+export function factConsumer(reader: 'recorder' | 'webhooks'): Partial<ConsumerConfig> {
+  const { recorderHeldMax, tellersHeldMax, ackWaitMs } = limits.facts;
+  const held = reader === 'recorder' ? recorderHeldMax : tellersHeldMax;
+  return consumerOf(`facts_${reader}`, factFilter, held, ackWaitMs);
+}
 
 /** The consumer of all records of a kind that are due in one second; the server deletes it when it is idle. */
 export const waitConsumer = (kind: WaitKind, second: number): Partial<ConsumerConfig> => ({

@@ -5,14 +5,11 @@ import { type Category, type Lane, laneOf } from '../../model/message.ts';
 import { limits } from '../../platform/limits.ts';
 
 /** `mt.<lane>.<carrier>.<account shard>`: the queue of a message. */
-export function messageSubject(category: Category, carrier: string, accountId: AccountId | string): string {
-  return `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
-}
+export const messageSubject = (category: Category, carrier: string, accountId: AccountId | string) =>
+  `mt.${laneOf[category]}.${carrier}.${shardOf(accountId, limits.bus.accountShards)}`;
 
 /** All messages of this category's lane: one stream. */
-export function laneSubject(category: Category): string {
-  return laneSubjects[category];
-}
+export const laneSubject = (category: Category): string => laneSubjects[category];
 const laneSubjects: Readonly<Record<Category, string>> = {
   otp: `mt.${laneOf.otp}.>`,
   transactional: `mt.${laneOf.transactional}.>`,
@@ -24,27 +21,21 @@ export type OverflowShard = `a${number}`;
 export type MessageShard = number | OverflowShard;
 
 /** The messages of one shard of a lane for one carrier. */
-export function messageFilter(lane: Lane, carrier: string, shard: MessageShard): string {
-  return `mt.${lane}.${carrier}.${shard}`;
-}
+export const messageFilter = (lane: Lane, carrier: string, shard: MessageShard) => `mt.${lane}.${carrier}.${shard}`;
 
 /**
  * The overflow shard of an account, always the same, so that copies of a record can be found. Accounts that share an
  * account shard usually have different ones.
  */
-export function overflowShardOf(accountId: AccountId | string): OverflowShard {
-  return `a${shardOf(`to overflow ${accountId}`, limits.overflow.shards)}`;
-}
+export const overflowShardOf = (accountId: AccountId | string): OverflowShard =>
+  `a${shardOf(`to overflow ${accountId}`, limits.overflow.shards)}`;
 
 /** `mt.<lane>.<carrier>.a<overflow shard>`: where the excess of an account waits. */
-export function overflowSubject(category: Category, carrier: string, accountId: AccountId | string): string {
-  return messageFilter(laneOf[category], carrier, overflowShardOf(accountId));
-}
+export const overflowSubject = (category: Category, carrier: string, accountId: AccountId | string): string =>
+  messageFilter(laneOf[category], carrier, overflowShardOf(accountId));
 
 /** Every shard of a lane for one carrier. For counting only: a consumer takes one shard. */
-export function laneFilter(lane: Lane, carrier: string): string {
-  return `mt.${lane}.${carrier}.*`;
-}
+export const laneFilter = (lane: Lane, carrier: string) => `mt.${lane}.${carrier}.*`;
 
 /** The overflow shard in a subject; null for other subjects. */
 export function overflowShardOfSubject(subject: string): OverflowShard | null {
@@ -58,9 +49,7 @@ export function eventSubject(carrier: string, shard: number): string {
   return `ev.${carrier === '' ? '_ingress' : carrier}.${shard}`;
 }
 
-export function eventFilter(carrier: string): string {
-  return `ev.${carrier}.>`;
-}
+export const eventFilter = (carrier: string) => `ev.${carrier}.>`;
 
 /**
  * scheduled: by a client · holds: held by a carrier until quiet hours end · later: the system's own short waits. Each
@@ -77,26 +66,13 @@ export function waitSubject(kind: WaitKind, dueAtMs: number, shardKey: string): 
   return `${kind}.${hourOf(second)}.${second}.${shardOf(shardKey, limits.bus.laterShards)}`;
 }
 
-export function waitFilter(kind: WaitKind): string {
-  return `${kind}.>`;
-}
-
-export function waitSecondFilter(kind: WaitKind, second: number): string {
-  return `${kind}.${hourOf(second)}.${second}.*`;
-}
-
-export function waitHourFilter(kind: WaitKind, hour: number): string {
-  return `${kind}.${hour}.*.*`;
-}
+export const waitFilter = (kind: WaitKind) => `${kind}.>`;
+export const waitSecondFilter = (kind: WaitKind, second: number) => `${kind}.${hourOf(second)}.${second}.*`;
+export const waitHourFilter = (kind: WaitKind, hour: number) => `${kind}.${hour}.*.*`;
 
 /** `cancel.<hour>.<second>`: the cancels of messages due in that second, in order. */
-export function cancelSubject(second: number): string {
-  return `cancel.${hourOf(second)}.${second}`;
-}
-
-export function cancelHourFilter(hour: number): string {
-  return `cancel.${hour}.>`;
-}
+export const cancelSubject = (second: number) => `cancel.${hourOf(second)}.${second}`;
+export const cancelHourFilter = (hour: number) => `cancel.${hour}.>`;
 
 /** The carrier in a message's subject; null for other subjects. */
 export function carrierOfSubject(subject: string): string | null {
@@ -105,29 +81,19 @@ export function carrierOfSubject(subject: string): string | null {
 }
 
 /** The due second in a waiting record's subject. */
-export function secondOfWaitSubject(subject: string): number {
-  return Number(subject.split('.')[2]);
-}
+export const secondOfWaitSubject = (subject: string) => Number(subject.split('.')[2]);
 
-export function hourOf(second: number): number {
-  return Math.floor(second / 3_600);
-}
+export const hourOf = (second: number) => Math.floor(second / 3_600);
 
 /** `mo.<carrier>`: what a carrier sent and could not be settled at once, such as receipts without a match. */
-export function inboundSubject(carrier: string): string {
-  return `mo.${carrier}`;
-}
+export const inboundSubject = (carrier: string) => `mo.${carrier}`;
 
 /** `mo.<carrier>.in`: messages from subscribers, part by part. */
-export function inboundPartSubject(carrier: string): string {
-  return `mo.${carrier}.in`;
-}
+export const inboundPartSubject = (carrier: string) => `mo.${carrier}.in`;
 export const inboundPartFilter = 'mo.*.in';
 
 /** `mo.<carrier>.decided`: subscribers' STOP and START, on the way to the suppression lists. */
-export function decisionSubject(carrier: string): string {
-  return `mo.${carrier}.decided`;
-}
+export const decisionSubject = (carrier: string) => `mo.${carrier}.decided`;
 export const decisionFilter = 'mo.*.decided';
 
 /** Series of codes of short links, and links that were switched off or on. */
@@ -142,9 +108,8 @@ export const factSubjects = { otp: 'facts.otp', guard: 'facts.guard', click: 'fa
 export const factFilter = 'facts.*';
 
 /** `ops.<carrier>` and `ops.<carrier>.<bind>`: operator commands for a carrier or one of its binds. */
-export function commandSubject(carrier: string, bind: number | null): string {
-  return bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
-}
+export const commandSubject = (carrier: string, bind: number | null): string =>
+  bind === null ? `ops.${carrier}` : `ops.${carrier}.${bind}`;
 
 /** Core NATS: a new command is in the stream. */
 export const commandsChangedSubject = 'notify.commands';
@@ -164,40 +129,29 @@ export const auditNoteSubject = 'audit.note';
 export const carrierReportsSubject = 'ask.carriers';
 
 /** `wh.<shard>.<account>`: events for the webhook endpoints of one shard; an account has a share of each shard. */
-export function webhookSubject(endpointId: string, accountId: string): string {
-  return `wh.${shardOf(endpointId, limits.delivery.shards)}.${accountId}`;
-}
+export const webhookSubject = (endpointId: string, accountId: string) =>
+  `wh.${shardOf(endpointId, limits.delivery.shards)}.${accountId}`;
 /** Of the same stream; nothing is ever stored under it. */
 export const webhookIdsSubject = 'wh.ids';
-export function webhookFilter(shard: number): string {
-  return `wh.${shard}.*`;
-}
+export const webhookFilter = (shard: number) => `wh.${shard}.*`;
 
 /** `whl.<account>.<endpoint>`: events of an endpoint that is slow, fails or is disabled, in order. */
-export function parkedSubject(accountId: string, endpointId: string): string {
-  return `whl.${accountId}.${endpointId}`;
-}
+export const parkedSubject = (accountId: string, endpointId: string) => `whl.${accountId}.${endpointId}`;
 export const parkedFilter = 'whl.*.*';
 
 /** `whr.<account>.<endpoint>`: events that failed while others of their endpoint succeeded, each with its time. */
-export function retrySubject(accountId: string, endpointId: string): string {
-  return `whr.${accountId}.${endpointId}`;
-}
+export const retrySubject = (accountId: string, endpointId: string) => `whr.${accountId}.${endpointId}`;
 export const retryFilter = 'whr.*.*';
 
 /** `wha.<account>.<endpoint>.<ok|failed>`: requests to an endpoint, and how they ended. */
-export function attemptSubject(accountId: string, endpointId: string, succeeded: boolean): string {
-  return `wha.${accountId}.${endpointId}.${succeeded ? 'ok' : 'failed'}`;
-}
+export const attemptSubject = (accountId: string, endpointId: string, succeeded: boolean) =>
+  `wha.${accountId}.${endpointId}.${succeeded ? 'ok' : 'failed'}`;
 /** `succeeded` null: both. */
-export function attemptFilter(accountId: string, endpointId: string, succeeded: boolean | null): string {
-  return succeeded === null ? `wha.${accountId}.${endpointId}.*` : attemptSubject(accountId, endpointId, succeeded);
-}
+export const attemptFilter = (accountId: string, endpointId: string, succeeded: boolean | null): string =>
+  succeeded === null ? `wha.${accountId}.${endpointId}.*` : attemptSubject(accountId, endpointId, succeeded);
 
 /** `dead.<stream>`: a record of that stream that could not be read or handled. */
-export function deadSubject(stream: string): string {
-  return `dead.${stream}`;
-}
+export const deadSubject = (stream: string) => `dead.${stream}`;
 export const deadFilter = 'dead.*';
 
 /**
@@ -228,6 +182,4 @@ export function streamOfDeadSubject(subject: string): string | null {
 }
 
 /** `dead.replayed.<seq>`: a replay of that record of DEAD was begun. */
-export function replayMarkSubject(seq: number): string {
-  return `dead.replayed.${seq}`;
-}
+export const replayMarkSubject = (seq: number) => `dead.replayed.${seq}`;

@@ -8,8 +8,7 @@ import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts
 import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { dropConsumer } from '../../../cluster/bus/ensure.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
-import { webhookConsumer } from '../../../cluster/bus/event-consumers.ts';
-import { streamNames } from '../../../cluster/bus/streams.ts';
+import { streamNames, webhookConsumer } from '../../../cluster/bus/streams.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
 import { type WebhookRecord, decodeWebhook } from '../../../model/records/webhook-record.ts';
