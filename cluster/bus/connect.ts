@@ -2,7 +2,7 @@
 // stack trace per request. One URL holds everything, because it is passed to threads, child processes and the command
 // line. `tls://` means a verified certificate or no connection; it never falls back to plain text.
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { type NatsConnection, createInbox, type Authenticator, type TlsOptions } from '@nats-io/transport-node';
+import { type ConnectionOptions, type NatsConnection, type TlsOptions, createInbox } from '@nats-io/transport-node';
 import { connectGathering } from './gathering-transport.ts';
 import { seedAuthenticator } from './nkeys.ts';
 import type { Cancel } from '../../platform/clock.ts';
@@ -47,14 +47,32 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
     throw error;
   });
   const listeners = new Set<{ readonly run: () => void }>();
-  const link = { up: true };
-  void watchStatus(connection, name, link, listeners);
+  let up = true;
+  async function watchStatus(): Promise<void> {
+    try {
+      for await (const status of connection.status()) {
+        if (status.type === 'error')
+          log.warn({ connection: name, error: messageOf(status.error) }, 'NATS connection error');
+        if (status.type === 'disconnect') {
+          up = false;
+          log.warn({ connection: name }, 'NATS connection lost');
+        }
+        if (status.type !== 'reconnect') continue;
+        up = true;
+        log.info({ connection: name }, 'NATS connection restored');
+        for (const { run } of [...listeners]) run();
+      }
+    } catch (error) {
+      ignoring(error, 'the status stream of a closed connection ended');
+    }
+  }
+  void watchStatus();
   return {
     connection,
     jetstream: jetstream(connection, { timeout: 5_000 }),
     manager,
     newInbox: () => createInbox(address.inboxPrefix),
-    connected: () => link.up && !connection.isClosed(),
+    connected: () => up && !connection.isClosed(),
     onReconnect(run) {
       const listener = { run };
       listeners.add(listener);
@@ -66,46 +84,12 @@ export async function connectBus(url: string, name: string, timeoutMs = 5_000): 
   };
 }
 
-async function watchStatus(
-  connection: NatsConnection,
-  name: string,
-  link: { up: boolean },
-  listeners: ReadonlySet<{ readonly run: () => void }>,
-): Promise<void> {
-  try {
-    for await (const status of connection.status()) {
-      if (status.type === 'error')
-        log.warn({ connection: name, error: messageOf(status.error) }, 'NATS connection error');
-      if (status.type === 'disconnect') {
-        link.up = false;
-        log.warn({ connection: name }, 'NATS connection lost');
-      }
-      if (status.type !== 'reconnect') continue;
-      link.up = true;
-      log.info({ connection: name }, 'NATS connection restored');
-      for (const { run } of [...listeners]) run();
-    }
-  } catch (error) {
-    ignoring(error, 'the status stream of a closed connection ended');
-  }
-}
-
-type NatsAddress = {
-  readonly servers: string[];
-  readonly user?: string;
-  readonly pass?: string;
-  readonly authenticator?: Authenticator;
-  readonly tls?: TlsOptions;
-  /** The prefix of reply subjects, for a user limited to it; default `_INBOX`. */
-  readonly inboxPrefix?: string;
-};
-
 /**
  * `nats://[user:password@]host:port[,…]` or `tls://…`. A user that is an nkey seed (SU…) signs the server's challenge
  * instead of sending a password. `?inbox=_INBOX.ingress` sets the prefix of reply subjects.
  * `?ca_file=…&cert_file=…&key_file=…` come from the NATS_… settings.
  */
-function natsAddress(url: string): NatsAddress {
+function natsAddress(url: string): ConnectionOptions {
   const parts = url.split(',').map((each) => new URL(each.includes('://') ? each.trim() : `nats://${each.trim()}`));
   const servers = parts.map(({ hostname, port }) => `${hostname}:${port || 4222}`);
   const user = parts.map(({ username }) => decodeURIComponent(username)).findLast((name) => name !== '');
@@ -114,9 +98,7 @@ function natsAddress(url: string): NatsAddress {
   const inbox = parts.map(({ searchParams }) => searchParams.get('inbox')).find((prefix) => prefix !== null);
   const rest = { ...tls, ...(inbox === undefined || inbox === null ? {} : { inboxPrefix: inbox }) };
   if (user === undefined) return { servers, ...rest };
-  if (pass === undefined && isUserSeed(user)) {
-    return { servers, authenticator: seedAuthenticator(user), ...rest };
-  }
+  if (pass === undefined && isUserSeed(user)) return { servers, authenticator: seedAuthenticator(user), ...rest };
   return { servers, user, pass: pass ?? '', ...rest };
 }
 

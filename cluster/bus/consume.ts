@@ -1,7 +1,7 @@
 // Pulls records from a durable consumer, for ever: through reconnects, server restarts and a deleted consumer. It
 // passes records to their handler, which acks.
 import type { Consumer, ConsumerConfig, ConsumerMessages, JsMsg } from '@nats-io/jetstream';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -44,13 +44,19 @@ const missedHeartbeatsMax = 5;
 const leaderLookMs = 50;
 const leaderWithinMs = 5_000;
 
+/** Why a consumption ended: it was stopped or its consumer is gone; or only its pull was lost, and it reopens at once. */
+type End = 'closed' | 'pull lost';
+type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
+
 /** Resolves when the consumer exists and the first pull was sent. */
 export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<Consumption> {
-  const clock = options.clock ?? systemClock;
-  let stopped = false;
+  const { stream, prefetch, clock = systemClock } = options;
+  const name = options.consumer.durable_name ?? '';
+  const pace = options.lowPriority === true ? lowPriorityPull : lowLatencyPull;
   const failures = new Map<number, number>();
-  const heard = { atMs: clock.monotonicMs() };
-  let opened: Opened | null = await open(bus, options, failures, heard);
+  let stopped = false;
+  let heardAtMs = clock.monotonicMs();
+  let opened: Opened | null = await open();
   const running = keepGoing();
 
   async function keepGoing(): Promise<void> {
@@ -58,74 +64,76 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
     while (!stopped) {
       let end: End = 'closed';
       try {
-        opened ??= await open(bus, options, failures, heard, again);
+        opened ??= await open(again);
         again = true;
         // stop() was called during the open and found nothing to stop.
         if (stopped) opened.messages.stop();
         end = await opened.ended;
         opened.messages.stop();
       } catch (error) {
-        log.warn({ stream: options.stream, error: messageOf(error) }, 'consumer lost, reopening it');
+        log.warn({ stream, error: messageOf(error) }, 'consumer lost, reopening it');
       }
       opened = null;
       if (!stopped && end === 'closed') await clock.sleep(retryAfterMs);
     }
   }
 
+  /** `again`: the consumer existed before and needs no update. */
+  async function open(again = false): Promise<Opened> {
+    if (!again) await ensureConsumer(bus.manager, stream, options.consumer);
+    const consumer = await bus.jetstream.consumers.get(stream, name).catch(async (error: unknown) => {
+      if (!isApiError(error, consumerNotFound)) throw error;
+      await ensureConsumer(bus.manager, stream, options.consumer);
+      return bus.jetstream.consumers.get(stream, name);
+    });
+    await hasLeader(consumer, clock);
+    heardAtMs = clock.monotonicMs();
+    const messages = await consumer.consume({
+      max_messages: prefetch,
+      ...pace,
+      callback(record) {
+        heardAtMs = clock.monotonicMs();
+        handOver(options, failures, record);
+      },
+    });
+    const lost = Promise.withResolvers<End>();
+    watchPulls(bus, consumer, messages, pace.expires, clock, () => lost.resolve('pull lost'));
+    const stopListening = endWhenSilent(messages);
+    const statuses = followStatus(messages, (type) => {
+      if (type === 'heartbeat' || type === 'discard') heardAtMs = clock.monotonicMs();
+      // This consumption ends and another is opened.
+      if (goneStatuses.has(type)) messages.stop();
+      return goneStatuses.has(type);
+    });
+    void statuses.finally(stopListening);
+    return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
+  }
+
+  /** Ends a consumption that receives nothing although the connection works. */
+  function endWhenSilent(messages: ConsumerMessages): Cancel {
+    const heartbeatMs = pace.idle_heartbeat;
+    let lookedAtMs = clock.monotonicMs();
+    return clock.every(heartbeatMs, () => {
+      const nowMs = clock.monotonicMs();
+      // A blocked event loop has not read what arrived meanwhile; it does in this turn.
+      const stalled = nowMs - lookedAtMs > 4 * heartbeatMs;
+      lookedAtMs = nowMs;
+      if (stalled || !bus.connected()) heardAtMs = nowMs;
+      else if (nowMs - heardAtMs > missedHeartbeatsMax * heartbeatMs) {
+        log.warn({ consumer: name }, 'a consumer is silent, reopening it');
+        messages.stop();
+      }
+    });
+  }
+
   return {
-    heardAtMs: () => heard.atMs,
+    heardAtMs: () => heardAtMs,
     async stop() {
       stopped = true;
       opened?.messages.stop();
       await Promise.race([running, clock.sleep(2_000)]);
     },
   };
-}
-
-/**
- * Why a consumption ended: it was stopped or its consumer is gone; or only its pull was lost, and it reopens at once.
- */
-type End = 'closed' | 'pull lost';
-type Opened = { readonly messages: ConsumerMessages; readonly ended: Promise<End> };
-
-/** `again`: the consumer existed before and needs no update. */
-async function open(
-  bus: Bus,
-  options: ConsumeOptions,
-  failures: Map<number, number>,
-  heard: { atMs: number },
-  again = false,
-): Promise<Opened> {
-  const name = options.consumer.durable_name ?? '';
-  if (!again) await ensureConsumer(bus.manager, options.stream, options.consumer);
-  const consumer = await bus.jetstream.consumers.get(options.stream, name).catch(async (error: unknown) => {
-    if (!isApiError(error, consumerNotFound)) throw error;
-    await ensureConsumer(bus.manager, options.stream, options.consumer);
-    return bus.jetstream.consumers.get(options.stream, name);
-  });
-  const pace = options.lowPriority === true ? lowPriorityPull : lowLatencyPull;
-  const clock = options.clock ?? systemClock;
-  await hasLeader(consumer, clock);
-  heard.atMs = clock.monotonicMs();
-  const messages = await consumer.consume({
-    max_messages: options.prefetch,
-    ...pace,
-    callback(record) {
-      heard.atMs = clock.monotonicMs();
-      handOver(options, failures, record);
-    },
-  });
-  const lost = Promise.withResolvers<End>();
-  watchPulls(bus, consumer, messages, pace.expires, clock, () => lost.resolve('pull lost'));
-  const stopListening = listen(bus, messages, name, heard, pace.idle_heartbeat, clock);
-  const statuses = followStatus(messages, (type) => {
-    if (type === 'heartbeat' || type === 'discard') heard.atMs = clock.monotonicMs();
-    // This consumption ends and another is opened.
-    if (goneStatuses.has(type)) messages.stop();
-    return goneStatuses.has(type);
-  });
-  void statuses.finally(stopListening);
-  return { messages, ended: Promise.race([messages.closed().then((): End => 'closed'), lost.promise]) };
 }
 
 /** A new consumer of a cluster, or one whose server died, has no leader: a pull would be lost silently. */
@@ -136,30 +144,6 @@ async function hasLeader(consumer: Consumer, clock: Clock): Promise<void> {
     if (cluster === undefined || (cluster.leader ?? '') !== '') return;
     await clock.sleep(leaderLookMs);
   }
-}
-
-/** Ends a consumption that receives nothing although the connection works. */
-function listen(
-  bus: Bus,
-  messages: ConsumerMessages,
-  name: string,
-  heard: { atMs: number },
-  heartbeatMs: number,
-  clock: Clock,
-): () => void {
-  const lookEveryMs = heartbeatMs;
-  let lookedAtMs = clock.monotonicMs();
-  return clock.every(lookEveryMs, () => {
-    const nowMs = clock.monotonicMs();
-    // A blocked event loop has not read what arrived meanwhile; it does in this turn.
-    const stalled = nowMs - lookedAtMs > 4 * lookEveryMs;
-    lookedAtMs = nowMs;
-    if (stalled || !bus.connected()) heard.atMs = nowMs;
-    else if (nowMs - heard.atMs > missedHeartbeatsMax * heartbeatMs) {
-      log.warn({ consumer: name }, 'a consumer is silent, reopening it');
-      messages.stop();
-    }
-  });
 }
 
 /**

@@ -22,25 +22,22 @@ import {
 export const natsRoles = ['ingress', 'actors', 'control', 'analytics', 'delivery'] as const;
 export type NatsRole = (typeof natsRoles)[number];
 
-export type Access = {
+type Access = {
   readonly write: readonly NatsRole[];
   readonly read: readonly NatsRole[];
   /** Deletes other roles' records, or purges. Acking readers of work queues too. */
   readonly remove?: readonly NatsRole[];
   /** Reads and overwrites single records, to erase a subscriber's number (control/erasure). */
   readonly erase?: readonly NatsRole[];
-};
-export type StreamAccess = Access & {
   /** Move unreadable records to the fallback while DEAD is full, and write nothing else. */
   readonly putInFallback?: readonly NatsRole[];
 };
 
-const everyRole = natsRoles;
-const queue: StreamAccess = { write: ['ingress', 'actors'], read: ['actors'], remove: ['actors'] };
+const queue: Access = { write: ['ingress', 'actors'], read: ['actors'], remove: ['actors'] };
 
 type Names<T> = T extends string ? T : { [K in keyof T]: Names<T[K]> }[keyof T];
 
-export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAccess>> = {
+const streamAccess: Readonly<Record<Names<typeof streamNames>, Access>> = {
   MT_OTP: queue,
   MT_TXN: queue,
   MT_PROMO: queue,
@@ -48,17 +45,8 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
   HOLDS: { write: ['actors'], read: ['actors'], erase: ['control'] },
   LATER: { write: ['actors'], read: ['actors'], erase: ['control'] },
   // The releaser closes a second here too: either a cancel or the release comes first.
-  CANCELS: {
-    write: ['ingress', 'actors', 'control'],
-    read: ['ingress', 'actors', 'control'],
-    remove: ['actors'],
-  },
-  INBOUND: {
-    write: ['actors'],
-    putInFallback: ['control'],
-    read: ['actors', 'control'],
-    remove: ['actors'],
-  },
+  CANCELS: { write: ['ingress', 'actors', 'control'], read: ['ingress', 'actors', 'control'], remove: ['actors'] },
+  INBOUND: { write: ['actors'], putInFallback: ['control'], read: ['actors', 'control'], remove: ['actors'] },
   EVENTS: {
     write: ['ingress', 'actors', 'analytics', 'control'],
     read: ['actors', 'analytics', 'control', 'delivery'],
@@ -72,23 +60,14 @@ export const streamAccess: Readonly<Record<Names<typeof streamNames>, StreamAcce
     remove: ['analytics'],
   },
   WEBHOOKS: { write: ['delivery'], read: ['delivery'], erase: ['control'] },
-  WEBHOOK_LOG: {
-    write: ['delivery'],
-    read: ['delivery'],
-    remove: ['delivery'],
-    erase: ['control'],
-  },
+  WEBHOOK_LOG: { write: ['delivery'], read: ['delivery'], remove: ['delivery'], erase: ['control'] },
   WEBHOOK_ATTEMPTS: { write: ['delivery'], read: ['control'], erase: ['control'] },
-  ORDERS: {
-    write: ['control'],
-    read: ['actors', 'control'],
-    remove: ['control'],
-  },
+  ORDERS: { write: ['control'], read: ['actors', 'control'], remove: ['control'] },
   // Only the operator reads and removes, and who erases a number.
   DEAD: { write: ['actors', 'control', 'analytics', 'delivery'], read: [], erase: ['control'] },
 };
 
-export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
+const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   directory: { write: ['control'], read: ['ingress', 'actors', 'control', 'delivery'] },
   // Actors write subscribers' decisions; control removes them.
   suppression: {
@@ -97,7 +76,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
     remove: ['control'],
   },
   idempotency: { write: ['ingress', 'control'], read: ['ingress', 'control'] },
-  clock: { write: everyRole, read: everyRole },
+  clock: { write: natsRoles, read: natsRoles },
   scheduled: { write: ['ingress'], read: ['ingress'] },
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
@@ -111,10 +90,7 @@ export const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   // The purge of EVENTS reads the place of the fan-out.
   webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
-  installation: {
-    write: everyRole,
-    read: everyRole,
-  },
+  installation: { write: natsRoles, read: natsRoles },
   // An operator orders them; control carries them out, and analytics for the event store.
   erasures: { write: ['control', 'analytics'], read: ['control', 'analytics'] },
   // An operator's import writes versions.
@@ -135,7 +111,7 @@ export const talk: Readonly<
   'health.carrier.*': { publish: ['actors'], subscribe: ['ingress', 'actors'] },
   'times.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
   'overflow.carrier.*': { publish: ['actors'], subscribe: ['ingress'] },
-  'notify.clocks': { publish: everyRole, subscribe: everyRole },
+  'notify.clocks': { publish: natsRoles, subscribe: natsRoles },
   [commandsChangedSubject]: { publish: ['control'], subscribe: ['actors'] },
   [otpGuardSubject]: { publish: ['ingress', 'actors'], subscribe: ['ingress'] },
   [copiesDeliveredSubject]: { publish: ['actors'], subscribe: ['actors'] },
@@ -194,7 +170,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
 }
 
 /** Streams and those of the buckets, by name, with the subjects that each stores. */
-export const accessAll: readonly (readonly [string, StreamAccess & { readonly subjects: readonly string[] }])[] = [
+export const accessAll: readonly (readonly [string, Access & { readonly subjects: readonly string[] }])[] = [
   ...streamDeclarations().map(
     ({ name, subjects }) => [name, { ...streamAccess[name as keyof typeof streamAccess], subjects }] as const,
   ),

@@ -38,20 +38,21 @@ export function postgresPlace(dataDir: string): PostgresPlace {
     return { binDir: join(native, 'bin'), home: ownHome, user: null };
   }
   const user = databaseUser();
+  const placeAt = (home: string, binariesFolder = systemFolder): PostgresPlace => {
+    return { binDir: join(binariesFor(native, user, binariesFolder), 'bin'), home, user };
+  };
   mkdirSync(ownHome, { recursive: true });
   // Its user passes through to `data`, which nobody else can enter.
   chmodSync(ownHome, 0o711);
   const movedFile = join(ownHome, 'moved-to');
   if (existsSync(movedFile)) {
     const moved = readFileSync(movedFile, 'utf8').trim();
-    return { binDir: join(binariesFor(native, user, dirname(moved)), 'bin'), home: moved, user };
+    return placeAt(moved, dirname(moved));
   }
-  if (canReach(ownHome, user)) {
-    return { binDir: join(binariesFor(native, user, systemFolder), 'bin'), home: ownHome, user };
-  }
+  if (canReach(ownHome, user)) return placeAt(ownHome);
   const moved = newSystemHome(user);
   writeFileSync(movedFile, `${moved}\n`);
-  return { binDir: join(binariesFor(native, user, systemFolder), 'bin'), home: moved, user };
+  return placeAt(moved);
 }
 
 const systemFolder = '/var/lib/heliograph';

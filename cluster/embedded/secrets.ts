@@ -16,11 +16,9 @@ import {
 import { join } from 'node:path';
 import { SetupError, ignoring } from '../../platform/errors.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type BodyKeys, bodyKeysText, parseBodyKeys } from '../../model/records/body-keys.ts';
+import { type BodyKeys, parseBodyKeys } from '../../model/records/body-keys.ts';
 import type { DatabasePasswords } from './postgres-roles.ts';
 import { type Rotation, bodyKeysIn, rotated, startedWith } from './body-key-file.ts';
-
-export { bodyKeysText };
 
 export type Secrets = {
   /** For message bodies: HELIOGRAPH_BODY_KEY, or our own. */

@@ -10,7 +10,7 @@ import { guard } from './guardian.ts';
 import { harmlessEnvironment } from './harmless-environment.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 
-export type ServerProcessOptions = {
+type ServerProcessOptions = {
   name: string;
   command: string;
   /** The first two identify the process. */
@@ -30,9 +30,9 @@ export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 export type ServerProcess = {
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** Asks the server to stop; kills it after `limitMs`. */
+  /** Asks it to stop, and kills it after `limitMs`. Resolves when it has ended. */
   stop(limitMs: number): Promise<void>;
-  /** Ends the server at once. */
+  /** Ends it at once. */
   kill(): void;
 };
 

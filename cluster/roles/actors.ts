@@ -17,23 +17,18 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
-import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
 import { watchCarriers } from '../bus/carrier-heartbeat.ts';
 import { clusterClock, ownClock } from '../bus/cluster-clock.ts';
-import { connectBus } from '../bus/connect.ts';
-import { ensureStreams } from '../bus/ensure.ts';
 import { EventWriter } from '../bus/event-writer.ts';
 import { Publisher } from '../bus/publisher.ts';
 import { actorsDrainMs } from '../../config/drain-times.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import { loadConfiguration } from '../../config/load.ts';
 import { loadNode } from '../../config/node-name.ts';
-import { loadSettings } from '../../config/settings.ts';
-import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchStreams } from '../bus/stream-gauges.ts';
 import { type RegistryCache, registryCache } from '../../directory/registry/registry-cache.ts';
 import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
+import { claimedBodyKeys, joinBus } from './role-start.ts';
 import { routingRules } from './routing-rules.ts';
 import { assert } from '../../platform/assert.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
@@ -49,14 +44,10 @@ const eventsIdleMs = 500;
 /** Identifies one incarnation of this process. */
 const processBytes = 8;
 
-runRole('actors', async ({ env }) => {
-  const settings = loadSettings(env);
-  const configuration = await loadConfiguration(settings.configFile, env);
-  assert(settings.natsUrl !== null, 'the supervisor tells its children where NATS is');
-  const bus = await connectBus(settings.natsUrl, 'actors');
-  await ensureStreams(bus, configuration.limits);
-  const bodyKeys = loadBodyKeys(settings.dataDir, env);
-  await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
+runRole('actors', async (link) => {
+  const joined = await joinBus('actors', 'carriers', link);
+  const { settings, configuration, natsUrl, bus } = joined;
+  const bodyKeys = await claimedBodyKeys(joined, link);
   let started: HostPool | null = null;
   let releases: { readonly registries: RegistryCache; readonly rules: ReleaseRules } | null = null;
   const keeper = await watchRegistries(bus, (registryUpdate) => {
@@ -66,7 +57,7 @@ runRole('actors', async ({ env }) => {
   const shared = settings.ownBus
     ? null
     : {
-        ...loadNode(settings.dataDir, env),
+        ...loadNode(settings.dataDir, link.env),
         process: secretBytes(processBytes).toString('hex'),
         replicas: configuration.limits.streamReplicas,
       };
@@ -77,7 +68,7 @@ runRole('actors', async ({ env }) => {
     content: configuration.content,
     registries: () => keeper.registryUpdate(),
     simulated: settings.simulatedPorts,
-    natsUrl: settings.natsUrl,
+    natsUrl,
     bodyKeys: bodyKeys.keys,
     accountQueueMax: configuration.limits.accountQueueMax,
     flightDumps: dumpsOf(settings.dataDir, configuration.actors.flightDumps),

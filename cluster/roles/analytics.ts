@@ -7,30 +7,22 @@ import { applySchema } from '../../analytics/store/schema.ts';
 import { openOperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { startSqlEndpoint } from '../../api/sql/endpoint.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import { assert } from '../../platform/assert.ts';
-import { systemClock } from '../../platform/clock.ts';
-import { SetupError, messageOf } from '../../platform/errors.ts';
+import { untilDone } from '../../platform/deadline.ts';
+import { SetupError } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
-import { connectBus } from '../bus/connect.ts';
-import { ensureStreams } from '../bus/ensure.ts';
-import { loadConfiguration } from '../../config/load.ts';
-import { type Settings, loadSettings } from '../../config/settings.ts';
+import type { Settings } from '../../config/settings.ts';
 import { runRole } from '../supervisor/child-link.ts';
-import { roleClock } from './role-clock.ts';
+import { joinBus, roleClock } from './role-start.ts';
 import { yieldProcessor } from './yield-processor.ts';
 
 const schemaRetryMs = 1_000;
 
-runRole('analytics', async ({ env, stopping }) => {
-  const settings = loadSettings(env);
-  const { configFile, natsUrl, clickhouseUrl, dataDir } = settings;
-  const configuration = await loadConfiguration(configFile, env);
-  assert(natsUrl !== null, 'the supervisor tells its children where NATS is');
-  const bus = await connectBus(natsUrl, 'analytics');
-  await ensureStreams(bus, configuration.limits);
-  const engine = openEngine({ clickhouseUrl, dataDir: clickhouseDir(dataDir) });
-  await schemaInPlace(engine, configuration.retention, stopping);
-  const clock = await roleClock({ bus, settings, env, limits: configuration.limits });
+runRole('analytics', async (link) => {
+  const joined = await joinBus('analytics', 'analytics', link);
+  const { settings, configuration, bus } = joined;
+  const engine = openEngine({ clickhouseUrl: settings.clickhouseUrl, dataDir: clickhouseDir(settings.dataDir) });
+  await schemaInPlace(engine, configuration.retention, link.stopping);
+  const clock = await roleClock(joined, link);
   const node = await startAnalytics(bus, engine, {
     shares: configuration.limits.shares,
     retention: configuration.retention,
@@ -76,14 +68,10 @@ async function operatorSql(
 
 /** Waits for a server that is down at the start; events wait in the stream meanwhile. */
 async function schemaInPlace(engine: Engine, retention: KeptDays, stopping: AbortSignal): Promise<void> {
-  for (;;) {
-    try {
-      await applySchema(engine);
-      await keepRowsFor(engine, retention);
-      return;
-    } catch (error) {
-      log.warn({ error: messageOf(error) }, 'the ClickHouse schema cannot be applied yet');
-      await systemClock.sleep(schemaRetryMs, stopping);
-    }
-  }
+  await untilDone(
+    () => applySchema(engine).then(() => keepRowsFor(engine, retention)),
+    (error) => log.warn({ error }, 'the ClickHouse schema cannot be applied yet'),
+    { everyMs: schemaRetryMs, stopping },
+  );
+  stopping.throwIfAborted();
 }

@@ -48,7 +48,7 @@ import { resealWebhooks } from '../../control/store/reseal-webhooks.ts';
 import { rightsTooWide } from '../../control/store/rights.ts';
 import type { DemoToPrint } from '../supervisor/announce.ts';
 import { type ChildLink, runRole } from '../supervisor/child-link.ts';
-import { roleClock } from './role-clock.ts';
+import { roleClock } from './role-start.ts';
 
 /** How long the database may take to answer before this start fails. */
 const databaseWaitMs = 20_000;
@@ -65,7 +65,7 @@ runRole('control', async (link) => {
   let configuration = await loadConfiguration(settings.configFile, link.env);
   const bodyKeys = loadBodyKeys(settings.dataDir, link.env);
   const bus = await connectBus(natsUrl, 'control');
-  const clock = await roleClock({ bus, settings, env: link.env, limits: configuration.limits });
+  const clock = await roleClock({ bus, settings, configuration }, link);
   const store = openStore(databaseUrl, clock);
   await prepareWhenUp(store, { databaseUrl, ownerUrl }, link);
   const tooWide = await rightsTooWide(store);

@@ -5,33 +5,21 @@ import { HttpSender } from '../../actors/webhook/send/http-sender.ts';
 import { startWebhooks } from '../../actors/webhook/webhook-node.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
-import { SetupError } from '../../platform/errors.ts';
 import { parseNetworks } from '../../platform/ip-address.ts';
-import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
-import { connectBus } from '../bus/connect.ts';
-import { ensureStreams } from '../bus/ensure.ts';
-import { loadConfiguration } from '../../config/load.ts';
-import { loadSettings } from '../../config/settings.ts';
-import { loadBodyKeys } from '../embedded/secrets.ts';
 import { runRole } from '../supervisor/child-link.ts';
-import { roleClock } from './role-clock.ts';
+import { claimedBodyKeys, joinBus, roleClock } from './role-start.ts';
 
-runRole('delivery', async ({ env }) => {
-  const settings = loadSettings(env);
-  const { natsUrl, dataDir, ownBus } = settings;
-  const configuration = await loadConfiguration(settings.configFile, env);
-  if (natsUrl === null) throw new SetupError('NATS_URL: the webhooks role needs a NATS server');
-  const bus = await connectBus(natsUrl, 'delivery');
-  await ensureStreams(bus, configuration.limits);
-  const bodyKeys = loadBodyKeys(dataDir, env);
+runRole('delivery', async (link) => {
+  const joined = await joinBus('delivery', 'webhooks', link);
+  const { settings, configuration, bus } = joined;
   const { streamReplicas: replicas, shares } = configuration.limits;
-  await claimBodyKeys(bus, bodyKeys, replicas);
-  const clock = await roleClock({ bus, settings, env, limits: configuration.limits });
+  const bodyKeys = await claimedBodyKeys(joined, link);
+  const clock = await roleClock(joined, link);
   const directory = await openDirectory(bus, clock);
   const allowed = parseNetworks(configuration.webhooks.allowNetworks);
   const sender = new HttpSender({ rules: () => ({ allowed }) });
   const cipher = bodyCipher(bodyKeys.keys);
-  const node = startWebhooks({ bus, directory, sender, cipher, shares, replicas, alone: ownBus, clock });
+  const node = startWebhooks({ bus, directory, sender, cipher, shares, replicas, alone: settings.ownBus, clock });
   return {
     health: () => ({ ok: true, detail: node.state }),
     async drain(deadlineMs) {

@@ -1,35 +1,23 @@
 // The ingress role: reads settings, configuration and the body key, and starts the listening threads. Its main thread
 // carries no traffic, so that it always answers the supervisor. The ingress itself is in api/http/.
 import { type IngressThreads, startThreads } from '../../api/http/threads.ts';
-import { SetupError } from '../../platform/errors.ts';
-import { claimBodyKeys } from '../bus/body-keys-in-use.ts';
-import { connectBus } from '../bus/connect.ts';
-import { ensureStreams } from '../bus/ensure.ts';
-import { loadConfiguration } from '../../config/load.ts';
 import { loadNode } from '../../config/node-name.ts';
-import { loadSettings } from '../../config/settings.ts';
-import { loadBodyKeys } from '../embedded/secrets.ts';
 import { watchRegistries } from '../../directory/registry/registry-watcher.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import type { Configuration } from '../../config/configuration.ts';
+import { claimedBodyKeys, joinBus } from './role-start.ts';
 import { routingRules } from './routing-rules.ts';
 
-runRole('ingress', async ({ env }) => {
-  const settings = loadSettings(env);
-  const configuration = await loadConfiguration(settings.configFile, env);
-  const { natsUrl } = settings;
-  if (natsUrl === null) throw new SetupError('NATS_URL: the ingress role needs a NATS server');
-
-  const bus = await connectBus(natsUrl, 'ingress');
-  await ensureStreams(bus, configuration.limits);
-  const bodyKeys = loadBodyKeys(settings.dataDir, env);
-  await claimBodyKeys(bus, bodyKeys, configuration.limits.streamReplicas);
+runRole('ingress', async (link) => {
+  const joined = await joinBus('ingress', 'ingress', link);
+  const { settings, configuration, natsUrl, bus } = joined;
+  const bodyKeys = await claimedBodyKeys(joined, link);
   let threads: IngressThreads | null = null;
   const keeper = await watchRegistries(bus, (registryUpdate) => threads?.registry(registryUpdate));
 
   threads = await startThreads(Math.max(1, configuration.ingress.threads), {
     natsUrl,
-    node: settings.ownBus ? null : loadNode(settings.dataDir, env).node,
+    node: settings.ownBus ? null : loadNode(settings.dataDir, link.env).node,
     host: settings.httpHost,
     port: settings.httpPort,
     controlPort: settings.controlPort,

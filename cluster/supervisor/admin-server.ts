@@ -10,20 +10,13 @@ import { isLoopback } from '../../config/loopback.ts';
 import type { MetricObject } from './messages.ts';
 import type { SupervisionTree } from './supervision-tree.ts';
 
-export type AdminServer = {
-  readonly port: number;
-  /** Readiness fails from now on: load balancers stop sending before the drain begins. */
-  announceStop(): void;
-  close(): Promise<void>;
-};
-
 type AdminParts = {
   readonly tree: SupervisionTree;
   /** Why the configuration file on disk is not in effect; null when it is. */
   readonly configurationRefused: () => readonly string[] | null;
 };
 
-export async function startAdminServer(host: string, port: number, parts: AdminParts): Promise<AdminServer> {
+export async function startAdminServer(host: string, port: number, parts: AdminParts) {
   let stopping = false;
   const onLoopback = isLoopback(host);
   const server = createServer((request, response) => {
@@ -44,11 +37,12 @@ export async function startAdminServer(host: string, port: number, parts: AdminP
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
+    /** Readiness fails from now on: load balancers stop sending before the drain begins. */
     announceStop() {
       stopping = true;
     },
     close() {
-      return new Promise((resolve) => {
+      return new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       });

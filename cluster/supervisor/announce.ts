@@ -99,8 +99,3 @@ function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
 }
-
-/** The demo account in the control child's ready message, if any. */
-export function demoOf(readyFacts: Record<string, unknown> | undefined): DemoToPrint | null {
-  return (readyFacts?.['demo'] as DemoToPrint | null | undefined) ?? null;
-}

@@ -98,15 +98,11 @@ export function runRole(role: string, start: (link: ChildLink) => Promise<Runnin
     (error: unknown) => {
       // A drain during the start aborts it; that is no failure.
       if (draining) return;
-      const [why, fix, badConfiguration] = [
-        messageOf(error),
-        error instanceof SetupError,
-        error instanceof BadConfiguration,
-      ];
+      const [why, fix] = [messageOf(error), error instanceof SetupError];
       // The supervisor reports, once, what a person must change.
       if (!fix || !supervised)
         log.fatal({ error: why, stack: error instanceof Error ? error.stack : undefined }, 'cannot start');
-      send({ type: 'failed', why, fix, badConfiguration }, () => process.exit(1));
+      send({ type: 'failed', why, fix, badConfiguration: error instanceof BadConfiguration }, () => process.exit(1));
     },
   );
 }

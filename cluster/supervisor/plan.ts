@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
+import { bodyKeysText } from '../../model/records/body-keys.ts';
 import type { Configuration, SimulatedPorts } from '../../config/configuration.ts';
 import { actorsDrainMs } from '../../config/drain-times.ts';
 import { configurationVariable } from '../../config/load.ts';
@@ -13,7 +14,7 @@ import { natsUrl, startNatsServer } from '../embedded/nats.ts';
 import { type Ports, isFree } from '../embedded/ports.ts';
 import { startPostgresServer } from '../embedded/postgres.ts';
 import { postgresUrl } from '../embedded/postgres-roles.ts';
-import { type Secrets, bodyKeysText } from '../embedded/secrets.ts';
+import type { Secrets } from '../embedded/secrets.ts';
 import type { ChildSpec, ManagedProcess } from './supervised-child.ts';
 import { drainHeadroomMs, startRole } from './role-process.ts';
 import { type RoleChild, configurationFor, settingsFor } from './role-settings.ts';
@@ -139,11 +140,7 @@ type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly strin
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
   ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', ...shortPauses] },
   actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...shortPauses] },
-  control: {
-    file: 'control.ts',
-    stopRank: 4,
-    nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'],
-  },
+  control: { file: 'control.ts', stopRank: 4, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'] },
   analytics: {
     file: 'analytics.ts',
     stopRank: 5,
@@ -181,8 +178,7 @@ function server(name: string, start: (halted: AbortSignal) => Promise<EmbeddedSe
 
 function managed(embedded: EmbeddedServer): ManagedProcess {
   return {
-    pid: embedded.pid,
-    exited: embedded.exited,
+    ...embedded,
     async ready(limitMs) {
       await embedded.ready(limitMs);
       return { port: new URL(embedded.url).port };
@@ -190,8 +186,6 @@ function managed(embedded: EmbeddedServer): ManagedProcess {
     health: () => embedded.health?.() ?? { ok: true, detail: '' },
     metrics: async () => [],
     configure: () => {},
-    stop: (limitMs) => embedded.stop(limitMs),
-    kill: () => embedded.kill(),
   };
 }
 

@@ -51,19 +51,16 @@ export function startRole(options: RoleOptions): ManagedProcess {
   send(child, { type: 'settings', env: options.settings });
   let health: Health = { ok: true, detail: '' };
   const requests = new MetricsRequests<MetricObject[][]>();
-  let settle: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: Error) => void } | null = null;
-  const readyMessage = new Promise<Record<string, unknown>>((resolve, reject) => {
-    settle = { resolve, reject };
-  });
-  readyMessage.catch((error) => ignoring(error, 'reported by the supervised child'));
+  const ready = Promise.withResolvers<Record<string, unknown>>();
+  ready.promise.catch((error) => ignoring(error, 'reported by the supervised child'));
 
   child.on('message', (message: FromChild) => {
     switch (message.type) {
       case 'ready':
-        return settle?.resolve(message.ready);
+        return ready.resolve(message.ready);
       case 'failed':
-        if (message.badConfiguration === true) return settle?.reject(new BadConfiguration([message.why]));
-        return settle?.reject(message.fix ? new SetupError(message.why) : new Error(message.why));
+        if (message.badConfiguration === true) return ready.reject(new BadConfiguration([message.why]));
+        return ready.reject(message.fix ? new SetupError(message.why) : new Error(message.why));
       case 'health':
         health = { ok: message.ok, detail: message.detail };
         return;
@@ -75,7 +72,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
     const end = (exit: Exit, why: string) => {
       release();
       rmSync(options.pidFile, { force: true });
-      settle?.reject(new Error(why));
+      ready.reject(new Error(why));
       resolve(exit);
     };
     child.once('exit', (code, signal) =>
@@ -91,7 +88,7 @@ export function startRole(options: RoleOptions): ManagedProcess {
   return {
     pid: child.pid ?? -1,
     exited,
-    ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, readyMessage),
+    ready: (limitMs) => withDeadline(`start of ${options.name}`, limitMs, ready.promise),
     health: () => health,
     async metrics() {
       const { metricsAnswerMs } = limits.supervision;

@@ -10,36 +10,20 @@ export type RoleChild = 'simulator' | 'analytics' | 'control' | 'actors' | 'ingr
 type Settings = Readonly<Record<string, string>>;
 
 const everyRole = ['HELIOGRAPH_DATA', 'HELIOGRAPH_NODE'] as const;
+/** Of a role that uses NATS, and of one that seals or opens bodies there. */
+const onBus = [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS'] as const;
+const withBodies = [...onBus, 'HELIOGRAPH_BODY_KEY'] as const;
+const managementApi = ['HELIOGRAPH_CONTROL_PORT', 'HELIOGRAPH_CONTROL_SECRET'] as const;
 export const settingsOfRole: Readonly<Record<RoleChild, readonly string[]>> = {
-  ingress: [
-    ...everyRole,
-    'NATS_URL',
-    'HELIOGRAPH_OWN_BUS',
-    'HELIOGRAPH_BODY_KEY',
-    'HELIOGRAPH_HTTP_HOST',
-    'HELIOGRAPH_HTTP_PORT',
-    'HELIOGRAPH_CONTROL_PORT',
-    'HELIOGRAPH_CONTROL_SECRET',
-  ],
-  actors: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY', 'HELIOGRAPH_SIMULATED'],
-  control: [
-    ...everyRole,
-    // The audit log names it when the file is reloaded.
-    'HELIOGRAPH_CONFIG',
-    'NATS_URL',
-    'HELIOGRAPH_OWN_BUS',
-    'HELIOGRAPH_BODY_KEY',
-    'DATABASE_URL',
-    'DATABASE_OWNER_URL',
-    'HELIOGRAPH_CONTROL_PORT',
-    'HELIOGRAPH_CONTROL_SECRET',
-  ],
-  analytics: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN'],
-  delivery: [...everyRole, 'NATS_URL', 'HELIOGRAPH_OWN_BUS', 'HELIOGRAPH_BODY_KEY'],
+  ingress: [...withBodies, 'HELIOGRAPH_HTTP_HOST', 'HELIOGRAPH_HTTP_PORT', ...managementApi],
+  actors: [...withBodies, 'HELIOGRAPH_SIMULATED'],
+  // The audit log names the file when it is reloaded.
+  control: [...withBodies, 'HELIOGRAPH_CONFIG', 'DATABASE_URL', 'DATABASE_OWNER_URL', ...managementApi],
+  analytics: [...onBus, 'CLICKHOUSE_URL', 'HELIOGRAPH_SQL_TOKEN'],
+  delivery: withBodies,
   simulator: [...everyRole, 'HELIOGRAPH_SIMULATED', 'HELIOGRAPH_SIMULATED_HTTP', 'HELIOGRAPH_SIMULATOR_TOKEN'],
 };
 
-/** The settings of one role. */
 export function settingsFor(role: RoleChild, all: Readonly<Record<string, string | undefined>>): Settings {
   return Object.fromEntries(
     settingsOfRole[role].flatMap((name) => {
@@ -52,17 +36,9 @@ export function settingsFor(role: RoleChild, all: Readonly<Record<string, string
 /** The configuration for one role: only roles that bind get the carriers' passwords. */
 export function configurationFor(role: RoleChild, configuration: Configuration): Configuration {
   const { carriers } = configuration;
-  switch (role) {
-    case 'actors':
-      return configuration;
-    case 'simulator':
-      return { ...configuration, carriers: carriers.filter(({ simulate }) => simulate !== null) };
-    case 'ingress':
-    case 'control':
-    case 'analytics':
-    case 'delivery':
-      return { ...configuration, carriers: carriers.map((each) => ({ ...each, binds: each.binds.map(noSecret) })) };
-  }
+  if (role === 'actors') return configuration;
+  if (role === 'simulator') return { ...configuration, carriers: carriers.filter(({ simulate }) => simulate !== null) };
+  return { ...configuration, carriers: carriers.map((each) => ({ ...each, binds: each.binds.map(noSecret) })) };
 }
 
 /** A keyed hash in place of the password shows that it changed; no role has the key. */

@@ -2,8 +2,7 @@
 // It owns the signals of the process. Nothing it starts outlives it.
 import { basename } from 'node:path';
 import { systemClock } from '../../platform/clock.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
-import { SetupError } from '../../platform/errors.ts';
+import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import { collectProcessMetrics } from '../../platform/metric-registry.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -15,7 +14,7 @@ import type { Settings } from '../../config/settings.ts';
 import { rememberedPorts } from '../embedded/ports.ts';
 import { beginSealing, loadSecrets } from '../embedded/secrets.ts';
 import { startAdminServer } from './admin-server.ts';
-import { baseUrl, demoOf, readyText, say } from './announce.ts';
+import { type DemoToPrint, baseUrl, readyText, say } from './announce.ts';
 import { openDataFolder, removeConnections, writeConnections } from './data-folder.ts';
 import { planChildren, portTaken } from './plan.ts';
 import { startWarnings } from './start-warnings.ts';
@@ -25,18 +24,13 @@ type SystemOptions = {
   settings: Settings;
   configuration: Configuration;
   /** Put changes of the file into effect; false when the configuration is not from a file. */
-  watchFile?: boolean;
+  watchFile: boolean;
   /** The folder of ingress.ts, actors.ts and so on. */
   rolesDir: string;
 };
 
 /** Resolves with the exit code when everything has ended. Throws SetupError when it cannot begin. */
-export async function runSystem({
-  settings,
-  configuration,
-  rolesDir,
-  watchFile = false,
-}: SystemOptions): Promise<number> {
+export async function runSystem({ settings, configuration, rolesDir, watchFile }: SystemOptions): Promise<number> {
   const beganAtMs = systemClock.monotonicMs();
   const seconds = () => (systemClock.monotonicMs() - beganAtMs) / 1_000;
   const signals = listenToSignals();
@@ -123,7 +117,7 @@ export async function runSystem({
       const started = signals.hasStopped() ? Promise.resolve() : tree.start(heard);
       const first = await Promise.race([signals.stop, started.then(() => 'ready' as const)]);
       if (first === 'ready') {
-        const demo = demoOf(readyFacts.get('control'));
+        const demo = (readyFacts.get('control')?.['demo'] as DemoToPrint | null | undefined) ?? null;
         const { carriers } = inEffect;
         say(readyText({ settings, carriers, demo, adminPort: admin.port, secondsToReady: seconds() }));
         log.info({ seconds: seconds() }, 'everything is ready');
@@ -157,43 +151,33 @@ const forceWithinMs = 3_000;
 function listenToSignals() {
   let firstAtMs: number | null = null;
   let stopped = false;
-  let force: (() => void) | null = null;
-  let settle: (why: string) => void = () => {};
-  /** Resolves with the first reason to stop. */
-  const stop = new Promise<string>((resolve) => {
-    settle = (why) => {
-      stopped = true;
-      resolve(why);
-    };
-  });
+  let force: () => void = () => process.exit(130);
+  const stop = Promise.withResolvers<void>();
+  const onStop = () => {
+    stopped = true;
+    stop.resolve();
+  };
   const onInterrupt = () => {
     const nowMs = systemClock.monotonicMs();
     if (firstAtMs === null) {
       firstAtMs = nowMs;
-      settle('SIGINT');
-    } else if (nowMs - firstAtMs > samePressMs) {
-      if (force === null) process.exit(130);
-      force();
-    }
+      onStop();
+    } else if (nowMs - firstAtMs > samePressMs) force();
   };
-  const onTerminate = () => settle('SIGTERM');
-  // The set-up process that started us is gone: nobody could stop us.
-  const onDisconnect = () => settle('the starting process is gone');
+  // disconnect: the set-up process that started us is gone, and nobody could stop us.
+  const stopEvents = ['SIGTERM', 'SIGHUP', 'disconnect'];
   process.on('SIGINT', onInterrupt);
-  process.on('SIGTERM', onTerminate);
-  process.on('SIGHUP', onTerminate);
-  process.on('disconnect', onDisconnect);
+  for (const event of stopEvents) process.on(event, onStop);
   return {
-    stop,
+    /** Resolves with the first reason to stop. */
+    stop: stop.promise,
     hasStopped: () => stopped,
     onForce(run: () => void) {
       force = run;
     },
     close() {
       process.off('SIGINT', onInterrupt);
-      process.off('SIGTERM', onTerminate);
-      process.off('SIGHUP', onTerminate);
-      process.off('disconnect', onDisconnect);
+      for (const event of stopEvents) process.off(event, onStop);
     },
   };
 }

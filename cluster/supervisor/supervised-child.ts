@@ -10,7 +10,7 @@ import { freshRestartBudget, restartPolicy } from '../../platform/restart-policy
 import { metrics } from '../../platform/telemetry.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { MetricObject, Health } from './messages.ts';
-import type { Exit } from '../embedded/server-process.ts';
+import type { ServerProcess } from '../embedded/server-process.ts';
 
 export type ChildSpec = {
   name: string;
@@ -26,17 +26,12 @@ export type ChildSpec = {
 };
 
 /** One run of a child: a role or an embedded server. */
-export type ManagedProcess = {
-  readonly pid: number;
-  readonly exited: Promise<Exit>;
+export type ManagedProcess = ServerProcess & {
   /** Settles once per run. Rejects when it ended first, failed, or was not ready in time. */
   ready(limitMs: number): Promise<Record<string, unknown>>;
   health(): Health;
   metrics(): Promise<MetricObject[][]>;
   configure(configuration: Configuration): void;
-  /** Drains it, and kills it after `limitMs`. Resolves when it has ended. */
-  stop(limitMs: number): Promise<void>;
-  kill(): void;
 };
 
 type ChildState = 'waiting' | 'starting' | 'ready' | 'restarting' | 'failed' | 'stopping' | 'stopped';
@@ -62,9 +57,9 @@ const edges: Record<ChildState, readonly ChildState[]> = {
 
 export class SupervisedChild {
   readonly spec: ChildSpec;
+  readonly #first = Promise.withResolvers<Record<string, unknown>>();
   /** The facts of its first ready message; rejects when a person must fix something first. */
-  readonly firstReady: Promise<Record<string, unknown>>;
-  #settleFirst!: { resolve: (readyFacts: Record<string, unknown>) => void; reject: (error: unknown) => void };
+  readonly firstReady = this.#first.promise;
   #state: ChildState = 'waiting';
   #why = '';
   #restarts = 0;
@@ -81,9 +76,6 @@ export class SupervisedChild {
 
   constructor(spec: ChildSpec) {
     this.spec = spec;
-    this.firstReady = new Promise((resolve, reject) => {
-      this.#settleFirst = { resolve, reject };
-    });
     // The tree awaits it; without this, a child stopped before would cause an unhandled rejection.
     this.firstReady.catch((error) => ignoring(error, 'reported by the tree'));
     metrics.childUp.set({ child: spec.name }, 0);
@@ -181,13 +173,13 @@ export class SupervisedChild {
       if (!this.#halt.signal.aborted) {
         this.#become('ready', '');
         this.#hasBeenReady = true;
-        this.#settleFirst.resolve(readyFacts);
+        this.#first.resolve(readyFacts);
       }
     } catch (error) {
       failure = messageOf(error);
       if (error instanceof SetupError && !this.#hasBeenReady) {
         this.#mustBeFixed = true;
-        this.#settleFirst.reject(error);
+        this.#first.reject(error);
       }
       if (error instanceof DeadlineExceeded) log.error({ child: this.spec.name }, 'not ready in time, killed');
       this.#process?.kill();

@@ -1,12 +1,12 @@
 // The admin port has no authentication: a page in a browser of the same machine must not read it under a name of its own.
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type AdminServer, startAdminServer } from '../../../cluster/supervisor/admin-server.ts';
+import { startAdminServer } from '../../../cluster/supervisor/admin-server.ts';
 import { SupervisionTree } from '../../../cluster/supervisor/supervision-tree.ts';
 
 const parts = { tree: new SupervisionTree([]), configurationRefused: () => null };
-let onLoopback: AdminServer;
-let onAll: AdminServer;
+let onLoopback: Awaited<ReturnType<typeof startAdminServer>>;
+let onAll: typeof onLoopback;
 
 beforeAll(async () => {
   onLoopback = await startAdminServer('127.0.0.1', 0, parts);
