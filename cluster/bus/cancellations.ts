@@ -18,19 +18,12 @@ import { cancelHourFilter, cancelSubject } from './subjects.ts';
 /** `too_late`: being sent · `full`: this second has as many cancels as fit · `unavailable`: try again. */
 type CancelResult = 'canceled' | 'too_late' | 'full' | 'unavailable';
 
-export type Cancellations = {
-  /** `dueAtMs`: the message's `scheduledAtMs`. A repeat gets the same answer. */
-  cancel(messageId: string, dueAtMs: number): Promise<CancelResult>;
-  /** Ends the cancels of this second and returns the canceled messages. Rejects when unsure. */
-  close(second: number): Promise<ReadonlySet<string>>;
-  /** Forgets a whole hour. Only when its records are gone and no clock can take it for open. */
-  forget(hour: number): Promise<void>;
-};
+export type Cancellations = ReturnType<typeof cancellations>;
 
 const closed = 'closed';
 const triesMax = 64;
 
-export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = systemClock): Cancellations {
+export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = systemClock) {
   const stream = streamNames.cancels;
   const ask = <T>(what: string, answer: Promise<T>) => withDeadline(what, limits.bus.publishTimeoutMs, answer);
 
@@ -57,7 +50,8 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
   }
 
   return {
-    async cancel(messageId, dueAtMs) {
+    /** `dueAtMs`: the message's `scheduledAtMs`. A repeat gets the same answer. */
+    async cancel(messageId: string, dueAtMs: number): Promise<CancelResult> {
       const subject = cancelSubject(Math.floor(dueAtMs / 1_000));
       // The records may be gone by now: a message long past its time must not look cancelable.
       if (dueAtMs <= clock.nowMs()) return (await read(subject)).has(messageId) ? 'canceled' : 'too_late';
@@ -75,7 +69,8 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
       return 'unavailable';
     },
 
-    async close(second) {
+    /** Ends the cancels of this second and returns the canceled messages. Rejects when unsure. */
+    async close(second: number): Promise<ReadonlySet<string>> {
       const subject = cancelSubject(second);
       for (let tries = 0; tries < triesMax; tries += 1) {
         const { messageId: newest, ordinal, seq } = await last(subject);
@@ -87,7 +82,8 @@ export function cancellations(bus: Bus, publisher: Publisher, clock: Clock = sys
       throw new Error('cancels come faster than their end');
     },
 
-    async forget(hour) {
+    /** Forgets a whole hour. Only when its records are gone and no clock can take it for open. */
+    async forget(hour: number): Promise<void> {
       await ask('forgetting cancels', bus.manager.streams.purge(stream, { filter: cancelHourFilter(hour) }));
     },
   };

@@ -1,7 +1,7 @@
 // Creates or updates the streams and buckets; safe to run any number of times from any process. It never deletes a
 // stream: one that no version declares any more is left to the operator.
 import { isDeepStrictEqual } from 'node:util';
-import type { ConsumerConfig, ConsumerInfo, JetStreamManager } from '@nats-io/jetstream';
+import type { ConsumerConfig, JetStreamManager } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import { consumerNotFound, isApiError, nameInUse, streamNotFound } from './api-errors.ts';
 import type { Bus } from './connect.ts';
@@ -19,9 +19,11 @@ import {
 export async function ensureStreams(bus: Bus, bounds: StreamBounds = streamBoundsDefault): Promise<void> {
   for (const declaration of streamDeclarations(bounds)) await ensureStream(bus.manager, declaration);
   for (const bucket of Object.keys(keyValueBuckets) as KeyValueBucket[]) {
-    const { streamReplicas } = bounds;
-    await openBucket(bus, bucket, streamReplicas);
-    await ensureBucket(bus.manager, streamOfBucket(bucket), streamReplicas, bucketBytesMax(bucket, bounds));
+    const wanted = { num_replicas: bounds.streamReplicas, max_bytes: bucketBytesMax(bucket, bounds) };
+    await openBucket(bus, bucket, wanted.num_replicas);
+    // Another process may have created it first, or with fewer replicas or a smaller bound.
+    const { config } = await bus.manager.streams.info(streamOfBucket(bucket));
+    if (!isMetBy(wanted, config)) await bus.manager.streams.update(config.name, { ...config, ...wanted });
   }
 }
 
@@ -59,38 +61,18 @@ function isMetBy<T extends object>(wanted: Partial<T>, present: T): boolean {
 }
 
 /** Null when there is none. */
-export async function consumerInfo(
-  manager: JetStreamManager,
-  stream: string,
-  name: string,
-): Promise<ConsumerInfo | null> {
-  try {
-    return await manager.consumers.info(stream, name);
-  } catch (error) {
-    if (!isApiError(error, consumerNotFound)) throw error;
-    return null;
-  }
-}
+export const consumerInfo = (manager: JetStreamManager, stream: string, name: string) =>
+  orNoConsumer(manager.consumers.info(stream, name));
 
 /** Deletes a consumer that another replaces; that one gets its records without an ack. */
-export async function dropConsumer(manager: JetStreamManager, stream: string, name: string): Promise<void> {
-  try {
-    await manager.consumers.delete(stream, name);
-  } catch (error) {
-    if (!isApiError(error, consumerNotFound)) throw error;
-  }
-}
+export const dropConsumer = (manager: JetStreamManager, stream: string, name: string) =>
+  orNoConsumer(manager.consumers.delete(stream, name));
 
-/** Handles a bucket that another process created first, or one with fewer replicas or a smaller bound. */
-async function ensureBucket(
-  manager: JetStreamManager,
-  stream: string,
-  replicas: number,
-  bytesMax: number,
-): Promise<void> {
-  const { config } = await manager.streams.info(stream);
-  const wanted = { num_replicas: replicas, max_bytes: bytesMax };
-  if (!isMetBy(wanted, config)) await manager.streams.update(stream, { ...config, ...wanted });
+function orNoConsumer<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch((error: unknown) => {
+    if (!isApiError(error, consumerNotFound)) throw error;
+    return null;
+  });
 }
 
 async function ensureStream(manager: JetStreamManager, declaration: StreamDeclaration): Promise<void> {

@@ -4,7 +4,7 @@
 //   the consumer, and reads another copy;
 // * it has nothing pending and waits for no ack, and the stream still has a record it delivered: that record is published
 //   again with the header of republished.ts, and the old one is deleted. Decision 173.
-import type { ConsumerInfo, StoredMsg } from '@nats-io/jetstream';
+import type { ConsumerInfo } from '@nats-io/jetstream';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -13,6 +13,7 @@ import { type Random, systemRandom } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { Bus } from './connect.ts';
 import { asRepublished } from './republished.ts';
+import { nextRecord } from './walk-stream.ts';
 
 /** A consumer with nothing pending although its stream has a record for it. Sequences are the stream's. */
 export type StaleConsumer = {
@@ -126,9 +127,4 @@ async function republish(bus: Bus, { stream, subject, lastSeq }: StaleConsumer):
       (error: unknown) => ignoring(error, 'another node deleted it first, or the next check finds it'),
     );
   }
-}
-
-async function nextRecord(bus: Bus, stream: string, subject: string, fromSeq: number): Promise<StoredMsg | null> {
-  const request = { seq: fromSeq, next_by_subj: subject };
-  return withDeadline('a record', callTimeoutMs, bus.manager.streams.getMessage(stream, request));
 }

@@ -16,14 +16,19 @@ export async function walkStream(
   const { state } = await withDeadline('a stream', callTimeoutMs, bus.manager.streams.info(stream));
   let looked = 0;
   for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; ) {
-    const request = { seq, next_by_subj: '>' };
-    const record = await withDeadline('a record', callTimeoutMs, bus.manager.streams.getMessage(stream, request));
+    const record = await nextRecord(bus, stream, '>', seq);
     if (record === null || record.seq > state.last_seq) break;
     await look(record);
     looked += 1;
     seq = record.seq + 1;
   }
   return looked;
+}
+
+/** The first record of the subject from that sequence on; null when there is none. */
+export function nextRecord(bus: Bus, stream: string, subject: string, fromSeq: number): Promise<StoredMsg | null> {
+  const request = { seq: fromSeq, next_by_subj: subject };
+  return withDeadline('a record', callTimeoutMs, bus.manager.streams.getMessage(stream, request));
 }
 
 /** The server writes random octets over the record. False when it is gone already. */

@@ -40,12 +40,8 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
     graceMs: options.graceMs,
   });
   const url = natsUrl(options);
-  const server: EmbeddedServer = {
-    url,
-    ...running,
-    ready: (limitMs) => natsReady(url, limitMs, running.exited),
-  };
-  return watchedNats(server, () => askJetStream(url), options.watch);
+  const ready = (limitMs: number) => natsReady(url, limitMs, running.exited);
+  return watchedNats({ url, ...running, ready }, () => askJetStream(url), options.watch);
 }
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */

@@ -11,16 +11,14 @@ const portCount = 16_384;
 const walksApart = 101;
 let walked = (process.pid * walksApart) % portCount;
 
-export type Ports = {
-  /** The port remembered for `name` if it is still free on loopback, else a free one, remembered from now on. */
-  choose(name: string): Promise<number>;
-};
+export type Ports = ReturnType<typeof rememberedPorts>;
 
-export function rememberedPorts(runDir: string): Ports {
+export function rememberedPorts(runDir: string) {
   const file = join(runDir, 'ports.json');
   const remembered = readPorts(file);
   return {
-    async choose(name) {
+    /** The port remembered for `name` if it is still free on loopback, else a free one, remembered from now on. */
+    async choose(name: string): Promise<number> {
       const before = remembered[name];
       if (before !== undefined && (await isFree(before))) return before;
       const taken = new Set(Object.values(remembered));

@@ -39,9 +39,8 @@ export async function startPostgresServer(options: PostgresOptions): Promise<Emb
     user: place.user ?? undefined,
     graceMs: options.graceMs,
   });
-  const url = postgresUrl(options);
   return {
-    url,
+    url: postgresUrl(options),
     ...running,
     async ready(limitMs) {
       await postgresReady(postgresUrl(options, 'superuser', 'postgres'), limitMs, running.exited);
@@ -75,9 +74,7 @@ async function settleCrash(dataFolder: string, port: number): Promise<void> {
 }
 
 /** Appears in the process titles, which tells one cluster's processes from another's. */
-function clusterName(port: number): string {
-  return `heliograph-${port}`;
-}
+const clusterName = (port: number) => `heliograph-${port}`;
 
 /** For a control plane with a few connections: the defaults would reserve 128 MB. */
 function settingsOf(port: number): string[] {
@@ -113,20 +110,9 @@ async function initialise(
     for (const path of [draft, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
   }
   try {
-    await run(
-      place,
-      'initdb',
-      [
-        `--pgdata=${draft}`,
-        `--username=${databaseRoles.superuser}`,
-        `--pwfile=${passwordFile}`,
-        '--auth=scram-sha-256',
-        '--locale=C',
-        '--encoding=UTF8',
-        '--no-instructions',
-      ],
-      halted,
-    );
+    const files = [`--pgdata=${draft}`, `--pwfile=${passwordFile}`];
+    const cluster = ['--auth=scram-sha-256', '--locale=C', '--encoding=UTF8', '--no-instructions'];
+    await initdb(place, [...files, `--username=${databaseRoles.superuser}`, ...cluster], halted);
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -135,15 +121,14 @@ async function initialise(
 }
 
 /** Rejects when the program has ended, also when `halted` made it end. */
-function run(
+function initdb(
   place: PostgresPlace,
-  program: string,
   args: string[],
   halted: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   halted.throwIfAborted();
   const work = new Promise<void>((resolve, reject) => {
-    const child = spawn(join(place.binDir, program), args, {
+    const child = spawn(join(place.binDir, 'initdb'), args, {
       stdio: ['ignore', 'ignore', 'pipe'],
       // Its own process group: Ctrl-C reaches it through `halted`, as a stop and not as a failure.
       detached: true,
@@ -160,10 +145,10 @@ function run(
     child.once('error', reject);
     child.once('exit', (code) => {
       halted.removeEventListener('abort', end);
-      if (halted.aborted) return reject(new Error(`${program} was ended by a stop`));
+      if (halted.aborted) return reject(new Error('initdb was ended by a stop'));
       if (code === 0) return resolve();
-      reject(new SetupError(`${program} failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
+      reject(new SetupError(`initdb failed (${code}): ${errors.trim()}; or set DATABASE_URL to a server of yours`));
     });
   });
-  return withDeadline(program, 60_000, work);
+  return withDeadline('initdb', 60_000, work);
 }

@@ -11,9 +11,8 @@ import { log } from '../../platform/log.ts';
 import type { Bus } from '../bus/connect.ts';
 import { streamNames } from '../bus/streams.ts';
 import { commandSubject, commandsChangedSubject } from '../bus/subjects.ts';
-import type { CarrierCommands, OperatorCommand, CommandVerb, DesiredState } from './contract.ts';
+import type { CarrierCommands, OperatorCommand, DesiredState } from './contract.ts';
 
-const verbs: readonly CommandVerb[] = ['pause', 'drain', 'resume'];
 export const noCommands: CarrierCommands = { carrier: null, binds: new Map() };
 
 export const issuedBy = (command: OperatorCommand | null | undefined): DesiredState =>
@@ -90,7 +89,7 @@ export function decodeCommand(octets: Uint8Array): OperatorCommand {
       v === 1 &&
       [id, carrier, reason, actor, from].every((each) => typeof each === 'string') &&
       Number.isInteger(atMs) &&
-      verbs.includes(verb as CommandVerb) &&
+      Object.keys(comesTo).includes(verb as string) &&
       (bind === null || (Number.isInteger(bind) && (bind as number) > 0));
     if (!isSound) throw new Error('a field is missing or has another kind of value');
     return { v, id, atMs, verb, carrier, bind, reason, actor, from } as OperatorCommand;

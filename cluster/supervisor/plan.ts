@@ -126,7 +126,7 @@ export async function planChildren(input: PlanInput) {
   if (has('ingress')) addRole('ingress', ['nats-server']);
   const simulatorUrls = Object.entries(simulatedHttp).map(([name, port]) => [name, `http://127.0.0.1:${port}`]);
   const simulators = { token: simulatorToken, urls: Object.fromEntries(simulatorUrls) as Record<string, string> };
-  return { specs, ...urls, simulators };
+  return { specs, connections: { ...urls, simulators } };
 }
 
 /**

@@ -97,13 +97,10 @@ export async function runSystem({ settings, configuration, rolesDir, watchFile }
       writeConnections(folder.runDir, {
         pid: process.pid,
         configFile: watchFile ? settings.configFile : null,
-        natsUrl: plan.natsUrl,
-        databaseUrl: plan.databaseUrl,
-        databaseOwnerUrl: plan.databaseOwnerUrl,
+        ...plan.connections,
         clickhouseUrl: settings.clickhouseUrl,
         httpUrl: baseUrl(settings),
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
-        simulators: plan.simulators,
       });
       const readyFacts = new Map<string, Record<string, unknown>>();
       const heard = {

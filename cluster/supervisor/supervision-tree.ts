@@ -29,10 +29,10 @@ export class SupervisionTree {
    * not end the others: without its database the control plane is down, and sending goes on.
    */
   async start(heard: TreeListener): Promise<void> {
-    const started = new Map(this.children.map((child) => [child.spec.name, child.firstReady]));
     await Promise.all(
       this.children.map(async (child) => {
-        await Promise.all(child.spec.after.map((name) => started.get(name) ?? Promise.resolve({})));
+        const needed = this.children.filter(({ spec }) => child.spec.after.includes(spec.name));
+        await Promise.all(needed.map(({ firstReady }) => firstReady));
         if (this.#stopping !== null) return;
         child.start((why) => heard.onFailed(child.spec.name, why));
         const readyFacts = await child.firstReady;
