@@ -7,8 +7,7 @@ import { limits } from '../../platform/limits.ts';
 import { create, merge } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { openBucket } from './ensure.ts';
-import { readPresent } from './read-present.ts';
-import { bucketOperation, streamOfBucket } from './streams.ts';
+import { readEntries } from './read-present.ts';
 
 /** How many of each kind were removed or looked at. */
 export type Counts = Readonly<Record<string, number>>;
@@ -51,13 +50,9 @@ export function decodeErasure(octets: Uint8Array): ErasureJob | null {
 export async function erasureJobs(bus: Bus): Promise<readonly ErasureJob[]> {
   await openBucket(bus, 'erasures');
   const jobs: ErasureJob[] = [];
-  const reading = {
-    lastPerSubject: true,
-    recordsMax: limits.erasure.keptMax,
-    withinMs: limits.operations.callTimeoutMs,
-  };
-  await readPresent(bus, streamOfBucket('erasures'), reading, (record) => {
-    const job = record.headers?.has(bucketOperation) === true ? null : decodeErasure(record.data);
+  const bounds = { recordsMax: limits.erasure.keptMax, withinMs: limits.operations.callTimeoutMs };
+  await readEntries(bus, 'erasures', '>', bounds, ({ body }) => {
+    const job = decodeErasure(body);
     if (job !== null) jobs.push(job);
   });
   return jobs.toSorted((one, other) => (one.id < other.id ? -1 : 1));

@@ -8,8 +8,8 @@ import type { NumberBlock } from '../../policy/otp-guard/contract.ts';
 import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import { merge, readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
-import { readPresent } from './read-present.ts';
-import { bucketOperation, streamOfBucket, subjectInBucket } from './streams.ts';
+import { readEntries } from './read-present.ts';
+import { streamOfBucket } from './streams.ts';
 
 /** Times in milliseconds since the epoch. */
 export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
@@ -101,7 +101,8 @@ export async function changeLists(
 /** The account's blocks, also those that have ended and are remembered, the newest first. */
 export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock[]> {
   const blocks: StoredBlock[] = [];
-  await present(bus, `block.${accountId}.*`, limits.otpGuard.blocksShare, ({ name, body }) => {
+  const bounds = { recordsMax: limits.otpGuard.blocksShare, withinMs: sweepWithinMs };
+  await readEntries(bus, 'otp_guard', `block.${accountId}.*`, bounds, ({ name, body }) => {
     const entry = readGuardEntry(name, body);
     if (entry?.kind === 'block' && entry.block !== null) blocks.push(entry.block);
   });
@@ -111,7 +112,8 @@ export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock
 /** Removes blocks that are no longer remembered. Returns their number. */
 export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
   const over: { subject: string; seq: number }[] = [];
-  await present(bus, 'block.>', limits.otpGuard.sweptMax, ({ name, body, subject, seq }) => {
+  const bounds = { recordsMax: limits.otpGuard.sweptMax, withinMs: sweepWithinMs };
+  await readEntries(bus, 'otp_guard', 'block.>', bounds, ({ name, body, subject, seq }) => {
     const entry = readGuardEntry(name, body);
     if (entry?.kind !== 'block' || entry.block === null) return;
     if (entry.block.untilMs + thresholds.blockRememberedMs < nowMs) over.push({ subject, seq });
@@ -121,27 +123,6 @@ export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
     await bus.manager.streams.purge(streamOfBucket('otp_guard'), { filter: subject, seq: seq + 1 });
   }
   return over.length;
-}
-
-type PresentEntry = {
-  readonly name: string;
-  readonly body: Uint8Array;
-  readonly subject: string;
-  readonly seq: number;
-};
-
-async function present(bus: Bus, keys: string, recordsMax: number, take: (entry: PresentEntry) => void): Promise<void> {
-  const stream = streamOfBucket('otp_guard');
-  const start = subjectInBucket('otp_guard', '').length;
-  const reading = {
-    filter: subjectInBucket('otp_guard', keys),
-    lastPerSubject: true,
-    recordsMax,
-    withinMs: sweepWithinMs,
-  };
-  await readPresent(bus, stream, reading, ({ subject, seq, headers, data }) => {
-    if (headers?.has(bucketOperation) !== true) take({ name: subject.slice(start), body: data, subject, seq });
-  });
 }
 
 /** Whether this call stored what `change` made of the entry. */

@@ -3,6 +3,7 @@ import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
 import type { Bus } from './connect.ts';
+import { type KeyValueBucket, bucketOperation, streamOfBucket, subjectInBucket } from './streams.ts';
 
 type PresentReading = {
   /** Missing: all subjects. */
@@ -53,4 +54,21 @@ export async function readPresent(
   } finally {
     void consumer.delete().catch((error: unknown) => ignoring(error, 'the server deletes the unused consumer itself'));
   }
+}
+
+type PresentEntry = Pick<JsMsg, 'subject' | 'seq'> & { readonly name: string; readonly body: Uint8Array };
+
+/** Reads the entries that a bucket holds now, without the removed ones. `keys`: a filter of their names. */
+export async function readEntries(
+  bus: Bus,
+  bucket: KeyValueBucket,
+  keys: string,
+  bounds: Pick<PresentReading, 'recordsMax' | 'withinMs'>,
+  take: (entry: PresentEntry) => void,
+): Promise<void> {
+  const start = subjectInBucket(bucket, '').length;
+  const reading = { filter: subjectInBucket(bucket, keys), lastPerSubject: true, ...bounds };
+  await readPresent(bus, streamOfBucket(bucket), reading, ({ subject, seq, headers, data }) => {
+    if (headers?.has(bucketOperation) !== true) take({ name: subject.slice(start), body: data, subject, seq });
+  });
 }

@@ -27,19 +27,7 @@ type StreamReading = {
   readonly clock?: Clock;
 };
 
-export type StreamReader = {
-  /** Resolves when everything present at the start has been taken; rejects when reading ends first. */
-  readonly caughtUp: Promise<void>;
-  /** Resolves after `stop`; rejects with the error of `take`, or with StreamChanged. */
-  readonly done: Promise<void>;
-  /** The last record taken. */
-  readonly position: StreamPosition;
-  /** The number of records not taken yet. Rejects when the server does not answer. */
-  waiting(answerWithinMs: number): Promise<number>;
-  /** Recreates the consumer after the last record taken. */
-  reopen(): void;
-  stop(why?: unknown): void;
-};
+export type StreamReader = ReturnType<typeof readStream>;
 
 const retryAfterMs = 500;
 /** How long `take` may run before the consumer is closed: the server deletes one that does not pull. */
@@ -47,7 +35,7 @@ const pausedMaxMs = 2_000;
 /** An abandoned consumer holds back the purge of its stream. */
 const forgottenAfterMs = 30_000;
 
-export function readStream(bus: Bus, reading: StreamReading): StreamReader {
+export function readStream(bus: Bus, reading: StreamReading) {
   const { stream, filter, take, onChanged, prefetch, pull = lowLatencyPull, clock = systemClock } = reading;
   let position = reading.from;
   let stopped = false;
@@ -160,19 +148,24 @@ export function readStream(bus: Bus, reading: StreamReading): StreamReader {
     throw error;
   };
   return {
+    /** Resolves when everything present at the start has been taken; rejects when reading ends first. */
     caughtUp: caughtUp.promise,
+    /** Resolves after `stop`; rejects with the error of `take`, or with StreamChanged. */
     done: read().catch(failed).finally(stopReconnects),
+    /** The last record taken. */
     get position() {
       return position;
     },
-    async waiting(answerWithinMs) {
+    /** The number of records not taken yet. Rejects when the server does not answer. */
+    async waiting(answerWithinMs: number): Promise<number> {
       if (consumer === null) throw new Error(`${stream} is not read at the moment`);
       const { num_pending: notSent } = await withDeadline('a reader', answerWithinMs, consumer.info(), clock);
       // `getPending` of the client counts pulls too.
       return notSent + (messages === null ? 0 : messages.getReceived() - seen);
     },
+    /** Recreates the consumer after the last record taken. */
     reopen,
-    stop(why = new Error(`the reader of ${stream} was stopped`)) {
+    stop(why: unknown = new Error(`the reader of ${stream} was stopped`)) {
       stopped = true;
       caughtUp.reject(why);
       messages?.stop();
