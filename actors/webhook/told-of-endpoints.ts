@@ -6,33 +6,27 @@ import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Failing } from './delivery/schedule.ts';
 
-type Told = { readonly eventId: EventId; readonly content: WebhookContent & { type: string } };
+export type ToldOfEndpoint = { readonly eventId: EventId; readonly content: WebhookContent & { type: string } };
 
 /** The account is told for the first or second time that the endpoint fails. */
-export function failingEvent(endpoint: WebhookEndpoint, failing: Failing): Told {
+export function failingEvent(endpoint: WebhookEndpoint, failing: Failing): ToldOfEndpoint {
   const { warnings, sinceMs, nextTryAtMs } = failing;
   const atMs = sinceMs + (limits.delivery.warnAfterMs[warnings] ?? 0);
   const data = { ...dataOf(endpoint, failing), next_try_at: new Date(nextTryAtMs).toISOString() };
-  return toldOf('webhook.failing', endpoint, `${sinceMs}.${warnings}`, atMs, data);
+  return toldOf(endpoint.id, `${sinceMs}.${warnings}`, { type: 'webhook.failing', atMs, data });
 }
 
 /** `atMs`: when it was noticed. */
-export function disabledEvent(endpoint: WebhookEndpoint, failing: Failing, atMs: number): Told {
+export function disabledEvent(endpoint: WebhookEndpoint, failing: Failing, atMs: number): ToldOfEndpoint {
   const data = { ...dataOf(endpoint, failing), disabled_reason: endpoint.disabledReason };
-  return toldOf('webhook.disabled', endpoint, String(failing.sinceMs), atMs, data);
+  return toldOf(endpoint.id, String(failing.sinceMs), { type: 'webhook.disabled', atMs, data });
 }
 
 function dataOf({ id, url, livemode }: WebhookEndpoint, { sinceMs, tries, error }: Failing) {
   return { object: 'webhook', id, url, livemode, failing_since: new Date(sinceMs).toISOString(), tries, error };
 }
 
-function toldOf(
-  type: string,
-  { id }: WebhookEndpoint,
-  detail: string,
-  atMs: number,
-  data: Record<string, unknown>,
-): Told {
-  const eventId = eventIdOf({ messageId: id, kind: type, attempt: 0, carrier: '', segment: 0, detail });
-  return { eventId, content: { type, atMs, data } };
+function toldOf(messageId: string, detail: string, content: ToldOfEndpoint['content']): ToldOfEndpoint {
+  const eventId = eventIdOf({ messageId, kind: content.type, attempt: 0, carrier: '', segment: 0, detail });
+  return { eventId, content };
 }

@@ -69,9 +69,10 @@ export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
   };
 }
 
-type Active = { stop(answersWithinMs: number): Promise<void> };
-
-async function startActive(parts: WebhookNodeParts, bucket: KV): Promise<Active> {
+async function startActive(
+  parts: WebhookNodeParts,
+  bucket: KV,
+): Promise<{ stop(answersWithinMs: number): Promise<void> }> {
   const { bus, directory, clock, shares } = parts;
   const { fanOutPublishesMax, parkPublishesMax, gatherMs } = limits.delivery;
   const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
@@ -125,7 +126,7 @@ function tellOf(fanOut: FanOut, clock: Clock): DeliveryParts['tell'] {
     const isDisabled = what === 'disabled';
     if (!isDisabled) log.warn({ endpointId, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
     const told = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
-    fanOut.tellOthers(endpoint, told.eventId, told.content, done);
+    fanOut.tellOthers(endpoint, told, done);
   };
 }
 

@@ -2,8 +2,8 @@
 // more put into the line of the endpoint at once, so that it fills nothing that others need.
 import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { webhookIdsSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
-import type { AccountId } from '../../model/ids.ts';
 import { type WebhookRecord, encodeWebhook, webhookRecordId } from '../../model/records/webhook-record.ts';
+import type { WebhookEndpoint } from '../../model/webhook-endpoint.ts';
 import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -13,6 +13,9 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { ParkedLog } from './delivery/parked-log.ts';
 
 const repeatMs = 500;
+
+/** One event for one endpoint, not tried yet. */
+type Told = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
 
 export class WebhookQueue {
   readonly #publisher: Publisher;
@@ -65,8 +68,9 @@ export class WebhookQueue {
    * `done` when it is durable. The stream keeps one of each event and endpoint for a while; `again` makes another of it.
    * When the process stops, `done` is not called: whoever reads the event next puts it again.
    */
-  put(accountId: AccountId, record: WebhookRecord, done: () => void, again = ''): void {
-    const subject = webhookSubject(record.endpointId, accountId);
+  put({ accountId, id: endpointId }: WebhookEndpoint, told: Told, done: () => void, again = ''): void {
+    const record = { ...told, endpointId, tries: 0, dueAtMs: 0, group: null };
+    const subject = webhookSubject(endpointId, accountId);
     const octets = encodeWebhook(record);
     const id = webhookRecordId(record) + again;
     const settled = (result: PublishResult): void => {

@@ -28,14 +28,8 @@ type FactFanOutParts = {
 };
 
 /** Resolves when it reads. */
-export function fanOutFacts({
-  bus,
-  directory,
-  queue,
-  sequence,
-  publisher,
-  clock,
-}: FactFanOutParts): Promise<Consumption> {
+export function fanOutFacts(parts: FactFanOutParts): Promise<Consumption> {
+  const { bus, directory, queue, sequence, publisher, clock } = parts;
   const { prefetch, tellersHeldMax } = limits.facts;
 
   function handle(record: JsMsg): void {
@@ -45,17 +39,16 @@ export function fanOutFacts({
       if (left === 0) record.ack();
     };
     for (const fact of decodeFacts(record.data)) {
-      const accountId = fact.accountId as AccountId;
-      const endpoints = directory.account(accountId)?.webhooks.of(fact.livemode) ?? [];
+      const { eventId, atMs, livemode } = fact;
+      const endpoints = directory.account(fact.accountId as AccountId)?.webhooks.of(livemode) ?? [];
       // Most accounts have none: then nothing is made of their facts.
       const content = endpoints.length === 0 ? null : contentOfFact(fact);
       if (content === null) continue;
       for (const endpoint of endpoints) {
         if (!subscribesTo(endpoint, content.type)) continue;
-        if (fact.atMs < endpoint.createdAtMs - limits.delivery.clockDifferenceMs) continue;
+        if (atMs < endpoint.createdAtMs - limits.delivery.clockDifferenceMs) continue;
         left += 1;
-        const about = { eventId: fact.eventId, endpointId: endpoint.id, url: null, sequence: sequence() };
-        queue.put(accountId, { ...about, content, group: null, tries: 0, dueAtMs: 0 }, done);
+        queue.put(endpoint, { eventId, url: null, sequence: sequence(), content }, done);
       }
     }
     done();

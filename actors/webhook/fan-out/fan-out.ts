@@ -11,15 +11,15 @@ import { streamNames } from '../../../cluster/bus/streams.ts';
 import { type WebhookPlace, readWebhookPlace, writeWebhookPlace } from '../../../cluster/bus/webhook-place.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import type { AccountId, EventId } from '../../../model/ids.ts';
+import type { AccountId } from '../../../model/ids.ts';
 import { eventsOf } from '../../../model/records/event-record.ts';
-import type { WebhookContent, WebhookRecord } from '../../../model/records/webhook-record.ts';
 import { type WebhookEndpoint, subscribesTo, webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
+import type { ToldOfEndpoint } from '../told-of-endpoints.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
 import { Told } from './told.ts';
 
@@ -78,20 +78,14 @@ export class FanOut {
   }
 
   /** Tells the other endpoints of an account something of one of them. `done` when it is durable. */
-  tellOthers(
-    of: WebhookEndpoint,
-    eventId: EventId,
-    content: WebhookContent & { type: string },
-    done: () => void,
-  ): void {
-    const { accountId, livemode } = of;
-    const all = this.#parts.directory.account(accountId)?.webhooks.of(livemode) ?? [];
+  tellOthers(of: WebhookEndpoint, { eventId, content }: ToldOfEndpoint, done: () => void): void {
+    const all = this.#parts.directory.account(of.accountId)?.webhooks.of(of.livemode) ?? [];
     const others = all.filter((each) => each.id !== of.id && subscribesTo(each, content.type));
     const { sequence } = this;
     let left = others.length;
     if (left === 0) return done();
     for (const endpoint of others) {
-      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url: null, sequence, content }), () => {
+      this.#parts.queue.put(endpoint, { eventId, url: null, sequence, content }, () => {
         left -= 1;
         if (left === 0) done();
       });
@@ -218,17 +212,15 @@ export class FanOut {
   #tellEvent(event: DeliveryEvent, taken: Taken, sequence: number): void {
     const type = webhookTypeOfKind[event.kind];
     if (type === undefined) return;
-    const accountId = event.accountId as AccountId;
     const { eventId, callback } = event;
-    for (const endpoint of this.#parts.directory.account(accountId)?.webhooks.of(event.livemode) ?? []) {
+    for (const endpoint of this.#parts.directory.account(event.accountId as AccountId)?.webhooks.of(event.livemode) ??
+      []) {
       if (event.atMs < endpoint.createdAtMs - bounds.clockDifferenceMs) continue;
       const isCallback = callback?.endpointId === endpoint.id;
       if (!isCallback && !subscribesTo(endpoint, type)) continue;
       const url = isCallback ? callback.url : null;
       taken.left += 1;
-      this.#parts.queue.put(accountId, recordOf({ eventId, endpoint, url, sequence, content: { event } }), () =>
-        this.#done(taken),
-      );
+      this.#parts.queue.put(endpoint, { eventId, url, sequence, content: { event } }, () => this.#done(taken));
     }
   }
 
@@ -247,15 +239,4 @@ export class FanOut {
     await writeWebhookPlace(this.#parts.bucket, place);
     this.#savedSeq = place.position.seq;
   }
-}
-
-function recordOf(of: {
-  readonly eventId: EventId;
-  readonly endpoint: WebhookEndpoint;
-  readonly url: string | null;
-  readonly sequence: number;
-  readonly content: WebhookContent;
-}): WebhookRecord {
-  const { eventId, endpoint, url, sequence, content } = of;
-  return { eventId, endpointId: endpoint.id, url, sequence, content, tries: 0, dueAtMs: 0, group: null };
 }

@@ -84,8 +84,7 @@ export class Replays {
 
   async #put(endpoint: WebhookEndpoint, { eventId, atMs, content }: ToldAgain, again: string): Promise<void> {
     await this.#parts.queue.room(this.#stopping.signal);
-    const record = { eventId, endpointId: endpoint.id, url: null, sequence: atMs, content };
-    this.#parts.queue.put(endpoint.accountId, { ...record, tries: 0, dueAtMs: 0, group: null }, () => {}, again);
+    this.#parts.queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, () => {}, again);
   }
 }
 
