@@ -43,62 +43,50 @@ type Parts = { readonly bus: Bus; readonly clock: Clock };
 const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = webhookTypesOfFacts;
 
 /** One for each place in the event store that has something for this endpoint; each leads to its further pages. */
-export function firstPagesOf(parts: Parts, endpoint: WebhookEndpoint, request: ReplayRequest): readonly ReadPage[] {
+export function firstPagesOf(
+  { bus, clock }: Parts,
+  endpoint: WebhookEndpoint,
+  request: ReplayRequest,
+): readonly ReadPage[] {
+  const { accountId, livemode } = endpoint;
+  const which =
+    'eventId' in request ? { eventId: request.eventId } : { sinceMs: request.sinceMs, untilMs: request.untilMs };
   const isWanted = (type: WebhookEventType) => subscribesTo(endpoint, type);
+
+  async function messagesPage(afterMessageId: string): Promise<ReplayPage | Unavailable> {
+    const query = { accountId, livemode, ...which, afterMessageId };
+    const reply = await queryEventStore<TellAgainReply>(bus, querySubjects.tellAgain, query);
+    if (reply.result !== 'found') return reply;
+    const { events, nextMessageId, total } = reply;
+    // Every event of each message is there.
+    const told = new Told(clock, 0);
+    const items = events.flatMap((packed): ToldAgain[] => {
+      const event = told.toTell(unpackEvent(Buffer.from(packed, 'base64')));
+      const type = event === null ? undefined : webhookTypeOfKind[event.kind];
+      if (event === null || type === undefined || !isWanted(type) || !isAsked(request, event)) return [];
+      return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
+    });
+    const next = nextMessageId === null ? null : () => messagesPage(nextMessageId);
+    return { result: 'found', items, total: total ?? 0, next };
+  }
+
+  async function factsPage(kind: Fact['kind'], after: FactPlace | null): Promise<ReplayPage | Unavailable> {
+    const query = { accountId, livemode, ...which, kind, types: typesOfFacts[kind].filter(isWanted), after };
+    const reply = await queryEventStore<TellFactsAgainReply>(bus, querySubjects.tellFactsAgain, query);
+    if (reply.result !== 'found') return reply;
+    const { facts, next: place, total } = reply;
+    const items = facts.flatMap((fact): ToldAgain[] => {
+      const content = contentOfFact(fact);
+      return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
+    });
+    const next = place === null ? null : () => factsPage(kind, place);
+    return { result: 'found', items, total: total ?? 0, next };
+  }
+
   const ofMessages = Object.values(webhookTypeOfKind).some(isWanted);
   const ofFacts = (Object.keys(typesOfFacts) as Fact['kind'][]).filter((kind) => typesOfFacts[kind].some(isWanted));
-  return [
-    ...(ofMessages ? [() => messagesPage(parts, endpoint, request, '')] : []),
-    ...ofFacts.map((kind) => () => factsPage(parts, endpoint, request, kind, null)),
-  ];
+  return [...(ofMessages ? [() => messagesPage('')] : []), ...ofFacts.map((kind) => () => factsPage(kind, null))];
 }
-
-async function messagesPage(
-  parts: Parts,
-  endpoint: WebhookEndpoint,
-  request: ReplayRequest,
-  afterMessageId: string,
-): Promise<ReplayPage | Unavailable> {
-  const query = { ...ownedBy(endpoint), ...whichOf(request), afterMessageId };
-  const reply = await queryEventStore<TellAgainReply>(parts.bus, querySubjects.tellAgain, query);
-  if (reply.result !== 'found') return reply;
-  const { events, nextMessageId, total } = reply;
-  // Every event of each message is there.
-  const told = new Told(parts.clock, 0);
-  const items = events.flatMap((packed): ToldAgain[] => {
-    const event = told.toTell(unpackEvent(Buffer.from(packed, 'base64')));
-    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
-    if (event === null || type === undefined || !subscribesTo(endpoint, type) || !isAsked(request, event)) return [];
-    return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
-  });
-  const next = nextMessageId === null ? null : () => messagesPage(parts, endpoint, request, nextMessageId);
-  return { result: 'found', items, total: total ?? 0, next };
-}
-
-async function factsPage(
-  parts: Parts,
-  endpoint: WebhookEndpoint,
-  request: ReplayRequest,
-  kind: Fact['kind'],
-  after: FactPlace | null,
-): Promise<ReplayPage | Unavailable> {
-  const types = typesOfFacts[kind].filter((type) => subscribesTo(endpoint, type));
-  const query = { ...ownedBy(endpoint), ...whichOf(request), kind, types, after };
-  const reply = await queryEventStore<TellFactsAgainReply>(parts.bus, querySubjects.tellFactsAgain, query);
-  if (reply.result !== 'found') return reply;
-  const { facts, next: place, total } = reply;
-  const items = facts.flatMap((fact): ToldAgain[] => {
-    const content = contentOfFact(fact);
-    return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
-  });
-  const next = place === null ? null : () => factsPage(parts, endpoint, request, kind, place);
-  return { result: 'found', items, total: total ?? 0, next };
-}
-
-const ownedBy = ({ accountId, livemode }: WebhookEndpoint) => ({ accountId, livemode });
-
-const whichOf = (request: ReplayRequest) =>
-  'eventId' in request ? { eventId: request.eventId } : { sinceMs: request.sinceMs, untilMs: request.untilMs };
 
 /** Of whole messages, the events that are asked for. */
 function isAsked(request: ReplayRequest, { eventId, atMs }: Pick<ToldAgain, 'eventId' | 'atMs'>): boolean {
