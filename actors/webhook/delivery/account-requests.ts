@@ -1,6 +1,10 @@
 // How many requests each account may have in flight: its share of all, and of that as many as its receivers answer.
-// Timeouts and refused connections shrink it, successes let it grow again; never below what a few endpoints need.
+// Timeouts and refused connections shrink it, successes let it grow again; never below what a few endpoints need. A stop
+// waits for the answers of all.
 import type { AccountId } from '../../../model/ids.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { withDeadline } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import type { SharedBound, Taken } from '../../../platform/shared-bound.ts';
 import type { SendError } from '../send/send-error.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -12,6 +16,7 @@ export class AccountRequests {
   readonly #perAccount: number;
   /** Of accounts with requests in flight; the others start from the first number. */
   readonly #allowed = new Map<AccountId, number>();
+  #allEnded: () => void = () => {};
 
   constructor(sends: SharedBound, { perAccount }: Pick<Share, 'perAccount'>) {
     this.#sends = sends;
@@ -35,7 +40,18 @@ export class AccountRequests {
   /** A request has ended; `error` null: a 2xx. */
   ended(accountId: AccountId, error: SendError | null): void {
     this.#sends.giveBack(accountId);
+    if (this.#sends.used === 0) this.#allEnded();
     if (this.#sends.usedBy(accountId) === 0) this.#allowed.delete(accountId);
     else this.#allowed.set(accountId, nextAccountConcurrency(this.allowedOf(accountId), error, this.#perAccount));
+  }
+
+  /** Resolves when all requests have ended, or after so long. No further one begins meanwhile. */
+  async wait(withinMs: number, clock: Clock): Promise<void> {
+    if (this.#sends.used === 0) return;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    this.#allEnded = resolve;
+    await withDeadline('the answers of webhooks', withinMs, ended, clock).catch((error: unknown) =>
+      ignoring(error, 'requests without an answer are made again by the next process'),
+    );
   }
 }

@@ -17,7 +17,6 @@ import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { MinHeap } from '../../../platform/min-heap.ts';
-import { type Random, systemRandom } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { WebhookRequests } from '../send/webhook-requests.ts';
@@ -28,7 +27,6 @@ import { EndpointWorker } from './endpoint-worker.ts';
 import { type Shipment, triesOfShipment } from './item.ts';
 import { GatheredAcks } from './gathered-acks.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
-import { RequestsInFlight } from './requests-in-flight.ts';
 import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
 export type DeliveryParts = {
@@ -42,7 +40,6 @@ export type DeliveryParts = {
   readonly requestsOf: AccountRequests;
   readonly attempts: AttemptLog;
   readonly clock: Clock;
-  readonly random?: Random;
   /** The account of an endpoint is to be told that it fails, or was disabled. `done` when that is durable. */
   readonly tell: (what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, done: () => void) => void;
   /** The endpoint is to be disabled, for this reason. Called again until it is. */
@@ -57,7 +54,6 @@ const retrySoonMs = 60_000;
 
 export class Delivery {
   readonly #parts: DeliveryParts;
-  readonly #random: Random;
   readonly #states: EndpointStates;
   readonly #workers = new Map<WebhookEndpointId, EndpointWorker>();
   #failing = new Map<WebhookEndpointId, Failing>();
@@ -74,11 +70,9 @@ export class Delivery {
   #isPumping = false;
   /** finishes: nothing more is sent, and what is answered counts. stopped: no answer counts any more. */
   #state: 'runs' | 'finishes' | 'stopped' = 'runs';
-  readonly #inFlight = new RequestsInFlight();
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
-    this.#random = parts.random ?? systemRandom;
     this.#states = new EndpointStates(parts.bucket);
     this.#acks = new GatheredAcks(parts.clock, (seq) => this.#held.delete(seq));
   }
@@ -90,7 +84,8 @@ export class Delivery {
     const { lines, retries } = await parked.start();
     parked.watch((key) => this.#workerOf(key)?.readLine());
     for (const key of retries) {
-      for (const { seq, record } of await parked.retriesOf(key)) this.#addRetry({ key, seq, dueAtMs: record.dueAtMs });
+      for (const { seq, record } of await parked.retriesOf(key))
+        this.#retries.add({ key, seq, dueAtMs: record.dueAtMs });
     }
     for (let shard = 0; shard < bounds.shards; shard += 1) {
       const consumer = webhookConsumer(shard);
@@ -115,10 +110,6 @@ export class Delivery {
     this.#stopLooking = clock.every(lookEveryMs, () => this.#look());
   }
 
-  get inFlight(): number {
-    return this.#inFlight.count;
-  }
-
   /** How an endpoint fails; null when it works. */
   failingOf(endpointId: WebhookEndpointId): Failing | null {
     return this.#workers.get(endpointId)?.failing ?? this.#failing.get(endpointId) ?? null;
@@ -129,11 +120,11 @@ export class Delivery {
    * delivered is delivered by the next one.
    */
   async stop(answersWithinMs: number): Promise<void> {
-    const { parked, clock } = this.#parts;
+    const { parked, requestsOf, clock } = this.#parts;
     this.#state = 'finishes';
     this.#stopLooking();
     const stopped = this.#consumptions.map((each) => each.stop());
-    await Promise.all([this.#inFlight.wait(answersWithinMs, clock), ...stopped]);
+    await Promise.all([requestsOf.wait(answersWithinMs, clock), ...stopped]);
     this.#state = 'stopped';
     for (const worker of this.#workers.values()) worker.stop();
     await parked.settled();
@@ -175,10 +166,9 @@ export class Delivery {
     const worker = new EndpointWorker(key, endpoint, this.#failing.get(key.endpointId) ?? null, {
       log: parked,
       clock,
-      random: this.#random,
       ready: (each) => this.#becameReady(each),
       changed: (each, failing) => this.#changed(each, failing),
-      retryLater: (of, seq, dueAtMs) => this.#addRetry({ key: of, seq, dueAtMs }),
+      retryLater: (seq, dueAtMs) => this.#retries.add({ key, seq, dueAtMs }),
     });
     this.#workers.set(key.endpointId, worker);
     return worker;
@@ -218,7 +208,9 @@ export class Delivery {
     worker.isReady = false;
     if (taken === 'account_full') {
       worker.isReady = true;
-      this.#waitFor(accountId, worker);
+      const waiting = this.#waitingFor.get(accountId) ?? [];
+      this.#waitingFor.set(accountId, waiting);
+      waiting.push(worker);
       return true;
     }
     const shipment = worker.next();
@@ -232,14 +224,7 @@ export class Delivery {
     return true;
   }
 
-  #waitFor(accountId: AccountId, worker: EndpointWorker): void {
-    const waiting = this.#waitingFor.get(accountId);
-    if (waiting === undefined) this.#waitingFor.set(accountId, [worker]);
-    else waiting.push(worker);
-  }
-
   #send(worker: EndpointWorker, shipment: Shipment): void {
-    this.#inFlight.began();
     worker.sent(shipment);
     let isOver = false;
     const { webhookId, isBatch, items } = shipment;
@@ -261,7 +246,6 @@ export class Delivery {
       this.#ready.push(...waiting);
     }
     if (this.#state !== 'stopped') worker.answered(shipment, result);
-    this.#inFlight.ended();
     this.#pump();
   }
 
@@ -277,10 +261,6 @@ export class Delivery {
       if (failing.tries === 1) log.info({ endpointId, error: failing.error }, 'a webhook endpoint fails');
     }
     metrics.webhookFailing.set(this.#failing.size);
-  }
-
-  #addRetry(retry: Retry): void {
-    this.#retries.add(retry);
   }
 
   #look(): void {
@@ -344,6 +324,6 @@ export class Delivery {
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'an event that is due again is looked up later');
     }
-    this.#addRetry({ key, seq, dueAtMs: Math.max(dueAtMs, nowMs) + retrySoonMs });
+    this.#retries.add({ key, seq, dueAtMs: Math.max(dueAtMs, nowMs) + retrySoonMs });
   }
 }

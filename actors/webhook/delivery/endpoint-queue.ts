@@ -3,7 +3,7 @@
 import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import { limits } from '../../../platform/limits.ts';
 import { sentBefore } from './shipments-out.ts';
-import { type Item, type Shipment, batchOf, chainOf, shipmentOf } from './item.ts';
+import { type Item, type Shipment, batchOf, chainOf, goesWith, shipmentOf } from './item.ts';
 
 type Rules = Pick<WebhookEndpoint, 'ordering' | 'batch'>;
 
@@ -40,8 +40,7 @@ export class EndpointQueue {
 
   /** Takes every event out. */
   clear(): readonly Item[] {
-    const again = this.#shipments.flatMap((each) => each.items.map((item) => sentBefore(item, each)));
-    const all = [...again, ...this.#items];
+    const all = [...this.#shipments.flatMap(sentBefore), ...this.#items];
     this.#items = [];
     this.#shipments = [];
     return all;
@@ -92,17 +91,11 @@ export class EndpointQueue {
     for (const item of this.#items) {
       const chain = chainOf(item.record);
       const isFree = ordering === 'none' || !busy.has(chain);
-      if (isFree && goesWith(taken[0], item)) taken.push(item);
+      if (isFree && (taken[0] === undefined || goesWith(taken[0].record, item.record))) taken.push(item);
       // What comes later in a chain waits for what does not go now.
       else busy.add(chain);
       if (taken.length >= (taken[0]?.record.group?.size ?? max)) break;
     }
     return taken;
   }
-}
-
-/** One request has one URL; events of a batch that was sent before stay together. */
-function goesWith(first: Item | undefined, item: Item): boolean {
-  if (first === undefined) return true;
-  return first.record.url === item.record.url && first.record.group?.id === item.record.group?.id;
 }

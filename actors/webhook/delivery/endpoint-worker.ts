@@ -7,7 +7,6 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import type { Random } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
@@ -23,13 +22,12 @@ import { type Failing, failed, isExhausted, isOfEndpoint, nextConcurrency, waitA
 export type WorkerOwner = {
   readonly log: ParkedLog;
   readonly clock: Clock;
-  readonly random: Random;
   /** It has something to send. */
   ready(worker: EndpointWorker): void;
   /** It began to fail, failed again, or (null) works. */
   changed(worker: EndpointWorker, failing: Failing | null): void;
   /** An event is kept there until its time. */
-  retryLater(key: EndpointKey, seq: number, dueAtMs: number): void;
+  retryLater(seq: number, dueAtMs: number): void;
 };
 
 const bounds = limits.delivery;
@@ -77,11 +75,6 @@ export class EndpointWorker {
 
   get isEnabled(): boolean {
     return this.#endpoint.status === 'enabled';
-  }
-
-  /** Requests at once, at the moment. */
-  get concurrency(): number {
-    return this.#concurrency;
   }
 
   get #held(): number {
@@ -219,8 +212,7 @@ export class EndpointWorker {
 
   /** The second try is made from memory. */
   #tryAgain(shipment: Shipment): void {
-    const { clock, random } = this.#owner;
-    this.#out.wait(shipment, waitAfter(1, random), clock, () => {
+    this.#out.wait(shipment, waitAfter(1), this.#owner.clock, () => {
       this.#queue.addShipment(shipment);
       this.#owner.ready(this);
     });
@@ -228,14 +220,14 @@ export class EndpointWorker {
 
   /** Further tries of these events, while others of the endpoint succeed. */
   #retryLater(shipment: Shipment): void {
-    const { log: parked, clock, random } = this.#owner;
+    const { log: parked, clock } = this.#owner;
     const tries = triesOfShipment(shipment);
     if (isExhausted(tries)) return this.#giveUp(shipment);
-    const dueAtMs = clock.nowMs() + waitAfter(tries, random);
+    const dueAtMs = clock.nowMs() + waitAfter(tries);
     for (const item of shipment.items) {
       const record = { ...item.record, tries, dueAtMs, group: groupOf(shipment) };
       parked.keepForRetry(this.key.accountId, record, (seq) => {
-        if (seq !== null) this.#owner.retryLater(this.key, seq, dueAtMs);
+        if (seq !== null) this.#owner.retryLater(seq, dueAtMs);
         item.settle();
       });
     }
@@ -251,16 +243,15 @@ export class EndpointWorker {
   }
 
   #failAsWhole(shipment: Shipment, error: SendError, { retryAfterMs }: SendResult): void {
-    const { clock, random } = this.#owner;
     const triedSeq = shipment.items.at(-1)?.seq ?? 0;
-    const failing = failed(this.#failing, { error, retryAfterMs }, triedSeq, clock.nowMs(), random);
+    const failing = failed(this.#failing, { error, retryAfterMs }, triedSeq, this.#owner.clock.nowMs());
     // Where order matters, one event that is refused at every try would hold up the others for ever.
     if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(failing.tries)) {
       this.#giveUp(shipment);
       return this.#setFailing(null);
     }
     this.#setFailing(failing);
-    this.#parkAll(shipment.items.map((item) => sentBefore(item, shipment)));
+    this.#parkAll(sentBefore(shipment));
   }
 
   /** Everything in memory goes to the line, in its order; what came from there stays. */
@@ -301,10 +292,7 @@ export class EndpointWorker {
     const record = { ...item.record, tries: triesOf(item) };
     if (item.from === 'queue' && !item.isMoving) parked.park(this.key.accountId, record, item.settle);
     else if (item.from === 'line') this.#line.keepGroup(item.seq, record.group);
-    else if (item.from === 'retry') {
-      const dueAtMs = clock.nowMs() + waitAfter(triesOf(item), this.#owner.random);
-      this.#owner.retryLater(this.key, item.seq, dueAtMs);
-    }
+    else if (item.from === 'retry') this.#owner.retryLater(item.seq, clock.nowMs() + waitAfter(triesOf(item)));
   }
 
   /** One request shows whether it works again. Each time with other events: one may be what it fails at. */

@@ -34,6 +34,11 @@ export function chainOf({ content, eventId }: WebhookRecord): string {
   return 'event' in content ? content.event.messageId : eventId;
 }
 
+/** One request has one URL; events of a batch that was sent before stay together. */
+export function goesWith(first: WebhookRecord, next: WebhookRecord): boolean {
+  return first.url === next.url && first.group?.id === next.group?.id;
+}
+
 /** What one request carries. */
 export type Shipment = {
   /** At least one; of a batch in their order. */

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import type { WebhookGroup } from '../../../model/records/webhook-record.ts';
-import { type Item, newItem } from './item.ts';
+import { type Item, goesWith, newItem } from './item.ts';
 import type { EndpointKey, ParkedLog, ParkedRecord } from './parked-log.ts';
 
 /** Two batches for each try of the schedule and more. */
@@ -54,28 +54,24 @@ export class LineReader {
   async #readAll({ mayRead, add }: Reading): Promise<void> {
     while (mayRead()) {
       const round = this.#round;
-      const found = await this.#fetch((next) => {
-        if (this.#round !== round || !mayRead()) return 'stopped';
-        if (next === null) return 'nothing';
+      this.#forgetRemoved();
+      let next: ParkedRecord | null;
+      this.#isFetching = true;
+      try {
+        next = await this.#next(this.#readSeq);
+      } finally {
+        this.#isFetching = false;
+      }
+      // Decided before the removal of any event is forgotten.
+      const isStopped = this.#round !== round || !mayRead();
+      if (!isStopped && next !== null) {
         this.#readSeq = next.seq;
         if (!this.#held.has(next.seq)) add(this.itemOf(next));
-        return 'one';
-      });
-      if (found === 'one') continue;
+        continue;
+      }
       this.#forgetRemoved();
-      if (found === 'nothing' && this.#held.size === 0) this.#log.foundEmpty(this.#key);
+      if (!isStopped && this.#held.size === 0) this.#log.foundEmpty(this.#key);
       return;
-    }
-  }
-
-  /** `take` decides about the next event before the removal of any is forgotten. */
-  async #fetch<T>(take: (next: ParkedRecord | null) => T): Promise<T> {
-    this.#forgetRemoved();
-    this.#isFetching = true;
-    try {
-      return take(await this.#next(this.#readSeq));
-    } finally {
-      this.#isFetching = false;
     }
   }
 
@@ -84,7 +80,7 @@ export class LineReader {
     const first = (await this.#next(afterSeq)) ?? (await this.#next(0));
     const found: ParkedRecord[] = [];
     for (let next = first; next !== null; next = await this.#next(next.seq)) {
-      if (found.length > 0 && !goesOn(found[0], next)) break;
+      if (found[0] !== undefined && !goesWith(found[0].record, next.record)) break;
       found.push(next);
       if (found.length >= Math.min(max, next.record.group?.size ?? max)) break;
     }
@@ -137,8 +133,4 @@ export class LineReader {
     const group = found === null ? undefined : this.#groups.get(found.seq);
     return found === null || group === undefined ? found : { ...found, record: { ...found.record, group } };
   }
-}
-
-function goesOn(first: ParkedRecord | undefined, { record }: ParkedRecord): boolean {
-  return first?.record.url === record.url && first.record.group?.id === record.group?.id;
 }

@@ -1,5 +1,5 @@
 // Puts an event that is being sent into the line of its endpoint, from where it is deleted when its request succeeds.
-import type { Item } from './item.ts';
+import { type Item, triesOf } from './item.ts';
 import type { LineReader } from './line-reader.ts';
 import type { EndpointKey, ParkedLog } from './parked-log.ts';
 
@@ -13,7 +13,7 @@ export function moveToLine(item: Item, { key, log, line }: Line, done: () => voi
   item.settle = () => {
     isDelivered = true;
   };
-  log.park(key.accountId, { ...item.record, tries: item.record.tries + item.tries }, (seq) => {
+  log.park(key.accountId, { ...item.record, tries: triesOf(item) }, (seq) => {
     ack();
     item.isMoving = false;
     if (seq !== null) {

@@ -72,35 +72,33 @@ export class ParkedLog {
 
   /** Puts it at the end of its endpoint's line. `done` with its place, or null when it was dropped for want of room. */
   park(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
-    const key = { accountId, endpointId: record.endpointId };
-    if (!this.#hasRoom(accountId)) return this.#drop(key, record, 'account_full', () => done(null));
+    const { endpointId } = record;
+    const key = { accountId, endpointId };
+    if (!this.#hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
     // Counted at once: what comes after it must not overtake it.
     this.#add(key, 1);
-    this.#parking.set(record.endpointId, (this.#parking.get(record.endpointId) ?? 0) + 1);
+    addTo(this.#parking, endpointId, 1);
     // Of a repeat the stream may remember the first try, which may have been delivered and deleted since.
-    this.#store(parkedSubject(accountId, record.endpointId), record, null, (seq) => {
-      const parking = (this.#parking.get(record.endpointId) ?? 1) - 1;
-      if (parking === 0) this.#parking.delete(record.endpointId);
-      else this.#parking.set(record.endpointId, parking);
+    this.#store(parkedSubject(accountId, endpointId), record, null, (seq) => {
+      addTo(this.#parking, endpointId, -1);
       if (seq !== null) {
         done(seq);
         return this.#onParked(key);
       }
       this.#add(key, -1);
-      this.#drop(key, record, 'full', () => done(null));
+      this.#drop(accountId, record, 'full', done);
     });
   }
 
   /** Keeps it until its time, apart from the line. `done` with its place, or null when there is no room. */
   keepForRetry(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
-    const key = { accountId, endpointId: record.endpointId };
-    if (!this.#hasRoom(accountId)) return this.#drop(key, record, 'account_full', () => done(null));
+    if (!this.#hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
     this.#addToAccount(accountId, 1);
     const id = `${webhookRecordId(record)}.${record.tries}`;
     this.#store(retrySubject(accountId, record.endpointId), record, id, (seq) => {
       if (seq !== null) return done(seq);
       this.#addToAccount(accountId, -1);
-      this.#drop(key, record, 'full', () => done(null));
+      this.#drop(accountId, record, 'full', done);
     });
   }
 
@@ -170,13 +168,12 @@ export class ParkedLog {
     attempt();
   }
 
-  #drop({ accountId, endpointId }: EndpointKey, { eventId }: WebhookRecord, reason: string, done: () => void): void {
+  #drop(accountId: AccountId, record: WebhookRecord, reason: string, done: (seq: null) => void): void {
+    const { endpointId, eventId } = record;
     metrics.webhookDropped.inc({ reason });
-    log.error(
-      { alarm: 'webhook_dropped', accountId, endpointId, eventId, reason },
-      'no room for an event of a webhook',
-    );
-    done();
+    const facts = { alarm: 'webhook_dropped', accountId, endpointId, eventId, reason };
+    log.error(facts, 'no room for an event of a webhook');
+    done(null);
   }
 
   async #first(subject: string, afterSeq: number): Promise<ParkedRecord | null> {
@@ -216,18 +213,21 @@ export class ParkedLog {
   }
 
   #add({ accountId, endpointId }: EndpointKey, count: number): void {
-    const now = this.countOf(endpointId) + count;
-    if (now <= 0) this.#lines.delete(endpointId);
-    else this.#lines.set(endpointId, now);
+    addTo(this.#lines, endpointId, count);
     this.#addToAccount(accountId, count);
   }
 
   #addToAccount(accountId: AccountId, count: number): void {
-    const now = (this.#byAccount.get(accountId) ?? 0) + count;
-    if (now <= 0) this.#byAccount.delete(accountId);
-    else this.#byAccount.set(accountId, now);
+    addTo(this.#byAccount, accountId, count);
     this.#total += count;
     metrics.webhookParked.set(this.#total);
     metrics.sharedBoundUsed.set({ bound: 'webhook_parked' }, this.#total);
   }
+}
+
+/** A count of nothing is not kept. */
+function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
+  const now = (counts.get(key) ?? 0) + count;
+  if (now <= 0) counts.delete(key);
+  else counts.set(key, now);
 }

@@ -1,7 +1,7 @@
 // When an endpoint that fails, or one event that fails, is tried again; when its account is warned and when it is
 // disabled. Pure.
 import { limits } from '../../../platform/limits.ts';
-import type { Random } from '../../../platform/random.ts';
+import { systemRandom } from '../../../platform/random.ts';
 import type { SendError } from '../send/send-error.ts';
 
 const bounds = limits.delivery;
@@ -23,7 +23,7 @@ export type Failing = {
 };
 
 /** How long after try number `tries` (from 1) the next one is due. After the last of the schedule it stays as long. */
-export function waitAfter(tries: number, random: Random): number {
+export function waitAfter(tries: number, random = systemRandom): number {
   const waits = bounds.scheduleMs;
   const waitMs = waits[Math.min(tries, waits.length - 1)] ?? 0;
   return waitMs * (1 + random.unit() * bounds.scheduleJitter);
@@ -42,7 +42,7 @@ export function failed(
   { error, retryAfterMs }: Failure,
   triedSeq: number,
   nowMs: number,
-  random: Random,
+  random = systemRandom,
 ): Failing {
   const { sinceMs, tries, warnings, isDisabledTold } = before ?? newFailing(nowMs);
   const asked = error === 'throttled' ? retryAfterMs : null;

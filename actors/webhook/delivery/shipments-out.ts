@@ -59,7 +59,7 @@ export class ShipmentsOut {
     this.#inFlight.clear();
     this.#events = 0;
     for (const shipment of sent) shipment.cancel?.();
-    return all.flatMap((shipment) => shipment.items.map((item) => sentBefore(item, shipment)));
+    return all.flatMap(sentBefore);
   }
 
   get #all(): readonly Shipment[] {
@@ -67,8 +67,10 @@ export class ShipmentsOut {
   }
 }
 
-/** An event of a request that was made. */
-export function sentBefore(item: Item, shipment: Shipment): Item {
-  item.isOver = true;
-  return { ...item, record: { ...item.record, group: groupOf(shipment) ?? item.record.group } };
+/** The events of a request that was made. */
+export function sentBefore(shipment: Shipment): readonly Item[] {
+  return shipment.items.map((item) => {
+    item.isOver = true;
+    return { ...item, record: { ...item.record, group: groupOf(shipment) ?? item.record.group } };
+  });
 }
