@@ -28,6 +28,7 @@ export type DeliveryAttempt = {
   /** Several for a batch. */
   readonly eventIds: readonly string[];
   readonly type: string;
+  /** When it began: milliseconds since the epoch. */
   readonly atMs: number;
   readonly url: string;
   /** 1: the first try of this event. */

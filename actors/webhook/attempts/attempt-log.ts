@@ -19,19 +19,10 @@ const bounds = limits.webhookAttempts;
 const sweepEveryMs = 1_000;
 
 /** One request that has ended. */
-export type EndedRequest = {
+export type EndedRequest = Pick<DeliveryAttempt, 'webhookId' | 'eventIds' | 'type' | 'url' | 'attempt' | 'atMs'> & {
   readonly endpoint: WebhookEndpoint;
-  /** The webhook-id, and the events it stands for. */
-  readonly webhookId: string;
-  readonly eventIds: readonly string[];
-  readonly type: string;
-  readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** 1: the first try. */
-  readonly attempt: number;
-  /** When it began: milliseconds since the epoch. */
-  readonly atMs: number;
   readonly result: SendResult;
 };
 
@@ -75,10 +66,8 @@ export class AttemptLog {
     const made = attemptOf(ended);
     const subject = attemptSubject(accountId, endpointId, made.error === null);
     const waitMs = made.error === null ? bounds.succeededStoredAfterMs : bounds.failedStoredAfterMs;
-    const gathered: Gathered = this.#gathered.get(subject) ?? {
-      ...{ endpointId, subject, attempts: [] },
-      dueAtMs: this.#clock.monotonicMs() + waitMs,
-    };
+    const dueAtMs = this.#clock.monotonicMs() + waitMs;
+    const gathered: Gathered = this.#gathered.get(subject) ?? { endpointId, subject, attempts: [], dueAtMs };
     gathered.attempts.push(made);
     this.#gathered.set(subject, gathered);
     if (gathered.attempts.length >= bounds.perRecordMax) void this.#store(gathered);
@@ -87,10 +76,8 @@ export class AttemptLog {
 
   /** Stores what is gathered of an endpoint, or of all; resolves when it is durable or lost. */
   async store(endpointId: WebhookEndpointId | null): Promise<void> {
-    const all = [...this.#gathered.values()];
-    await Promise.all(
-      all.filter((each) => endpointId === null || each.endpointId === endpointId).map((each) => this.#store(each)),
-    );
+    const isOfIt = (each: Gathered) => endpointId === null || each.endpointId === endpointId;
+    await Promise.all([...this.#gathered.values()].filter(isOfIt).map((each) => this.#store(each)));
   }
 
   /** Stores what there is. */

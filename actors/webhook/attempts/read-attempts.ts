@@ -39,14 +39,16 @@ export async function readAttempts(
   asked: AttemptsAsked,
   clock: Clock = systemClock,
 ): Promise<AttemptPage> {
-  const newest = new Newest(asked.limit + 1);
+  const wanted = asked.limit + 1;
+  let found: readonly DeliveryAttempt[] = [];
   const reader = readStream(bus, {
     stream: streamNames.webhookAttempts,
     filter: attemptFilter(accountId, endpointId, asked.error === null ? asked.succeeded : false),
     from: { made: '', seq: 0, storedAtNs: null },
     take({ data, seq }) {
       try {
-        for (const each of decodeAttempts(data, endpointId, cipher)) if (isAsked(each, asked)) newest.add(each);
+        const read = decodeAttempts(data, endpointId, cipher).filter((each) => isAsked(each, asked));
+        found = newestOf([...found, ...read], wanted);
       } catch (error) {
         log.warn({ seq, error: messageOf(error) }, 'attempts of a webhook endpoint cannot be read');
       }
@@ -60,7 +62,6 @@ export async function readAttempts(
   } finally {
     reader.stop();
   }
-  const found = newest.all();
   return { attempts: found.slice(0, asked.limit), hasMore: found.length > asked.limit };
 }
 
@@ -77,21 +78,7 @@ function isAsked(each: DeliveryAttempt, asked: AttemptsAsked): boolean {
   );
 }
 
-/** The attempts with the greatest ids, which begin with their time; they come in almost this order. */
-class Newest {
-  readonly #max: number;
-  #found: DeliveryAttempt[] = [];
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  add(attempt: DeliveryAttempt): void {
-    this.#found.push(attempt);
-    if (this.#found.length >= 2 * this.#max) this.#found = this.all();
-  }
-
-  all(): DeliveryAttempt[] {
-    return this.#found.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, this.#max);
-  }
+/** The attempts with the greatest ids, which begin with their time. */
+function newestOf(found: readonly DeliveryAttempt[], max: number): readonly DeliveryAttempt[] {
+  return found.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, max);
 }

@@ -49,10 +49,6 @@ export class HttpSender {
     this.#options = { rules, resolve, clock };
   }
 
-  get origins(): number {
-    return this.#pools.size;
-  }
-
   /** POSTs a JSON body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
     const url = new URL(request.url);
@@ -66,7 +62,7 @@ export class HttpSender {
       },
       exchange,
     );
-    return () => exchange.end('aborted', 'ended by the sender');
+    return () => exchange.finish('aborted', 'ended by the sender');
   }
 
   /** Ends every request and connection. */
@@ -78,15 +74,10 @@ export class HttpSender {
 
   #poolOf(accountId: string, url: URL): Pool {
     const key = `${accountId} ${url.origin}`;
-    const known = this.#pools.get(key);
-    if (known !== undefined) {
-      this.#pools.delete(key);
-      this.#pools.set(key, known);
-      return known;
-    }
-    if (this.#pools.size >= bounds.originsMax) this.#forgetOldest();
-    const pool = this.#open(new URL(url.origin));
+    const pool = this.#pools.get(key) ?? this.#open(new URL(url.origin));
+    this.#pools.delete(key);
     this.#pools.set(key, pool);
+    if (this.#pools.size > bounds.originsMax) this.#forgetOldest();
     return pool;
   }
 
@@ -144,7 +135,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
     this.#done = done;
     this.#startedAtMs = clock.monotonicMs();
     this.#cancelDeadline = clock.after(bounds.totalMs, () =>
-      this.end('timeout', `the response had not ended after ${bounds.totalMs} ms`),
+      this.finish('timeout', `the response had not ended after ${bounds.totalMs} ms`),
     );
   }
 
@@ -153,11 +144,7 @@ class SendExchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) controller.abort(over);
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: SendResult['headers']): void {
     if (status < 200) return; // 1xx; endless ones end at the deadline
     this.#status = status;
     this.#headers = headers;
@@ -170,30 +157,24 @@ class SendExchange implements Dispatcher.DispatchHandler {
     const left = bounds.responseKeptChars - this.#body.length;
     if (left > 0) this.#body += chunk.toString('utf8', 0, left);
     // The status has decided already: what is left of a long body is not read.
-    if (this.#octets > bounds.responseBodyBytesMax) this.#finish(null, '');
+    if (this.#octets > bounds.responseBodyBytesMax) this.finish(null, '');
   }
 
   onResponseEnd(): void {
-    this.#finish(null, '');
+    this.finish(null, '');
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (error instanceof ConnectFailed) return this.#finish(error.error, error.message);
+    if (error instanceof ConnectFailed) return this.finish(error.error, error.message);
     const { code } = error as { code?: string };
     // The body broke off, but the receiver had said how it went.
-    if (this.#status !== null) return this.#finish(null, '');
-    if (code === 'UND_ERR_HEADERS_TIMEOUT') {
-      return this.#finish('timeout', `no response in ${bounds.firstByteMs} ms`);
-    }
-    this.#finish('protocol_error', messageOf(error));
+    if (this.#status !== null) return this.finish(null, '');
+    if (code === 'UND_ERR_HEADERS_TIMEOUT') return this.finish('timeout', `no response in ${bounds.firstByteMs} ms`);
+    this.finish('protocol_error', messageOf(error));
   }
 
-  /** Ends the request from this side. A status that has arrived counts. */
-  end(error: SendError, detail: string): void {
-    this.#finish(error, detail);
-  }
-
-  #finish(error: SendError | null, detail: string): void {
+  /** Ends the request. A status that has arrived counts. */
+  finish(error: SendError | null, detail: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelDeadline();
