@@ -86,15 +86,8 @@ export class DeliverSmHandler {
     const { identity, occurrence } = delivered;
     this.#remember(delivered);
     this.#unanswered += 1;
-    const record = {
-      ...part,
-      kind: 'part',
-      identity,
-      occurrence,
-      carrier,
-      livemode,
-      receivedAtMs: clock.nowMs(),
-    } as const;
+    const receivedAtMs = clock.nowMs();
+    const record = { ...part, kind: 'part', identity, occurrence, carrier, livemode, receivedAtMs } as const;
     publish(inboundPartSubject(carrier), encodeInbound(record, cipher), `mo.${identity}.${occurrence}`, (result) => {
       this.#unanswered -= 1;
       delivered.durable = result.ok;

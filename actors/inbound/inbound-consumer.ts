@@ -2,6 +2,7 @@
 // when its message is published. Every step may happen twice: ids are derived from the content, entries change by
 // compare-and-set. All threads and nodes share one durable consumer and keep no state of their own.
 import type { JsMsg } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../cluster/bus/consume.ts';
@@ -36,7 +37,7 @@ import {
   nameOfText,
   publishedTextOf,
 } from './parts.ts';
-import { TextBucket, keyOfText } from './text-bucket.ts';
+import { keyOfText, mergeText } from './text-bucket.ts';
 import { type InboundMessage, InboundPublisher } from './inbound-publisher.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
@@ -45,28 +46,27 @@ import { putDecision } from '../../directory/decision-bucket.ts';
 import type { ContentRules } from '../../policy/admission/content-rules.ts';
 import type { CountryRules } from '../../policy/country/contract.ts';
 import { lastSenderTo } from './owners.ts';
-import { sendReply, ReplyTurns } from './reply.ts';
+import { sendReply } from './reply.ts';
 
-export type InboundConsumerParts = {
+type InboundConsumerParts = {
   readonly bus: Bus;
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
-  readonly texts: TextBucket;
+  /** The bucket `inbound`. */
+  readonly texts: KV;
   /** Resolves when the message is published and its decision is in effect. `deliveries` counts tries. */
   readonly publish: (message: InboundMessage, deliveries: number) => Promise<void>;
   readonly clock: Clock;
-  readonly partsWaitMs?: number;
+  readonly partsWaitMs: number;
 };
 
-export class InboundConsumer {
+class InboundConsumer {
   readonly #parts: InboundConsumerParts;
-  readonly #partsWaitMs: number;
   readonly #held = new Set<Promise<void>>();
   #consumption: Consumption | null = null;
 
   constructor(parts: InboundConsumerParts) {
     this.#parts = parts;
-    this.#partsWaitMs = parts.partsWaitMs ?? limits.inbound.partsWaitMs;
   }
 
   async start(): Promise<void> {
@@ -144,7 +144,7 @@ export class InboundConsumer {
 
   async #merge(part: TiedPart, deliveries: number): Promise<void> {
     const key = keyOfText(nameOfText(part));
-    const text = await this.#parts.texts.merge(key, async (held) => {
+    const text = await mergeText(this.#parts, key, async (held) => {
       const merged = mergePart(held, part);
       if (merged.kind === 'repeat') return null;
       if (merged.kind === 'displaced') await this.#publish(key, merged.before, deliveries);
@@ -157,14 +157,14 @@ export class InboundConsumer {
 
   /** The first part of a text schedules the check for missing parts; its redelivery schedules it again. */
   async #remind(key: string, text: MultipartText, part: TiedPart): Promise<void> {
-    const { publisher, cipher, clock } = this.#parts;
+    const { publisher, cipher, clock, partsWaitMs } = this.#parts;
     if (text.isPublished || text.begunBy !== part.identity) return;
     const { carrier, begunAtMs } = text;
     const nowMs = clock.nowMs();
     const record = {
       subject: inboundPartSubject(carrier),
       payload: encodeInbound({ kind: 'overdue', carrier, text: key, begunAtMs }, cipher),
-      dueAtMs: begunAtMs + this.#partsWaitMs,
+      dueAtMs: begunAtMs + partsWaitMs,
       id: `inbound.${key}.${begunAtMs}`,
       shardKey: key,
     };
@@ -174,7 +174,7 @@ export class InboundConsumer {
   }
 
   async #lookAgain(key: string, begunAtMs: number, deliveries: number): Promise<void> {
-    await this.#parts.texts.merge(key, async (held) => {
+    await mergeText(this.#parts, key, async (held) => {
       if (!isOverdue(held, begunAtMs)) return null;
       await this.#publish(key, held, deliveries);
       return publishedTextOf(held);
@@ -183,26 +183,17 @@ export class InboundConsumer {
 
   async #publish(key: string, text: MultipartText, deliveries: number): Promise<void> {
     if (!isWhole(text)) metrics.inboundIncomplete.inc({ carrier: text.carrier });
-    await this.#parts.publish(
-      {
-        ...envelopeOf(text),
-        messageId: inboundMessageId(key, text.begunAtMs),
-        receivedAtMs: text.begunAtMs,
-        parts: text.parts.map((part) => part?.body ?? null),
-      },
-      deliveries,
-    );
+    const { begunAtMs: receivedAtMs } = text;
+    const parts = text.parts.map((part) => part?.body ?? null);
+    const messageId = inboundMessageId(key, receivedAtMs);
+    await this.#parts.publish({ ...envelopeOf(text), messageId, receivedAtMs, parts }, deliveries);
   }
 }
 
 function singleOf(part: PartRecord): InboundMessage {
   const { identity, occurrence, receivedAtMs } = part;
-  return {
-    ...envelopeOf(part),
-    messageId: inboundMessageId(`${identity}.${occurrence}`, receivedAtMs),
-    receivedAtMs,
-    parts: [bodyPartOf(part)],
-  };
+  const messageId = inboundMessageId(`${identity}.${occurrence}`, receivedAtMs);
+  return { ...envelopeOf(part), messageId, receivedAtMs, parts: [bodyPartOf(part)] };
 }
 
 export type OpenInboundConsumer = {
@@ -210,10 +201,7 @@ export type OpenInboundConsumer = {
   stop(): Promise<void>;
 };
 
-type OpenInboundConsumerParts = {
-  readonly bus: Bus;
-  readonly publisher: Publisher;
-  readonly cipher: BodyCipher;
+type OpenInboundConsumerParts = Pick<InboundConsumerParts, 'bus' | 'publisher' | 'cipher'> & {
   readonly directory: Directory;
   readonly country: CountryRules;
   /** What no account may send. */
@@ -224,10 +212,9 @@ type OpenInboundConsumerParts = {
 
 export async function openInboundConsumer(parts: OpenInboundConsumerParts): Promise<OpenInboundConsumer> {
   const { bus, publisher, cipher, directory, country, content, clock = systemClock } = parts;
+  const { partsWaitMs = limits.inbound.partsWaitMs } = parts;
   const [texts, suppressed] = await Promise.all([openBucket(bus, 'inbound'), openBucket(bus, 'suppression')]);
   const events = new EventWriter(publisher, { clock });
-  const turns = new ReplyTurns(texts);
-
   /** First in effect, then queued for the database: both before the message that asked for it is acked. */
   async function decide(decision: DecisionRecord, carrier: string): Promise<void> {
     await putDecision(suppressed, decision);
@@ -245,19 +232,14 @@ export async function openInboundConsumer(parts: OpenInboundConsumerParts): Prom
       clock,
       cipher,
       decide,
-      reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns }, reply, deliveries),
+      reply: (reply, deliveries) => sendReply({ publisher, cipher, events, turns: texts }, reply, deliveries),
     },
     country,
     content,
   );
   const inboundConsumer = new InboundConsumer({
-    bus,
-    publisher,
-    cipher,
-    texts: new TextBucket(texts, cipher),
+    ...{ bus, publisher, cipher, texts, clock, partsWaitMs },
     publish: (message, deliveries) => inboundPublisher.publish(message, deliveries),
-    clock,
-    ...(parts.partsWaitMs === undefined ? {} : { partsWaitMs: parts.partsWaitMs }),
   });
   await inboundConsumer.start();
   return {

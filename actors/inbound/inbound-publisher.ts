@@ -131,19 +131,12 @@ export class InboundPublisher {
 
   #decisions(message: InboundMessage, owners: Owners, found: KeywordFound, number: string): readonly DecisionRecord[] {
     const keyword = found.keyword as 'stop' | 'start';
+    const { receivedAtMs: atMs, messageId } = message;
     const ofAccount = this.#keywords.scope === 'account';
     const targets = new Map<string, DecisionRecord>();
     for (const { accountId, sender: only } of owners.all) {
       const sender = ofAccount ? null : only;
-      targets.set(`${accountId} ${sender ?? ''}`, {
-        v: 1,
-        keyword,
-        accountId,
-        number,
-        sender,
-        atMs: message.receivedAtMs,
-        messageId: message.messageId,
-      });
+      targets.set(`${accountId} ${sender ?? ''}`, { v: 1, keyword, accountId, number, sender, atMs, messageId });
     }
     return [...targets.values()];
   }
@@ -175,12 +168,8 @@ export class InboundPublisher {
     const text = keywordReply(this.#keywords, found, this.#answering(account), owner.sender);
     if (text === null) return;
     const { carrier, livemode, receivedAtMs, messageId } = message;
-    const { accountId, sender } = owner;
     const { keyword } = found;
-    await this.#parts.reply(
-      { accountId, sender, to, text, keyword, carrier, livemode, receivedAtMs, messageId },
-      deliveries,
-    );
+    await this.#parts.reply({ ...owner, to, text, keyword, carrier, livemode, receivedAtMs, messageId }, deliveries);
   }
 
   /** A help text that today's content rules refuse is not sent; the country's is. */
@@ -207,14 +196,8 @@ export class InboundPublisher {
 
   #count({ accountId, carrier, messageId, subscriber, clientNumber }: InboundOrigin, deliveries: number): void {
     metrics.inbound.inc({ carrier, owner: accountId === '' ? 'nobody' : 'account' });
-    const facts = {
-      carrier,
-      account: accountId,
-      messageId,
-      from: maskNumber(subscriber),
-      to: clientNumber,
-      deliveries,
-    };
+    const [account, from, to] = [accountId, maskNumber(subscriber), clientNumber];
+    const facts = { carrier, account, messageId, from, to, deliveries };
     if (accountId !== '') return log.debug(facts, 'a message from a subscriber');
     log.warn(facts, 'a message from a subscriber to a number that no account has registered');
   }

@@ -22,10 +22,10 @@ export type MultipartText = InboundEnvelope & {
 };
 
 export type Merged =
-  /** Known already; nothing changes. `open` when the text still waits for other parts. */
-  | { readonly kind: 'repeat'; readonly text: MultipartText }
-  | { readonly kind: 'open'; readonly text: MultipartText }
-  | { readonly kind: 'whole'; readonly text: MultipartText }
+  /** Known already; nothing changes. */
+  | { readonly kind: 'repeat' }
+  /** `open` when the text still waits for other parts. */
+  | { readonly kind: 'open' | 'whole'; readonly text: MultipartText }
   /** The reference is used again with other words: the old text is published with its gaps and replaced. */
   | { readonly kind: 'displaced'; readonly before: MultipartText; readonly text: MultipartText };
 
@@ -33,7 +33,7 @@ export function mergePart(held: MultipartText | null, part: TiedPart): Merged {
   if (held === null) return ended(begun(part));
   const place = held.parts[part.tie.part - 1] ?? null;
   if (place !== null && place.identity === part.identity) {
-    return held.isPublished || !isWhole(held) ? { kind: 'repeat', text: held } : { kind: 'whole', text: held };
+    return held.isPublished || !isWhole(held) ? { kind: 'repeat' } : { kind: 'whole', text: held };
   }
   // Published, and now another text: the reference is used again, or a part came after its text was given up.
   if (held.isPublished) return ended(begun(part));
@@ -71,13 +71,7 @@ function begun(part: TiedPart): MultipartText {
   const { receivedAtMs, identity, tie } = part;
   const parts: (HeldPart | null)[] = Array.from({ length: tie.total }, () => null);
   parts[tie.part - 1] = heldOf(part);
-  return {
-    ...envelopeOf(part),
-    begunAtMs: receivedAtMs,
-    begunBy: identity,
-    parts,
-    isPublished: false,
-  };
+  return { ...envelopeOf(part), begunAtMs: receivedAtMs, begunBy: identity, parts, isPublished: false };
 }
 
 function heldOf(part: TiedPart): HeldPart {

@@ -32,8 +32,8 @@ export type Reply = {
 };
 
 export type ReplyParts = PublishParts & {
-  /** The first time of a turn, the same for all nodes. */
-  readonly turns: Pick<ReplyTurns, 'firstOf'>;
+  /** The bucket `inbound`, for the first time of a turn. */
+  readonly turns: KV;
 };
 
 /** Resolves when it is accepted, or given up because there was no capacity for a while. */
@@ -52,7 +52,7 @@ export async function sendReply(parts: ReplyParts, reply: Reply, deliveries: num
 async function publishReply(parts: ReplyParts, reply: Reply): Promise<string | null> {
   let askedAtMs: number;
   try {
-    askedAtMs = await parts.turns.firstOf(turnOf(reply), reply.receivedAtMs);
+    askedAtMs = await firstOfTurn(parts.turns, turnOf(reply), reply.receivedAtMs);
   } catch (error) {
     return messageOf(error);
   }
@@ -110,25 +110,16 @@ const { replyValidityMs } = limits.inbound;
 /**
  * The first time of a keyword's answer: one entry of the bucket `inbound` per minute, written by compare-and-set, so
  * that repeats and other nodes find the same time. It expires after a day; only then could a repeat of the same message
- * be answered as a new one.
+ * be answered as a new one. Resolves with `atMs`, unless an earlier time was written; rejects when it is not known.
  */
-export class ReplyTurns {
-  readonly #bucket: KV;
-
-  constructor(bucket: KV) {
-    this.#bucket = bucket;
+export async function firstOfTurn(bucket: KV, turn: string, atMs: number): Promise<number> {
+  const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
+  if ((await replace(bucket, key, String(atMs), 0)) !== 'conflict') return atMs;
+  const { entry } = await readEntry(bucket, key);
+  const firstAtMs = Number(entry?.string());
+  // A replica that does not have it yet.
+  if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {
+    throw new RetryLater('who asked first is not known yet', limits.bus.nakDelayMsMax);
   }
-
-  /** The first time stored for this turn: `atMs`, unless an earlier one was written. Rejects when it is not known. */
-  async firstOf(turn: string, atMs: number): Promise<number> {
-    const key = `reply.${createHash('sha256').update(turn).digest('base64url').slice(0, 22)}`;
-    if ((await replace(this.#bucket, key, String(atMs), 0)) !== 'conflict') return atMs;
-    const { entry } = await readEntry(this.#bucket, key);
-    const firstAtMs = Number(entry?.string());
-    // A replica that does not have it yet.
-    if (!Number.isSafeInteger(firstAtMs) || firstAtMs <= 0) {
-      throw new RetryLater('who asked first is not known yet', limits.bus.nakDelayMsMax);
-    }
-    return firstAtMs;
-  }
+  return firstAtMs;
 }
