@@ -4,22 +4,15 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { WaitKind } from '../../cluster/bus/subjects.ts';
-import { type Clock, systemClock } from '../../platform/clock.ts';
-import { LaterReleaser, type ScheduledParts } from './releaser.ts';
-
-export type ReleasersOptions = {
-  readonly scheduled?: ScheduledParts | null;
-  readonly clock?: Clock;
-  readonly mayRelease?: () => boolean;
-};
+import { LaterReleaser, type ReleaserOptions } from './releaser.ts';
 
 export class Releasers {
   readonly #all: readonly { readonly releaser: LaterReleaser; readonly publisher: Publisher }[];
 
-  constructor(bus: Bus, { scheduled = null, clock = systemClock, mayRelease = () => true }: ReleasersOptions = {}) {
+  constructor(bus: Bus, options: Omit<ReleaserOptions, 'kind'> = {}) {
     this.#all = (Object.keys(streamNames.waiting) as WaitKind[]).map((kind) => {
       const publisher = new Publisher(bus);
-      return { releaser: new LaterReleaser(bus, publisher, { kind, scheduled, clock, mayRelease }), publisher };
+      return { releaser: new LaterReleaser(bus, publisher, { ...options, kind }), publisher };
     });
   }
 
