@@ -16,6 +16,7 @@ import {
   encodeOtpFailures,
   encodeOtpNumber,
 } from '../../model/records/otp-record.ts';
+import { setNewest } from '../../platform/bounded-map.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -152,15 +153,7 @@ export class OtpStore {
   }
 
   #remember(key: string, held: Held): Held {
-    this.#remembered.delete(key);
-    this.#remembered.set(key, held);
-    if (this.#remembered.size > rememberedMax) {
-      for (const oldest of this.#remembered.keys()) {
-        this.#remembered.delete(oldest);
-        break;
-      }
-    }
-    return held;
+    return setNewest(this.#remembered, key, held, rememberedMax);
   }
 }
 

@@ -8,6 +8,7 @@ import { encodeInbound } from '../../model/records/inbound-record.ts';
 import type { PublishResult } from '../../cluster/bus/publisher.ts';
 import { inboundPartSubject } from '../../cluster/bus/subjects.ts';
 import type { InboundPart } from '../../model/inbound-part.ts';
+import { setNewest } from '../../platform/bounded-map.ts';
 import type { Cancel, Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -84,7 +85,7 @@ export class DeliverSmHandler {
   #publish(part: InboundPart, delivered: Delivered): void {
     const { carrier, livemode, publish, cipher, clock } = this.#parts;
     const { identity, occurrence } = delivered;
-    this.#remember(delivered);
+    setNewest(this.#remembered, identity, delivered, limits.inbound.rememberedMax);
     this.#unanswered += 1;
     const receivedAtMs = clock.nowMs();
     const record = { ...part, kind: 'part', identity, occurrence, carrier, livemode, receivedAtMs } as const;
@@ -132,14 +133,6 @@ export class DeliverSmHandler {
     if (before === undefined || before.durable === false) return null;
     const isOver = before.atMs < this.#parts.clock.monotonicMs() - limits.inbound.rememberedMs;
     return isOver && before.durable !== null ? null : before;
-  }
-
-  #remember(delivered: Delivered): void {
-    this.#remembered.delete(delivered.identity);
-    if (this.#remembered.size >= limits.inbound.rememberedMax) {
-      this.#remembered.delete(this.#remembered.keys().next().value as string);
-    }
-    this.#remembered.set(delivered.identity, delivered);
   }
 }
 

@@ -1,6 +1,7 @@
 // The conversion of carriers as one thread counts it. A code is watched from the moment its carrier took it and counts two
 // minutes later, entered or not, so that carriers with more and more codes look no better than others. What it is told may
 // come in any order. It does no I/O; times are those of one monotonic clock.
+import { setNewest } from '../../platform/bounded-map.ts';
 import type { ConversionBounds, ConversionPlace, ConversionScore, TakenCode } from './contract.ts';
 import { conversionFigures } from './figures.ts';
 
@@ -75,14 +76,8 @@ export class ConversionScores {
 
   #count(place: ConversionPlace, isVerified: boolean, atMs: number): void {
     const key = keyOf(place);
-    const score = this.#scores.get(key) ?? new FadingScore();
-    this.#scores.delete(key);
-    this.#scores.set(key, score);
+    const score = setNewest(this.#scores, key, this.#scores.get(key) ?? new FadingScore(), this.#bounds.scoresMax);
     score.add(isVerified, atMs);
-    for (const oldest of this.#scores.keys()) {
-      if (this.#scores.size <= this.#bounds.scoresMax) break;
-      this.#scores.delete(oldest);
-    }
     const ofCarrier = this.#carriers.get(place.carrier) ?? new FadingScore();
     if (this.#carriers.size < this.#bounds.carriersMax) this.#carriers.set(place.carrier, ofCarrier);
     ofCarrier.add(isVerified, atMs);

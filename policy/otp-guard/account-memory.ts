@@ -63,7 +63,7 @@ export class AccountMemory {
 
   /** A second code to the same number within two minutes only takes over the first one's place. */
   sent({ to, carrier, isProbe, ip, device }: GuardSend, nowMs: number): PendingCode {
-    this.#remove(to);
+    this.remove(to);
     const clients = clientsOf({ ip, device });
     const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
     const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, hasReceipt: false, isVerified: false };
@@ -98,17 +98,11 @@ export class AccountMemory {
     for (const each of [code, code.four, code.six]) each.carrier = carrier;
   }
 
-  /** The message was not sent after all: forgotten unjudged. */
-  withdraw(to: string): void {
-    this.#remove(to);
-  }
-
   /** The oldest code whose two minutes are over, removed; undefined when there is none. */
   matured(nowMs: number): PendingCode | undefined {
-    for (const code of this.#pending.values()) {
-      return nowMs - code.sentAtMs >= thresholds.maturityMs ? this.#remove(code.to) : undefined;
-    }
-    return undefined;
+    const oldest = this.#pending.values().next().value;
+    if (oldest === undefined || nowMs - oldest.sentAtMs < thresholds.maturityMs) return undefined;
+    return this.remove(oldest.to);
   }
 
   /** Forgets the oldest codes unjudged. */
@@ -116,7 +110,7 @@ export class AccountMemory {
     let left = count;
     for (const to of this.#pending.keys()) {
       if ((left -= 1) < 0) return;
-      this.#remove(to);
+      this.remove(to);
     }
   }
 
@@ -140,7 +134,8 @@ export class AccountMemory {
     return history;
   }
 
-  #remove(to: string): PendingCode | undefined {
+  /** Forgets a code unjudged. */
+  remove(to: string): PendingCode | undefined {
     const code = this.#pending.get(to);
     if (code === undefined) return undefined;
     this.#pending.delete(to);

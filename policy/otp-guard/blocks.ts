@@ -1,5 +1,6 @@
 // The blocked prefixes of all accounts: how long each lasts, and what is remembered of it afterwards. Times are those of
 // one monotonic clock. Its owner fills it; several guards may share one.
+import { setNewest } from '../../platform/bounded-map.ts';
 import type { NumberBlock } from './contract.ts';
 import { thresholds } from './thresholds.ts';
 
@@ -43,12 +44,7 @@ export class Blocks {
     const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
     this.#accounts.set(block.accountId, blocks);
     const probedAtMs = blocks.get(block.prefix)?.probedAtMs ?? Number.NEGATIVE_INFINITY;
-    blocks.delete(block.prefix);
-    blocks.set(block.prefix, { ...block, untilMs, probedAtMs });
-    for (const oldest of blocks.keys()) {
-      if (blocks.size <= this.#share) break;
-      blocks.delete(oldest);
-    }
+    setNewest(blocks, block.prefix, { ...block, untilMs, probedAtMs }, this.#share);
   }
 
   /** Whether a request to the prefix may be sent in spite of its block. */

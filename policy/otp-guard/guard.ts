@@ -7,6 +7,7 @@
 // | sent                | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
 // | two minutes go by   | blocked by `conversion` or `partial_conversion`; a carrier's outage           |
+import { setNewest } from '../../platform/bounded-map.ts';
 import { AccountMemory, type PendingCode } from './account-memory.ts';
 import { type Blocks, blockDurationMs } from './blocks.ts';
 import type {
@@ -17,9 +18,8 @@ import type {
   GuardRequest,
   GuardSend,
   GuardVerdict,
-  NumberBlock,
 } from './contract.ts';
-import { type History, prefixOf } from './history.ts';
+import { type Alarm, type History, prefixOf } from './history.ts';
 import { Outages } from './outages.ts';
 import { sequenceNumbersMin, testSequence } from './sequence.ts';
 import { thresholds } from './thresholds.ts';
@@ -86,7 +86,7 @@ export class OtpGuard {
 
   /** What `sent` was told of was not sent after all. */
   withdraw({ accountId, to }: GuardNumber): void {
-    this.#accounts.get(accountId)?.withdraw(to);
+    this.#accounts.get(accountId)?.remove(to);
   }
 
   /** A receipt that says delivered. */
@@ -109,11 +109,8 @@ export class OtpGuard {
 
   /** For metrics. */
   get held(): { readonly accounts: number; readonly pending: number; readonly histories: number } {
-    return {
-      accounts: this.#accounts.size,
-      pending: this.#total('pendingCount'),
-      histories: this.#total('historyCount'),
-    };
+    const [pending, histories] = [this.#total('pendingCount'), this.#total('historyCount')];
+    return { accounts: this.#accounts.size, pending, histories };
   }
 
   /** The two minutes of a code are over. A miss does not count when its carrier was in an outage. */
@@ -144,16 +141,7 @@ export class OtpGuard {
     return nowMs - history.alarmSinceMs < thresholds.maturityMs;
   }
 
-  #block(
-    accountId: string,
-    history: History,
-    {
-      rule,
-      statistic,
-      threshold,
-    }: Pick<NumberBlock, 'statistic' | 'threshold'> & { rule: 'conversion' | 'partial_conversion' | 'sequence' },
-    nowMs: number,
-  ): GuardEvent[] {
+  #block(accountId: string, history: History, { rule, statistic, threshold }: Alarm, nowMs: number): GuardEvent[] {
     history.begin(thresholds.afterBlock);
     const { prefix } = history;
     const shadow = this.#modes[rule] === 'shadow';
@@ -177,13 +165,7 @@ export class OtpGuard {
 
   #memoryOf(accountId: string): AccountMemory {
     const memory = this.#accounts.get(accountId) ?? new AccountMemory(this.#bounds);
-    this.#accounts.delete(accountId);
-    this.#accounts.set(accountId, memory);
-    for (const oldest of this.#accounts.keys()) {
-      if (this.#accounts.size <= this.#bounds.accountsMax) break;
-      this.#accounts.delete(oldest);
-    }
-    return memory;
+    return setNewest(this.#accounts, accountId, memory, this.#bounds.accountsMax);
   }
 
   /** At a total the account with the most forgets an eighth of it: the others keep theirs. */

@@ -2,14 +2,12 @@
 // and the statistics of the tests. Numbers appear as their open digits only.
 import { FadingCount } from './fading-count.ts';
 import type { Conversion } from './conversion.ts';
-import type { OpenDigits } from './contract.ts';
+import type { NumberBlock, OpenDigits } from './contract.ts';
 import { thresholds } from './thresholds.ts';
 
 /** A statistic that reached its threshold. */
-export type Alarm = {
-  readonly rule: 'conversion' | 'partial_conversion';
-  readonly statistic: number;
-  readonly threshold: number;
+export type Alarm = Pick<NumberBlock, 'statistic' | 'threshold'> & {
+  readonly rule: 'conversion' | 'partial_conversion' | 'sequence';
 };
 
 export class History {
@@ -31,10 +29,6 @@ export class History {
   constructor(prefix: string, openDigits: OpenDigits) {
     this.prefix = prefix;
     this.openDigits = openDigits;
-  }
-
-  get statistic(): number {
-    return Math.max(this.#conversion, this.#partial);
   }
 
   /** Numbers that wait, less those that verifications of the last minutes make credible. */
@@ -85,7 +79,8 @@ export class History {
   }
 
   get isSuspicious(): boolean {
-    return this.statistic > thresholds.alarm[this.openDigits] * thresholds.suspiciousShare;
+    const statistic = Math.max(this.#conversion, this.#partial);
+    return statistic > thresholds.alarm[this.openDigits] * thresholds.suspiciousShare;
   }
 
   /** Whether codes are entered here, so that a block of 10^6 numbers around it does not concern it. */

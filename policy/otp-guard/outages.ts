@@ -1,6 +1,6 @@
 // Whether a carrier is in an outage: receipts and verifications fall together, in most of its prefixes, at ordinary volume.
 // Then codes are not entered because they do not arrive, and no prefix may be blocked for it. Over all accounts.
-import type { GuardEvent } from './contract.ts';
+import type { GuardBounds, GuardEvent } from './contract.ts';
 import { FadingCount } from './fading-count.ts';
 import { thresholds } from './thresholds.ts';
 
@@ -77,23 +77,23 @@ class Carrier {
   }
 }
 
+type Bounds = Pick<GuardBounds, 'carriersMax' | 'carrierPrefixesMax'>;
+
 export class Outages {
-  readonly #carriersMax: number;
-  readonly #prefixesMax: number;
+  readonly #bounds: Bounds;
   readonly #carriers = new Map<string, Carrier>();
 
-  constructor({ carriersMax, carrierPrefixesMax }: { carriersMax: number; carrierPrefixesMax: number }) {
-    this.#carriersMax = carriersMax;
-    this.#prefixesMax = carrierPrefixesMax;
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
   }
 
   /** Counts the code; returns the begin of an outage. */
   add(code: MaturedCode, nowMs: number): GuardEvent | null {
-    const carrier = this.#carrierOf(code.carrier);
+    const carrier = within(this.#carriers, code.carrier, this.#bounds.carriersMax, Carrier);
     if (carrier === null) return null;
     carrier.lastMinutes.add(nowMs);
     carrier.lastHour.add(nowMs);
-    const prefix = this.#prefixOf(carrier, code.prefix);
+    const prefix = within(carrier.prefixes, code.prefix, this.#bounds.carrierPrefixesMax, Prefix);
     if (prefix === null) return null;
     prefix.add(code, nowMs);
     if (carrier.isSuspended || !prefix.receipts.hasFallen || !carrier.isFlat(nowMs)) return null;
@@ -128,22 +128,14 @@ export class Outages {
     const known = this.#carriers.get(carrier)?.prefixes.get(prefix);
     return known !== undefined && known.isKnown && known.receipts.hasFallen;
   }
+}
 
-  #carrierOf(name: string): Carrier | null {
-    const known = this.#carriers.get(name);
-    if (known !== undefined) return known;
-    if (this.#carriers.size >= this.#carriersMax) return null;
-    const carrier = new Carrier();
-    this.#carriers.set(name, carrier);
-    return carrier;
-  }
-
-  #prefixOf({ prefixes }: Carrier, prefix: string): Prefix | null {
-    const known = prefixes.get(prefix);
-    if (known !== undefined) return known;
-    if (prefixes.size >= this.#prefixesMax) return null;
-    const added = new Prefix();
-    prefixes.set(prefix, added);
-    return added;
-  }
+/** The value of a name, a new one when there is none; null when there is none and no room. */
+function within<Value>(held: Map<string, Value>, name: string, max: number, Kind: new () => Value): Value | null {
+  const known = held.get(name);
+  if (known !== undefined) return known;
+  if (held.size >= max) return null;
+  const added = new Kind();
+  held.set(name, added);
+  return added;
 }
