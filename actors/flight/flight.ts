@@ -2,6 +2,7 @@
 // that no answer delays the carrier's own publishes. Nothing is durable: a thread that does not answer is left out.
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { ignoring } from '../../platform/errors.ts';
+import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import type { FlightPiece, FlightSummary } from '../../smpp/flight/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -103,14 +104,12 @@ export async function listFlights(bus: Bus, carrier: string | null): Promise<Fli
   return listings;
 }
 
-export type PdusRead = {
-  readonly records: Buffer;
-  /** The session of the first record, when its opening is not among them. */
-  readonly session: string | null;
-};
-
 /** All that is recorded of one bind now. Rejects when the recorder stops answering. */
-export async function readPdus(bus: Bus, node: string, bind: string): Promise<PdusRead> {
+export async function readPdus(
+  bus: Bus,
+  node: string,
+  bind: string,
+): Promise<Pick<FlightPiece, 'records' | 'session'>> {
   let parts: Buffer[] = [];
   let session: string | null = null;
   let end = Number.POSITIVE_INFINITY;
@@ -149,15 +148,8 @@ async function ask(bus: Bus, node: string, question: Question): Promise<Buffer> 
   return Buffer.from(answer.data.buffer, answer.data.byteOffset, answer.data.byteLength);
 }
 
-function readJson<T>(octets: Uint8Array): T | null {
-  try {
-    const read: unknown = JSON.parse(Buffer.from(octets).toString());
-    return typeof read === 'object' && read !== null ? (read as T) : null;
-  } catch (error) {
-    ignoring(error, 'a query or an answer about flight recorders cannot be read');
-    return null;
-  }
-}
+/** Null for a query or an answer that cannot be read. */
+const readJson = <T>(octets: Uint8Array): T | null => jsonObjectIn(octets) as T | null;
 
 /** A decision as one JSON line: for the command with --json, and for the file of a lost session. */
 export function decisionFields({ atMs, kind, messageId, segment, attempt, detail, times }: Decision): object {

@@ -25,6 +25,7 @@ export type PduTap = {
 /** A part of a bind's recording: complete records. */
 export type FlightPiece = {
   readonly records: Buffer;
+  /** Position of the first record: later than requested when that was overwritten. */
   readonly from: number;
   readonly next: number;
   /** Requested octets that were overwritten meanwhile. */

@@ -4,7 +4,7 @@
 import { formatIp, parseIp } from '../../platform/ip-address.ts';
 import type { SessionEnds } from './contract.ts';
 import { recordKind } from './pdu-ring.ts';
-import { type FlightRecord, readClosing, readEnds } from './records.ts';
+import { type FlightRecord, closedBy, readEnds } from './records.ts';
 
 type Packet = { readonly atUs: number; readonly octets: Buffer };
 
@@ -41,14 +41,14 @@ export function pcapFile(recordings: readonly Recording[]): Buffer {
 }
 
 export function* packetsOf({ records, wallAtZeroMs, session }: Recording): Generator<Packet> {
-  const ends = session === null ? null : readEnds(session);
+  const ends = session === null ? null : readEnds(Buffer.from(session));
   let line = ends === null ? null : new Line(ends);
   for (const { kind, atMs, octets } of records) {
     const atUs = Math.round((atMs + wallAtZeroMs) * 1_000);
     if (kind === recordKind.opened) {
       const next = readEnds(octets);
       line = next === null ? null : new Line(next);
-      if (line !== null) for (const packet of line.open()) yield { atUs, octets: packet };
+      if (line !== null) for (const packet of line.exchange('us', flag.syn)) yield { atUs, octets: packet };
       continue;
     }
     if (line === null && kind === recordKind.closed) continue;
@@ -57,7 +57,7 @@ export function* packetsOf({ records, wallAtZeroMs, session }: Recording): Gener
     if (kind === recordKind.sent) yield { atUs, octets: line.packet('us', flag.push | flag.ack, octets) };
     if (kind === recordKind.received) yield { atUs, octets: line.packet('peer', flag.push | flag.ack, octets) };
     if (kind === recordKind.closed) {
-      for (const packet of line.close(readClosing(octets).by)) yield { atUs, octets: packet };
+      for (const packet of line.exchange(closedBy(octets), flag.fin | flag.ack)) yield { atUs, octets: packet };
       line = null;
     }
   }
@@ -88,19 +88,12 @@ class Line {
     this.#peer = { address: this.#wide(peer), port: ends.remotePort & 0xffff, next: 5_000 };
   }
 
-  open(): Buffer[] {
-    return [
-      this.packet('us', flag.syn, noOctets),
-      this.packet('peer', flag.syn | flag.ack, noOctets),
-      this.packet('us', flag.ack, noOctets),
-    ];
-  }
-
-  close(by: Side): Buffer[] {
+  /** How a connection is opened (`flags`: SYN) and closed (FIN and ACK): both sides say so, and `by` acknowledges. */
+  exchange(by: Side, flags: number): Buffer[] {
     const other = by === 'us' ? 'peer' : 'us';
     return [
-      this.packet(by, flag.fin | flag.ack, noOctets),
-      this.packet(other, flag.fin | flag.ack, noOctets),
+      this.packet(by, flags, noOctets),
+      this.packet(other, flags | flag.ack, noOctets),
       this.packet(by, flag.ack, noOctets),
     ];
   }

@@ -2,20 +2,13 @@
 // position is the number of octets ever written before it, so that a reader who returns knows what it missed. It knows
 // no PDU: redact.ts masks.
 import { assert } from '../../platform/assert.ts';
+import type { FlightPiece } from './contract.ts';
 
 export const recordKind = { skip: 0, opened: 1, sent: 2, received: 3, closed: 4 } as const;
 export type RecordKind = (typeof recordKind)[keyof typeof recordKind];
 
 /** u32 size of the record with padding · u8 kind, u24 octets · f64 time in milliseconds; little endian. */
 export const recordHeadBytes = 16;
-
-type RingPart = {
-  /** Complete records, concatenated. */
-  readonly records: Buffer;
-  /** Position of the first record: later than requested when that was overwritten. */
-  readonly from: number;
-  readonly next: number;
-};
 
 export class PduRing {
   readonly memory: Buffer;
@@ -69,7 +62,7 @@ export class PduRing {
   }
 
   /** The records from `from` on, at most `bytesMax` octets. Any number is a valid position: the next record follows. */
-  read(from: number, bytesMax: number): RingPart {
+  read(from: number, bytesMax: number): Pick<FlightPiece, 'records' | 'from' | 'next'> {
     const { memory } = this;
     let at = this.#tail;
     while (at < from && at < this.#head) at += memory.readUInt32LE(at % memory.length);

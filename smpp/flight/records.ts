@@ -1,6 +1,6 @@
 // Parses recorded octets into records with time and octets. It validates everything, because they may come from another
 // version or be truncated.
-import { ignoring } from '../../platform/errors.ts';
+import { jsonObjectIn } from '../../platform/json.ts';
 import { type RecordKind, recordHeadBytes, recordKind } from './pdu-ring.ts';
 import type { SessionEnds } from './contract.ts';
 
@@ -29,25 +29,15 @@ export function* readRecords(raw: Buffer): Generator<FlightRecord> {
 }
 
 /** The addresses of an opening record; null when the octets contain none. */
-export function readEnds(octets: Buffer | string): SessionEnds | null {
-  const fields = parsed(octets);
+export function readEnds(octets: Buffer): SessionEnds | null {
+  const fields = jsonObjectIn(octets) ?? {};
   const { localAddress, localPort, remoteAddress, remotePort } = fields;
   if (typeof localAddress !== 'string' || typeof remoteAddress !== 'string') return null;
   if (typeof localPort !== 'number' || typeof remotePort !== 'number') return null;
   return { localAddress, localPort, remoteAddress, remotePort, tls: fields['tls'] === true };
 }
 
-export function readClosing(octets: Buffer): { why: string; by: 'us' | 'peer' } {
-  const { why, by } = parsed(octets);
-  return { why: typeof why === 'string' ? why : '', by: by === 'peer' ? 'peer' : 'us' };
-}
-
-function parsed(octets: Buffer | string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(octets.toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch (error) {
-    ignoring(error, 'a record of a flight recorder that this version cannot read');
-    return {};
-  }
+/** The side that ended the session, as a closing record says. */
+export function closedBy(octets: Buffer): 'us' | 'peer' {
+  return jsonObjectIn(octets)?.['by'] === 'peer' ? 'peer' : 'us';
 }
