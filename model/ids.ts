@@ -129,17 +129,18 @@ export function newRequestId(): RequestId {
 
 /**
  * The identity of a delivery event: what happened, not when it was published. An event that is published again after a
- * crash has the same id, and readers drop the second one. 132 bits of SHA-256.
+ * crash has the same id, and readers drop the second one. 132 bits of SHA-256. What is no step of sending a message has no
+ * attempt, carrier and segment, and its own id in place of the message's.
  */
 export function eventIdOf(parts: {
   messageId: string;
   kind: string;
-  attempt: number;
-  carrier: string;
-  segment: number;
+  attempt?: number;
+  carrier?: string;
+  segment?: number;
   detail: string;
 }): EventId {
-  const { messageId, kind, attempt, carrier, segment, detail } = parts;
+  const { messageId, kind, attempt = 0, carrier = '', segment = 0, detail } = parts;
   const digest = hash('sha256', `${messageId}|${kind}|${attempt}|${carrier}|${segment}|${detail}`, 'base64url');
   return `evt_${digest.slice(0, 22)}` as EventId;
 }

@@ -38,11 +38,10 @@ export class GuardDecisions {
     const { rule, action, statistic, threshold, shadow } = finding;
     this.#count += 1;
     const detail = `${this.#run}.${this.#count}`;
-    const identity = { messageId: accountId, kind: 'otp_guard.refusal', attempt: 0, carrier: '', segment: 0, detail };
     const fact: GuardFact = {
       kind: 'guard',
       what: 'refusal',
-      eventId: eventIdOf(identity),
+      eventId: eventIdOf({ messageId: accountId, kind: 'otp_guard.refusal', detail }),
       atMs: this.#clock.nowMs(),
       accountId,
       livemode: true,

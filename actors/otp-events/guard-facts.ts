@@ -7,12 +7,10 @@ import { eventIdOf } from '../../model/ids.ts';
 export function factOfBlock(block: StoredBlock): GuardFact {
   const { accountId, prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released } = block;
   const what = released === null ? 'block' : 'release';
-  const detail = `${prefix}.${fromMs}`;
-  const identity = { messageId: accountId, kind: `otp_guard.${what}`, attempt: 0, carrier: '', segment: 0, detail };
   return {
     kind: 'guard',
     what,
-    eventId: eventIdOf(identity),
+    eventId: eventIdOf({ messageId: accountId, kind: `otp_guard.${what}`, detail: `${prefix}.${fromMs}` }),
     atMs: released === null ? fromMs : untilMs,
     accountId,
     // Under test keys the guard is asked nothing.

@@ -9,7 +9,7 @@ import type { MessageId, OtpId } from '../../model/ids.ts';
 import { isUndelivered } from '../../model/otp.ts';
 import { decodeOtpNumber } from '../../model/records/otp-record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { ignoring, messageOf } from '../../platform/errors.ts';
+import { untilDone } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MinHeap } from '../../platform/min-heap.ts';
@@ -100,28 +100,16 @@ export class OtpEnds {
 
   async #end(waiting: Waiting): Promise<void> {
     this.#running += 1;
-    try {
-      const fact = await this.#untilRead(waiting);
-      // It ended otherwise: the reader of its record tells that.
-      if (fact === null) this.#waiting.delete(waiting.id);
-      else this.#parts.tell(fact, () => this.#waiting.delete(waiting.id));
-    } catch (error) {
-      ignoring(error, 'the process stops: the next one tells this end');
-    } finally {
-      this.#running -= 1;
-    }
-  }
-
-  async #untilRead(waiting: Waiting): Promise<OtpFact | null> {
-    for (;;) {
-      this.#stopping.signal.throwIfAborted();
-      try {
-        return await this.#endOf(waiting);
-      } catch (error) {
-        log.warn({ error: messageOf(error) }, 'the end of a one-time password could not be told, trying again');
-      }
-      await this.#parts.clock.sleep(bounds.retryMs, this.#stopping.signal);
-    }
+    const { signal: stopping } = this.#stopping;
+    const fact = await untilDone(
+      () => this.#endOf(waiting),
+      (error) => log.warn({ error }, 'the end of a one-time password could not be told, trying again'),
+      { everyMs: bounds.retryMs, stopping, clock: this.#parts.clock },
+    );
+    this.#running -= 1;
+    if (fact !== null) this.#parts.tell(fact, () => this.#waiting.delete(waiting.id));
+    // It ended otherwise: the reader of its record tells that. When the process stops, the next one tells this end.
+    else if (!stopping.aborted) this.#waiting.delete(waiting.id);
   }
 
   async #endOf({ id, owner, key }: Waiting): Promise<OtpFact | null> {

@@ -40,6 +40,7 @@ type Kept = { readonly otp: Place; readonly fromSeq: number; readonly endedToMs:
 
 const bounds = limits.facts;
 const placeKey = 'place';
+const placeName = 'the place of one-time passwords';
 const nothing: Place = { made: '', seq: 0 };
 const toldNothing: Kept = { otp: nothing, fromSeq: 0, endedToMs: 0, guard: nothing };
 
@@ -57,12 +58,7 @@ export class OtpEvents {
   /** Goes on where the last one ended. Rejects while NATS does not answer. */
   static async start(parts: OtpEventsParts): Promise<OtpEvents> {
     const read = readEntry(parts.bucket, placeKey);
-    const { entry } = await withDeadline(
-      'the place of one-time passwords',
-      limits.delivery.answerMs,
-      read,
-      parts.clock,
-    );
+    const { entry } = await withDeadline(placeName, limits.delivery.answerMs, read, parts.clock);
     const stored = entry === null ? null : jsonObjectIn(entry.value);
     return new OtpEvents(parts, stored === null ? toldNothing : (stored as unknown as Kept));
   }
@@ -144,10 +140,8 @@ export class OtpEvents {
       from: { made: told.made, seq: fromSeq, storedAtNs: null },
       take,
       onChanged: () => {
-        log.error(
-          { alarm: 'otp_records_changed', bucket },
-          'the records of one-time passwords are others: all are told',
-        );
+        const changed = { alarm: 'otp_records_changed', bucket };
+        log.error(changed, 'the records of one-time passwords are others: all are told');
         state.isAnother = true;
         facts.reset();
         if (bucket === 'otp') this.#ends.forget();
@@ -186,7 +180,7 @@ export class OtpEvents {
     const text = JSON.stringify(kept);
     if (text === this.#stored) return;
     const written = this.#parts.bucket.put(placeKey, text);
-    await withDeadline('the place of one-time passwords', limits.delivery.answerMs, written, this.#parts.clock);
+    await withDeadline(placeName, limits.delivery.answerMs, written, this.#parts.clock);
     this.#stored = text;
   }
 }

@@ -93,10 +93,10 @@ async function sendTest(
   if (endpoint === undefined || endpoint.accountId !== accountId) return null;
   const atMs = clock.nowMs();
   const detail = secretBytes(9).toString('base64url');
-  const what = { messageId: endpointId, kind: webhookTestType, attempt: 0, carrier: '', segment: 0, detail };
+  const eventId = eventIdOf({ messageId: endpointId, kind: webhookTestType, detail });
   const data = { object: 'webhook', id: endpointId, livemode: endpoint.livemode };
   const record: WebhookRecord = {
-    ...{ eventId: eventIdOf(what), endpointId, url: null, sequence: 0, tries: 0, dueAtMs: 0, group: null },
+    ...{ eventId, endpointId, url: null, sequence: 0, tries: 0, dueAtMs: 0, group: null },
     content: { type: webhookTestType, atMs, data },
   };
   return new Promise((resolve) => {

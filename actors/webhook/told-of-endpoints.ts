@@ -27,6 +27,5 @@ function dataOf({ id, url, livemode }: WebhookEndpoint, { sinceMs, tries, error 
 }
 
 function toldOf(messageId: string, detail: string, content: ToldOfEndpoint['content']): ToldOfEndpoint {
-  const eventId = eventIdOf({ messageId, kind: content.type, attempt: 0, carrier: '', segment: 0, detail });
-  return { eventId, content };
+  return { eventId: eventIdOf({ messageId, kind: content.type, detail }), content };
 }
