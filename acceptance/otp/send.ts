@@ -213,15 +213,8 @@ async function publish(
     if (known === 'yes') return null;
   }
   const validitySeconds = validityOf(otp, nowMs);
-  const built = buildMessage(
-    principal,
-    { ...request, validitySeconds },
-    { ...admitted, text },
-    {
-      messageId: claim.messageId,
-      acceptedAtMs: nowMs,
-    },
-  );
+  const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };
+  const built = buildMessage(principal, { ...request, validitySeconds }, { ...admitted, text }, accepted);
   const { scoredAs } = admitted.route;
   const score = isScored && scoredAs !== undefined ? { scoredAs } : {};
   const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };

@@ -1,7 +1,7 @@
 // Verifies a code. The guess is stored as counted, then compared, then its result is stored: three writes at most, of
 // which the first two decide. A process that ends in between has used up a guess and given no answer. PostgreSQL and the
 // event store are never asked.
-import { type AccountId, type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
+import { type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
 import { countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
@@ -58,7 +58,7 @@ export async function verifyCode(
 }
 
 type Guess = {
-  readonly owner: OtpOwner & { readonly accountId: AccountId };
+  readonly owner: OtpOwner;
   readonly place: OtpPlace;
   readonly id: OtpId;
   readonly by: string;

@@ -80,14 +80,12 @@ export class HostPool {
 
   /** Resolves when every host has replayed and accepts work. */
   async start(): Promise<void> {
-    await Promise.all(
-      this.#hosts.map(
-        (host) =>
-          new Promise<void>((resolve, reject) => {
-            host.ended = this.#keepRunning(host, resolve, reject);
-          }),
-      ),
-    );
+    const started = this.#hosts.map((host) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      host.ended = this.#keepRunning(host, resolve, reject);
+      return promise;
+    });
+    await Promise.all(started);
   }
 
   get status(): readonly CarrierStatus[] {
