@@ -107,7 +107,7 @@ export class OtpGuard {
     return events;
   }
 
-  /** For metrics. */
+  /** How much it holds of what is bounded. */
   get held(): { readonly accounts: number; readonly pending: number; readonly histories: number } {
     const [pending, histories] = [this.#total('pendingCount'), this.#total('historyCount')];
     return { accounts: this.#accounts.size, pending, histories };

@@ -1,6 +1,6 @@
 // Delivers what the fan-out wrote: a consumer for each shard of WEBHOOKS gives records to the workers of their
 // endpoints, which take turns. So many requests are in flight in all, and so many of one account. It belongs to one
-// process at a time (owner.ts).
+// process at a time (single-owner.ts).
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -133,23 +133,18 @@ export class Delivery {
 
   #take(msg: JsMsg): void {
     if (this.#held.has(msg.seq)) return;
-    const record = this.#read(msg);
-    if (record === null) return;
+    let record: WebhookRecord;
+    try {
+      record = decodeWebhook(msg.data);
+    } catch (error) {
+      return this.#moveToDead(msg, messageOf(error));
+    }
     const endpoint = this.#parts.directory.webhookEndpoint(record.endpointId);
     // It was deleted: nobody wants its events.
     if (endpoint === undefined) return msg.ack();
     const worker = this.#workerOf({ accountId: endpoint.accountId, endpointId: endpoint.id });
     this.#held.add(msg.seq);
     worker?.take(record, () => this.#acks.add(msg));
-  }
-
-  #read(msg: JsMsg): WebhookRecord | null {
-    try {
-      return decodeWebhook(msg.data);
-    } catch (error) {
-      this.#moveToDead(msg, messageOf(error));
-      return null;
-    }
   }
 
   #moveToDead(msg: JsMsg, reason: string): void {

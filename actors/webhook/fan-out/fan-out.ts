@@ -1,7 +1,7 @@
 // Reads EVENTS and writes one record into WEBHOOKS for each event and each endpoint that it matches. While no account
 // has an endpoint it reads nothing. A record is published under the event's id and the endpoint's, so what is read
 // again after a crash is stored once within the stream's memory; later than that it is told again with the same
-// webhook-id. Other parts tell their events through `tell`.
+// webhook-id. What concerns an endpoint itself is told through `tellOthers`.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -94,7 +94,7 @@ export class FanOut {
 
   /** Of what is told now and is no delivery event: after those that were told. */
   get sequence(): number {
-    return this.#place.sequenceBase + this.#place.position.seq * eventsPerRecord;
+    return this.#sequenceOf(this.#place.position.seq, 0);
   }
 
   async #keep(): Promise<void> {
@@ -125,15 +125,11 @@ export class FanOut {
     this.#reader = null;
     this.#taken.length = 0;
     const before = this.#nextRest;
-    this.#nextRest = await this.#end();
+    const { created, state } = await this.#parts.bus.manager.streams.info(streamNames.events);
+    this.#nextRest = { made: String(created), seq: state.last_seq, storedAtNs: null };
     this.#place = { ...this.#place, position: before ?? this.#nextRest, idle: true };
   }
   #nextRest: StreamPosition | null = null;
-
-  async #end(): Promise<StreamPosition> {
-    const { created, state } = await this.#parts.bus.manager.streams.info(streamNames.events);
-    return { made: String(created), seq: state.last_seq, storedAtNs: null };
-  }
 
   #open(): void {
     const { bus, clock } = this.#parts;
