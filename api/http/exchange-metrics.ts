@@ -24,10 +24,6 @@ export function countAnswered(route: string, status: number, elapsedMs: number):
   durations.get(route)?.observe(elapsedMs / 1_000);
 }
 
-export function countAborted(route: string): void {
-  metrics.httpAborted.inc({ route });
-}
-
 export function countAccepted(category: string, carrier: string, elapsedMs: number): void {
   const key = `${category} ${carrier}`;
   let held = acceptances.get(key);

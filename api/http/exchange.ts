@@ -7,10 +7,11 @@ import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import type { SharedBound, Use } from '../../platform/shared-bound.ts';
 import { type Problem, problem, problemBody, problemContentType, problemHeaders } from '../problem.ts';
 import { requestIdOf } from '../request-headers.ts';
-import { countAborted, countAnswered } from './exchange-metrics.ts';
+import { countAnswered } from './exchange-metrics.ts';
 import { refuseTaken } from './places.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import { metrics } from '../../platform/telemetry.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -134,7 +135,7 @@ export class Exchange {
   /** Closes the connection without an answer and without reading more. */
   abort(): void {
     if (this.#state !== 'open') return;
-    countAborted(this.route);
+    metrics.httpAborted.inc({ route: this.route });
     this.#leave('aborted');
     this.res.close();
   }
@@ -173,7 +174,7 @@ export class Exchange {
   }
 
   #abort(): void {
-    if (this.#state === 'open' || this.#state === 'deferred') countAborted(this.route);
+    if (this.#state === 'open' || this.#state === 'deferred') metrics.httpAborted.inc({ route: this.route });
     this.#leave('aborted');
     this.#onAborted?.();
   }
@@ -232,19 +233,12 @@ export const guard: Guard = (exchange, run) => {
 };
 
 function answerFailed(exchange: Exchange, error: unknown): void {
-  log.error(
-    {
-      alarm: 'request_failed',
-      route: exchange.route,
-      requestId: exchange.requestId,
-      error: messageOf(error),
-      stack: error instanceof Error ? error.stack : undefined,
-    },
-    'a request failed',
-  );
+  const { route, requestId } = exchange;
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error({ alarm: 'request_failed', route, requestId, error: messageOf(error), stack }, 'a request failed');
   try {
     exchange.refuse(problem(500, 'internal_error', 'an error inside Heliograph; its log has the cause'));
   } catch (again) {
-    log.error({ requestId: exchange.requestId, error: messageOf(again) }, 'a failed request could not be answered');
+    log.error({ requestId, error: messageOf(again) }, 'a failed request could not be answered');
   }
 }

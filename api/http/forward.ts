@@ -18,7 +18,7 @@ import { readKey } from './write-request.ts';
 /** Proves that the ingress has checked networks, rates and the client's address. */
 export const ingressSecretHeader = 'x-heliograph-ingress';
 
-export type Forwarder = { forward(exchange: Exchange, req: HttpRequest): void; close(): void };
+export type Forwarder = ReturnType<typeof forwarder>;
 
 /** Hop-by-hop headers (RFC 9110 section 7.6.1), and those that each side sets itself. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ export function forwarder(
   guard: Guard,
   turns: Pick<SliceTurns, 'next'>,
   clock: Clock = systemClock,
-): Forwarder {
+) {
   // The request slots bound the connections.
   const agent = new Agent({ keepAlive: true, timeout: 60_000 });
 
@@ -66,7 +66,7 @@ export function forwarder(
   }
 
   return {
-    forward(exchange, req) {
+    forward(exchange: Exchange, req: HttpRequest): void {
       // The control role cannot see the client's address: networks and rates are checked here.
       const method = req.getCaseSensitiveMethod().toUpperCase();
       // Node.js servers reject some methods; a known path answers PUT and OPTIONS with its own methods.

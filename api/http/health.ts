@@ -9,7 +9,7 @@ import type { HttpServer, Exchange } from './exchange.ts';
 
 export type Readiness = { readonly ok: boolean; readonly detail: string };
 
-export type HealthParts = {
+type HealthParts = {
   readonly httpServer: HttpServer;
   readonly directory: Pick<Directory, 'state'>;
   readonly eventSpace: EventSpace;
@@ -26,10 +26,6 @@ export function readiness(parts: HealthParts): Readiness {
   // With a broken watch the directory keeps its last state, so sending goes on.
   const { keys, accounts, watching } = parts.directory.state();
   return { ok: true, detail: `${keys} keys of ${accounts} accounts${watching ? '' : ', directory watch is broken'}` };
-}
-
-export function answerLive(exchange: Exchange): void {
-  exchange.json(200, '{"status":"ok"}');
 }
 
 export function answerReady(exchange: Exchange, { ok }: Readiness): void {

@@ -14,46 +14,29 @@ import { refuseSlowBodies } from './read-body.ts';
 /** Answers its exchange. Reads `req` before it returns. */
 export type Route = (exchange: Exchange, req: HttpRequest) => void;
 
-export type HttpRoutes = {
-  readonly sendSms: Route;
-  readonly sendBatch: Route;
-  readonly cancelSms: Route;
-  readonly getSms: Route;
-  readonly listSms: Route;
-  readonly startOtp: Route;
-  readonly verifyOtp: Route;
-  readonly resendOtp: Route;
-  readonly cancelOtp: Route;
-  readonly getOtp: Route;
-  /** GET /r/{code}, and every other path below /r: a short link. */
-  readonly redirect: Route;
-  readonly live: Route;
-  readonly ready: Route;
-  readonly forwarder: Forwarder;
-};
-
-export type ListeningHttpServer = {
-  readonly port: number;
-  /** Refuses connections, and requests on old ones with 503. Resolves when none is open, or after `limitMs`. */
-  stopTaking(limitMs: number): Promise<void>;
-  /** Closes the remaining connections. The thread must not end before this. */
-  close(): void;
-};
+type OtpRoute = 'startOtp' | 'verifyOtp' | 'resendOtp' | 'cancelOtp' | 'getOtp';
+/** `redirect`: GET /r/{code}, and every other path below /r, a short link. */
+type RouteName =
+  | 'sendSms'
+  | 'sendBatch'
+  | 'cancelSms'
+  | 'getSms'
+  | 'listSms'
+  | OtpRoute
+  | 'redirect'
+  | 'live'
+  | 'ready';
 
 const sweepEveryMs = 250;
-
-export function newHttpServer(): HttpServer {
-  return { open: new Set(), draining: false };
-}
 
 /** Throws SetupError when the port cannot be opened. Port 0: the system chooses one. */
 export async function openHttpServer(
   httpServer: HttpServer,
-  routes: HttpRoutes,
+  routes: Readonly<Record<RouteName, Route>> & { readonly forwarder: Forwarder },
   address: { readonly host: string; readonly port: number; readonly shared: boolean },
   guard: Guard,
   clock: Clock = systemClock,
-): Promise<ListeningHttpServer> {
+) {
   withoutAdvertisement();
   const app = uWS.App();
 
@@ -102,13 +85,15 @@ export async function openHttpServer(
 
   return {
     port: uWS.us_socket_local_port(socket),
-    async stopTaking(limitMs) {
+    /** Refuses connections, and requests on old ones with 503. Resolves when none is open, or after `limitMs`. */
+    async stopTaking(limitMs: number): Promise<void> {
       httpServer.draining = true;
       stopListening();
       const endAtMs = clock.monotonicMs() + limitMs;
       while (httpServer.open.size > 0 && clock.monotonicMs() < endAtMs) await clock.sleep(5);
     },
-    close() {
+    /** Closes the remaining connections. The thread must not end before this. */
+    close(): void {
       stopListening();
       stopSweep();
       routes.forwarder.close();

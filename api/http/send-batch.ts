@@ -2,7 +2,6 @@
 // in slices so that other requests of the thread do not wait long, keeps a bounded number of publishes in flight, and
 // waits where POST /v1/sms would refuse. Under an idempotency key each item's id is derived from the key and its index:
 // a retry after a crash publishes what is missing and nothing twice.
-import type { HttpRequest } from 'uWebSockets.js';
 import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
@@ -12,7 +11,6 @@ import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automat
 import { missingScope, takeTurns } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
 import { type ItemParts, type ItemResult, sendItems } from './batch-items.ts';
-import type { Exchange } from './exchange.ts';
 import { refuseTaken } from './places.ts';
 import type { Claim, KeyedRequest, WorkResult } from '../../acceptance/idempotency/requests.ts';
 import type { SliceTurns, Slices } from './slice-turns.ts';
@@ -35,11 +33,7 @@ export type SendBatchParts = ItemParts & WriteParts & { readonly turns: SliceTur
 const operation = 'POST /v1/sms/batch';
 const { messagesMax } = limits.http.batch;
 
-export function sendBatch(parts: SendBatchParts, exchange: Exchange, req: HttpRequest): void {
-  new SendBatch(parts, exchange, req).proceed();
-}
-
-class SendBatch extends WriteRequest<SendBatchParts> {
+export class SendBatch extends WriteRequest<SendBatchParts> {
   readonly steps = steps;
   readonly use = 'ordinary';
   items: readonly unknown[] = [];

@@ -1,7 +1,6 @@
 // POST /v1/sms as a list of steps, from the headers to the 202. The cheapest checks come first, and a repeat under an
 // idempotency key is answered before any gate runs. Without a key everything from the body to the publish is one
 // synchronous turn of the event loop; the answer follows when JetStream acknowledges the publish.
-import type { HttpRequest } from 'uWebSockets.js';
 import { type TrackParts, acceptTracked, buildMessage, urgentUseOf } from '../../acceptance/accept.ts';
 import {
   type AskKnown,
@@ -22,7 +21,6 @@ import type { Admitted, SmsRequest } from '../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
 import { missingScope } from './access.ts';
-import type { Exchange } from './exchange.ts';
 import { countAccepted } from './exchange-metrics.ts';
 import { type DryRuns, explainSms } from './explain-sms.ts';
 import type { BulkPace } from './bulk-pace.ts';
@@ -55,11 +53,7 @@ export type SendSmsParts = TrackParts &
     readonly dryRuns: DryRuns;
   };
 
-export function sendSms(parts: SendSmsParts, exchange: Exchange, req: HttpRequest): void {
-  new SendSms(parts, exchange, req).proceed();
-}
-
-class SendSms extends WriteRequest<SendSmsParts> {
+export class SendSms extends WriteRequest<SendSmsParts> {
   readonly steps = steps;
   /** Of the body it is not known yet whether it is an OTP. */
   use: Use = 'urgent';

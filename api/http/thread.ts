@@ -40,40 +40,32 @@ import { BulkPace } from './bulk-pace.ts';
 import { cancelSms } from './cancel-sms.ts';
 import { clientAddress } from './client-address.ts';
 import { portedTo } from '../../policy/registry/ported-to.ts';
-import { newHttpServer, openHttpServer } from './http-server.ts';
+import { openHttpServer } from './http-server.ts';
 import { DryRuns } from './explain-sms.ts';
 import { forwarder } from './forward.ts';
-import { guard } from './exchange.ts';
-import { answerLive, answerReady, readiness } from './health.ts';
+import { type HttpServer, guard } from './exchange.ts';
+import { answerReady, readiness } from './health.ts';
 import { bodyPrinter, keyPlaces, placingSecret } from '../../acceptance/idempotency/key-place.ts';
 import { IdempotentRequests } from '../../acceptance/idempotency/requests.ts';
 import { idempotencyStore } from '../../acceptance/idempotency/store.ts';
 import { OtpStore } from '../../acceptance/otp/store.ts';
-import { cancelOtp, resendOtp } from './otp/change-otp.ts';
+import { CancelOtp, ResendOtp } from './otp/change-otp.ts';
 import { OtpRates } from './otp/otp-rates.ts';
 import { getOtp } from './otp/read-otp.ts';
-import { startOtp } from './otp/start-otp.ts';
-import { verifyOtp } from './otp/verify-otp.ts';
+import { StartOtp } from './otp/start-otp.ts';
+import { VerifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
 import { ClickWriter } from '../links/click-writer.ts';
 import { Misses, redirect } from '../links/redirect.ts';
 import { getSms, listSms } from './read-sms.ts';
 import { RateLimits } from '../../acceptance/principal-limits.ts';
-import { sendBatch } from './send-batch.ts';
-import { type SendSmsParts, sendSms } from './send-sms.ts';
+import { SendBatch } from './send-batch.ts';
+import { SendSms, type SendSmsParts } from './send-sms.ts';
 import { SliceTurns } from './slice-turns.ts';
 import { statusQueryClient } from './status-query-client.ts';
 import type { FromThread, RequestRules, ThreadData, ToThread } from './thread-messages.ts';
 
-type RunningThread = {
-  readonly port: number;
-  health(): { ok: boolean; detail: string };
-  configure(rules: RequestRules): void;
-  registry(registryUpdate: RegistryVersionEvent): void;
-  drain(limitMs: number): Promise<void>;
-};
-
-async function startThread(data: ThreadData): Promise<RunningThread> {
+async function startThread(data: ThreadData) {
   const bus = await connectBus(data.natsUrl, `ingress-${data.index}`);
   // A separate connection: the server loads up to 8 MB of its store for a page, and messages must not wait behind that.
   const pages = await connectBus(data.natsUrl, `ingress-${data.index}-keys`);
@@ -95,7 +87,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const keyPublisher = new Publisher(bus, limits.http.idempotencyWrites);
   const otpPublisher = new Publisher(bus, limits.otp.writes);
 
-  const httpServer = newHttpServer();
+  const httpServer: HttpServer = { open: new Set(), draining: false };
   const health = { httpServer, directory, eventSpace, clock, bus };
   const places = placesOf(data.shares);
   const queries = statusQueryClient(bus, places, clock);
@@ -131,7 +123,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     used,
   };
   const secret = await placingSecret(bus);
-  const sending: SendSmsParts = {
+  const sending = {
     publisher,
     queues,
     scheduled: new ScheduledShares(bus, keyPublisher, data.shares.scheduled_messages, clock),
@@ -162,7 +154,7 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
       rules: () => rules.routing.links,
     },
     clock,
-  };
+  } satisfies SendSmsParts;
   const addresses = { hashOf: addressHasher(linkKey), stores: data.links.storeAddresses };
   const clicks = new ClickWriter(clickPublisher, places.clicks, addresses, clock);
   const redirecting = {
@@ -170,11 +162,9 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
     fallbackUrl: data.links.fallbackUrl,
     misses: new Misses(clock),
   };
-  const reading = { access, queries, guard, cipher: sending.cipher };
-  const canceling = { ...sending, queries, cancellations: cancellations(bus, keyPublisher, clock) };
+  const canceling = { ...sending, cancellations: cancellations(bus, keyPublisher, clock) };
   const otp = {
     ...sending,
-    queries,
     otps: new OtpStore(bus, otpPublisher, secret, clock),
     otpRules: () => policy.otp,
     otpLimits: () => policy.otp.limits,
@@ -186,18 +176,18 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   const listening = await openHttpServer(
     httpServer,
     {
-      sendSms: (exchange, req) => sendSms(sending, exchange, req),
-      sendBatch: (exchange, req) => sendBatch(sending, exchange, req),
+      sendSms: (exchange, req) => new SendSms(sending, exchange, req).proceed(),
+      sendBatch: (exchange, req) => new SendBatch(sending, exchange, req).proceed(),
       cancelSms: (exchange, req) => cancelSms(canceling, exchange, req),
-      getSms: (exchange, req) => getSms(reading, exchange, req),
-      listSms: (exchange, req) => listSms(reading, exchange, req),
-      startOtp: (exchange, req) => startOtp(otp, exchange, req),
-      verifyOtp: (exchange, req) => verifyOtp(otp, exchange, req),
-      resendOtp: (exchange, req) => resendOtp(otp, exchange, req),
-      cancelOtp: (exchange, req) => cancelOtp(otp, exchange, req),
+      getSms: (exchange, req) => getSms(sending, exchange, req),
+      listSms: (exchange, req) => listSms(sending, exchange, req),
+      startOtp: (exchange, req) => new StartOtp(otp, exchange, req).proceed(),
+      verifyOtp: (exchange, req) => new VerifyOtp(otp, exchange, req).proceed(),
+      resendOtp: (exchange, req) => new ResendOtp(otp, exchange, req).proceed(),
+      cancelOtp: (exchange, req) => new CancelOtp(otp, exchange, req).proceed(),
       getOtp: (exchange, req) => getOtp(otp, exchange, req),
       redirect: (exchange, req) => redirect(redirecting, exchange, req),
-      live: (exchange) => answerLive(exchange),
+      live: (exchange) => exchange.json(200, '{"status":"ok"}'),
       ready: (exchange) => answerReady(exchange, readiness(health)),
       forwarder: forwarder(data, access, guard, sending.turns, clock),
     },
@@ -209,13 +199,13 @@ async function startThread(data: ThreadData): Promise<RunningThread> {
   return {
     port: listening.port,
     health: () => readiness(health),
-    registry: (registryUpdate) => registries.apply(registryUpdate),
-    configure(next) {
+    registry: (registryUpdate: RegistryVersionEvent) => registries.apply(registryUpdate),
+    configure(next: RequestRules) {
       rules = next;
       policy = engine(rules);
       fraud.configure(guardRulesOf(next));
     },
-    async drain(limitMs) {
+    async drain(limitMs: number) {
       const endAtMs = clock.monotonicMs() + limitMs;
       const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
       await listening.stopTaking(leftMs());
@@ -252,7 +242,7 @@ function guardRulesOf({ routing, otp: { guard: rules } }: RequestRules): OtpGuar
 
 async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
   const send = (message: FromThread) => port.postMessage(message);
-  let running: RunningThread;
+  let running: Awaited<ReturnType<typeof startThread>>;
   try {
     running = await startThread(data);
   } catch (error) {

@@ -1,13 +1,10 @@
 // POST /v1/otp/{id}/resend and /cancel as lists of steps. Their bodies may be left out.
-import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpClaim, cancelPending, resendAndSend } from '../../../acceptance/otp/send.ts';
-import type { Exchange } from '../exchange.ts';
 import { type Step, type StepResult, authenticate, found, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
 import {
   type Done,
-  type OtpRouteParts,
   OtpRequest,
   answerOnce,
   answerRepeat,
@@ -20,14 +17,6 @@ import {
 } from './otp-parts.ts';
 import { type ResendOtpBody, resendOtpBody } from './otp-request.ts';
 
-export function resendOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
-  new ResendOtp(parts, exchange, req).proceed();
-}
-
-export function cancelOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
-  new CancelOtp(parts, exchange, req).proceed();
-}
-
 abstract class ChangeOtp extends OtpRequest {
   abstract readonly action: 'resend' | 'cancel';
   asked: ResendOtpBody | null = null;
@@ -35,7 +24,7 @@ abstract class ChangeOtp extends OtpRequest {
   abstract change(claim: OtpClaim): Promise<Done>;
 }
 
-class ResendOtp extends ChangeOtp {
+export class ResendOtp extends ChangeOtp {
   readonly steps = resendSteps;
   readonly action = 'resend';
 
@@ -47,7 +36,7 @@ class ResendOtp extends ChangeOtp {
   }
 }
 
-class CancelOtp extends ChangeOtp {
+export class CancelOtp extends ChangeOtp {
   readonly steps = cancelSteps;
   readonly action = 'cancel';
 

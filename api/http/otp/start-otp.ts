@@ -1,12 +1,10 @@
 // POST /v1/otp as a list of steps: the same as for a message, and before its gates a code and a text are made and the
 // limits of one-time passwords are asked. A repeat under an idempotency key is answered before all of that, with the
 // same ids and, under a test key, the same code.
-import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
 import type { Admitted } from '../../../policy/contract.ts';
 import { problemOf, problemOfRefusal } from '../../problem.ts';
-import type { Exchange } from '../exchange.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import {
   type Step,
@@ -21,7 +19,6 @@ import { type GuardedStart, guardStart } from './fraud-guard.ts';
 import { problemOfOtp, startedBody } from './otp-answer.ts';
 import {
   type Done,
-  type OtpRouteParts,
   OtpRequest,
   answerOnce,
   answerRepeat,
@@ -32,11 +29,7 @@ import {
 import { type StartOtpBody, startOtpBody } from './otp-request.ts';
 import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
 
-export function startOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
-  new StartOtp(parts, exchange, req).proceed();
-}
-
-class StartOtp extends OtpRequest {
+export class StartOtp extends OtpRequest {
   readonly steps = steps;
   asked: StartOtpBody | null = null;
   message: OtpMessage | null = null;

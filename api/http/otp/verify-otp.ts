@@ -1,15 +1,12 @@
 // POST /v1/otp/{id}/verify as a list of steps. It asks NATS and nothing else, so it goes on while PostgreSQL and the event
 // store are away. The right code is valid once; only a repeat under the same Idempotency-Key gets that answer again.
-import type { HttpRequest } from 'uWebSockets.js';
 import { type Verified, verifyCode } from '../../../acceptance/otp/verify.ts';
 import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
-import type { Exchange } from '../exchange.ts';
 import {
   type Step,
   type StepResult,
-  answerOutcome,
   authenticate,
   found,
   readHeaders,
@@ -17,23 +14,11 @@ import {
   takeSlot,
 } from '../write-request.ts';
 import { keptOfVerdict, otpNotFound, problemOfOtp, verdictOf, verifiedBody } from './otp-answer.ts';
-import {
-  type OtpRouteParts,
-  OtpRequest,
-  answerRepeat,
-  checkClock,
-  parseBody,
-  requireScope,
-  userOf,
-} from './otp-parts.ts';
+import { OtpRequest, answerOnce, answerRepeat, checkClock, parseBody, requireScope, userOf } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
 import { type VerifyOtpBody, verifyOtpBody } from './otp-request.ts';
 
-export function verifyOtp(parts: OtpRouteParts, exchange: Exchange, req: HttpRequest): void {
-  new VerifyOtp(parts, exchange, req).proceed();
-}
-
-class VerifyOtp extends OtpRequest {
+export class VerifyOtp extends OtpRequest {
   readonly steps = steps;
   asked: VerifyOtpBody | null = null;
   user: OtpUser | null = null;
@@ -70,26 +55,13 @@ async function passLimits(verifying: VerifyOtp): Promise<StepResult> {
   return parts.rates.take('verifications', limits, user) ?? parts.rates.refuseGuess(limits, user);
 }
 
-async function verify(verifying: VerifyOtp): Promise<StepResult> {
-  const { parts, exchange, keyed, entry } = verifying;
-  const id = found(verifying.otpId);
-  if (keyed === null) {
+function verify(verifying: VerifyOtp): Promise<StepResult> {
+  return answerOnce(verifying, 200, async () => {
     const verdict = await compare(verifying);
-    if (!verdict.ok) return problemOfOtp(verdict);
-    exchange.json(200, verifiedBody(id, verdict));
-    return 'answered';
-  }
-  const outcome = await parts.idempotent.run(
-    keyed,
-    async () => {
-      const verdict = await compare(verifying);
-      if (verdict.ok) return { body: verifiedBody(id, verdict), kept: keptOfVerdict(verdict) };
-      // The guess names its key, so a repeat may be made at once, whatever was stored.
-      return { refusal: problemOfOtp(verdict), isPublished: 'no' };
-    },
-    entry,
-  );
-  return answerOutcome(exchange, outcome, 200);
+    if (verdict.ok) return { body: verifiedBody(found(verifying.otpId), verdict), kept: keptOfVerdict(verdict) };
+    // The guess names its key, so a repeat may be made at once, whatever was stored.
+    return { refusal: problemOfOtp(verdict), isPublished: 'no' };
+  });
 }
 
 async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {

@@ -2,10 +2,10 @@
 // a 500 and nothing else. Without it the thread and with it the process would be gone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { clientAddress } from '../../../api/http/client-address.ts';
-import { type ListeningHttpServer, newHttpServer, openHttpServer } from '../../../api/http/http-server.ts';
+import { openHttpServer } from '../../../api/http/http-server.ts';
 import { SliceTurns } from '../../../api/http/slice-turns.ts';
 import { forwarder } from '../../../api/http/forward.ts';
-import { guard } from '../../../api/http/exchange.ts';
+import { type HttpServer, guard } from '../../../api/http/exchange.ts';
 import { placesOf } from '../../../api/http/places.ts';
 import { RateLimits } from '../../../acceptance/principal-limits.ts';
 import { newRateMemory } from '../../../platform/rate-table.ts';
@@ -21,8 +21,8 @@ const access = {
   places: placesOf(defaultShares),
   used: { note: () => {} },
 };
-let httpServer: ListeningHttpServer;
-const state = newHttpServer();
+let httpServer: Awaited<ReturnType<typeof openHttpServer>>;
+const state: HttpServer = { open: new Set(), draining: false };
 const level = log.level;
 
 beforeAll(async () => {
