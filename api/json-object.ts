@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { thousands } from '../platform/thousands.ts';
-import { type OrProblem, problem, wrongField } from './problem.ts';
+import { type OrProblem, problem, shortName, wrongField } from './problem.ts';
 
 type ParsedObject = OrProblem<{ readonly fields: Record<string, unknown> }>;
 
@@ -25,9 +25,9 @@ export function parseObject(body: Buffer): ParsedObject {
     return refused('the body must be one JSON object');
   }
   const isRepeated = counted.keys !== keysOf(parsed);
-  const field = isRepeated ? firstRepeated(text)?.slice(0, 64).toWellFormed() : undefined;
-  if (field === undefined) return { ok: true, fields: parsed as Record<string, unknown> };
-  return { ok: false, problem: wrongField(field, 'must be given only once') };
+  const field = isRepeated ? firstRepeated(text) : null;
+  if (field === null) return { ok: true, fields: parsed as Record<string, unknown> };
+  return { ok: false, problem: wrongField(shortName(field), 'must be given only once') };
 }
 
 const [quote, escape, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d] as const;

@@ -25,22 +25,19 @@ export type OrProblem<T> = ({ readonly ok: true } & T) | { readonly ok: false; r
 export const problemContentType = 'application/problem+json';
 
 /** A refusal as a value. `status` must be in the catalogue for the code; `not_available` has two. */
-export function problem(
-  status: number,
-  code: ProblemCode,
-  detail: string,
-  errors: readonly FieldProblem[] = [],
-  retryAfterS: number | null = null,
-): Problem {
-  return { status, code, detail, errors, retryAfterS };
+export function problem(status: number, code: ProblemCode, detail: string, retryAfterS: number | null = null): Problem {
+  return { status, code, detail, errors: [], retryAfterS };
 }
 
-/** A refusal of acceptance with the status from the catalogue. A problem stays as it is. */
-export function problemOf(refused: AcceptanceRefusal | Problem): Problem {
+/** A refusal with the status from the catalogue. A problem stays as it is. */
+export function problemOf(refused: Pick<Problem, 'code' | 'detail' | 'retryAfterS'> | Problem): Problem {
   if ('status' in refused) return refused;
   const { code, detail, retryAfterS } = refused;
-  return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
+  return problem(problemCatalogue[code].statuses[0], code, detail, retryAfterS);
 }
+
+/** The same of a check that may have refused nothing. */
+export const problemOrNull = (refused: AcceptanceRefusal | null): Problem | null => refused && problemOf(refused);
 
 /**
  * A request with `count` wrong fields: the first one gives the code, and `errors` has the first fieldProblemsMax of them,
@@ -53,11 +50,23 @@ export function problemOfFields(wrong: readonly FieldProblem[], count: number = 
   const others = count - 1;
   const where = count === errors.length ? ', see errors' : `; errors has the first ${errors.length}`;
   const more = others === 0 ? '' : ` (and ${others} more${where})`;
-  return problem(422, first.code, `${first.field}: ${first.detail}${more}`, errors);
+  return { ...problem(422, first.code, `${first.field}: ${first.detail}${more}`), errors };
 }
 
+/** Names that a request must not have; null: it has none. */
+export function problemOfNames(names: readonly string[], code: ProblemCode, detail: string): Problem | null {
+  const shown = names.slice(0, limits.http.fieldProblemsMax);
+  return problemOfFields(
+    shown.map((field) => ({ field, code, detail })),
+    names.length,
+  );
+}
+
+/** A name that the client made up, shortened without splitting a character. */
+export const shortName = (name: string) => name.slice(0, 64).toWellFormed();
+
 export function wrongField(field: string, detail: string, code: ProblemCode = 'invalid_field'): Problem {
-  return problem(422, code, `${field}: ${detail}`, [{ field, code, detail }]);
+  return { ...problem(422, code, `${field}: ${detail}`), errors: [{ field, code, detail }] };
 }
 
 export function problemHeaders({ status, retryAfterS }: Problem): readonly (readonly [name: string, value: string])[] {
@@ -90,5 +99,5 @@ export function problemOfRefusal({ code, field, detail, others = [], othersNotNa
     return problemOfFields(wrong, wrong.length + othersNotNamed) as Problem;
   }
   const [status] = problemCatalogue[code].statuses;
-  return status === 503 ? problem(status, code, detail, [], retryAfterS) : problem(status, code, detail);
+  return problem(status, code, detail, status === 503 ? retryAfterS : null);
 }

@@ -1,7 +1,13 @@
 // Turns zod's issues into the fields of a problem, with our texts and codes. Pure.
 import type { z } from '@hono/zod-openapi';
-import { limits } from '../platform/limits.ts';
-import { type FieldProblem, type OrProblem, problemOfFields, wrongField } from './problem.ts';
+import {
+  type FieldProblem,
+  type OrProblem,
+  problemOfFields,
+  problemOfNames,
+  shortName,
+  wrongField,
+} from './problem.ts';
 
 type ParameterKind = 'field' | 'query parameter';
 
@@ -14,11 +20,7 @@ export function check<T>(
 ): OrProblem<{ readonly value: T }> {
   if (schema === undefined) {
     const detail = what === 'field' ? 'this route takes no such field' : 'this route has no query parameters';
-    const names = Object.keys(raw);
-    const foreign = names
-      .slice(0, limits.http.fieldProblemsMax)
-      .map((field) => ({ field: named(field), code: withoutSchema, detail }));
-    const problem = problemOfFields(foreign, names.length);
+    const problem = problemOfNames(Object.keys(raw).map(shortName), withoutSchema, detail);
     return problem === null ? { ok: true, value: raw as T } : { ok: false, problem };
   }
   const parsed = schema.safeParse(raw);
@@ -51,7 +53,7 @@ function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, 
   const field = fieldOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
-      field: named(field === '' ? key : `${field}.${key}`),
+      field: shortName(field === '' ? key : `${field}.${key}`),
       code: 'unknown_field',
       // For an object inside the body only its path is named.
       detail: field === '' ? ofUnknown : `is not a field of ${field}`,
@@ -76,6 +78,3 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
     raw,
   );
 }
-
-/** A name that the client made up, shortened without splitting a character. */
-const named = (field: string) => field.slice(0, 64).toWellFormed();

@@ -188,5 +188,5 @@ async function knownBefore(
   return found;
 }
 
-const overloaded = refusedItem(problem(503, 'overloaded', 'the queue did not take it in time', [], 1));
+const overloaded = refusedItem(problem(503, 'overloaded', 'the queue did not take it in time', 1));
 const unclear = refusedItem(problemOf(firstTryUnclear));

@@ -5,22 +5,22 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { onceWithin } from '../../acceptance/accept.ts';
 import type { Principal } from '../../acceptance/principal.ts';
 import { refusalOfFailure } from '../../acceptance/refusal.ts';
-import type { GetMessageReply, MessageView } from '../../analytics/contract.ts';
+import type { MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Cancellations } from '../../cluster/bus/cancellations.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, canceledEvent } from '../../model/delivery-event.ts';
 import { isMessageId, type MessageId } from '../../model/ids.ts';
 import { unreachable } from '../../platform/assert.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Problem, problem } from '../problem.ts';
 import { admitReader } from './access.ts';
 import { readAutomaticKey } from './automatic-key.ts';
 import type { Exchange } from './exchange.ts';
 import type { KeyedRequest } from '../../acceptance/idempotency/requests.ts';
+import { foundMessage } from './read-sms.ts';
 import { messageNotFound, messageShape } from './sms-answer.ts';
-import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
+import type { StatusQueryClient } from './status-query-client.ts';
 import { type WriteParts, answerOutcome, keyedRequest, readKey, refuseWith } from './write-request.ts';
 
 export type CancelSmsParts = WriteParts & {
@@ -28,7 +28,6 @@ export type CancelSmsParts = WriteParts & {
   readonly cancellations: Cancellations;
   readonly events: EventWriter;
   readonly queries: StatusQueryClient;
-  readonly clock: Clock;
 };
 
 export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRequest): void {
@@ -67,9 +66,10 @@ export function cancelSms(parts: CancelSmsParts, exchange: Exchange, req: HttpRe
 async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId): Promise<string | Problem> {
   const { accountId } = principal.account;
   const reply = await parts.queries.get({ accountId, messageId: id, withEvent: true }, 'urgent');
-  const found = ownMessage(reply, principal);
+  const found = foundMessage(reply, principal, dueUnknown);
   if ('code' in found) return found;
   const { message, event } = found;
+  if (event === undefined || message.refused) return messageNotFound;
   if (message.status === 'canceled') return JSON.stringify(messageShape(message));
   if (message.status !== 'scheduled' || message.scheduledAtMs === null) return onItsWay(message.status);
   const result = await parts.cancellations.cancel(id, message.scheduledAtMs);
@@ -79,33 +79,15 @@ async function cancel(parts: CancelSmsParts, principal: Principal, id: MessageId
     case 'too_late':
       return onItsWay('on its way');
     case 'full':
-      return problem(503, 'queue_full', 'too many messages that are due in the same second were canceled', [], 5);
+      return problem(503, 'queue_full', 'too many messages that are due in the same second were canceled', 5);
     case 'unavailable':
-      return problem(503, 'overloaded', 'the cancel may or may not have been stored: repeat the request', [], 1);
+      return problem(503, 'overloaded', 'the cancel may or may not have been stored: repeat the request', 1);
     default:
       return unreachable(result);
   }
 }
 
-function ownMessage(
-  reply: GetMessageReply | NoPlace,
-  principal: Principal,
-): Problem | { readonly message: MessageView; readonly event: DeliveryEvent } {
-  switch (reply.result) {
-    case 'unavailable':
-      return problem(503, 'status_unavailable', 'the time at which the message is due cannot be read now', [], 2);
-    case 'none':
-      return messageNotFound;
-    case 'no_place':
-      return reply.problem;
-    case 'found':
-      if (reply.event === undefined || reply.message.refused) return messageNotFound;
-      if (reply.message.livemode !== principal.livemode) return messageNotFound;
-      return { message: reply.message, event: reply.event };
-    default:
-      return unreachable(reply);
-  }
-}
+const dueUnknown = problem(503, 'status_unavailable', 'the time at which the message is due cannot be read now', 2);
 
 function publishCanceled(parts: CancelSmsParts, message: MessageView, event: DeliveryEvent): Promise<string | Problem> {
   const atMs = parts.clock.nowMs();
@@ -114,21 +96,15 @@ function publishCanceled(parts: CancelSmsParts, message: MessageView, event: Del
   return new Promise((resolve) => {
     const answer = onceWithin(parts.clock, limits.http.scheduledMs, (late) => {
       if (late === null) return resolve(JSON.stringify(messageShape(shown)));
-      resolve(
-        problem(
-          503,
-          'overloaded',
-          'the message is canceled, but its event is not durable yet: repeat the request',
-          [],
-          1,
-        ),
-      );
+      resolve(problem(503, 'overloaded', notDurable, 1));
     });
     parts.events.write(canceledEvent(event, atMs), (durable) =>
       answer(durable ? null : refusalOfFailure('unavailable')),
     );
   });
 }
+
+const notDurable = 'the message is canceled, but its event is not durable yet: repeat the request';
 
 function onItsWay(status: string): Problem {
   return problem(409, 'not_cancelable', `the message is already ${status}: only a scheduled message can be canceled`);

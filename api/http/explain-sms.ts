@@ -30,9 +30,9 @@ export class DryRuns {
     const refused = this.#rates.take(accountId, epochUs(this.#clock.monotonicMs()));
     if (refused === null) return null;
     const retryS = Math.ceil(refused.retryUs / 1_000_000);
-    if (refused.reason === 'full') return problem(503, 'overloaded', 'too many accounts ask for dry runs', [], retryS);
+    if (refused.reason === 'full') return problem(503, 'overloaded', 'too many accounts ask for dry runs', retryS);
     const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second for this account`;
-    return problem(429, 'rate_limited', detail, [], retryS);
+    return problem(429, 'rate_limited', detail, retryS);
   }
 }
 

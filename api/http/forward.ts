@@ -209,6 +209,6 @@ const allowed = [['allow', 'GET, HEAD, POST, PATCH, DELETE']] as const;
 
 function refuseAway(exchange: Exchange): void {
   exchange.refuse(
-    problem(503, 'control_plane_unavailable', 'the management API does not answer; messages are still sent', [], 2),
+    problem(503, 'control_plane_unavailable', 'the management API does not answer; messages are still sent', 2),
   );
 }

@@ -4,9 +4,8 @@
 import uWS, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { SetupError } from '../../platform/errors.ts';
-import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { problem, problemOfFields } from '../problem.ts';
+import { problem, problemOfNames } from '../problem.ts';
 import { type HttpServer, Exchange, type Guard } from './exchange.ts';
 import type { Forwarder } from './forward.ts';
 import { refuseSlowBodies } from './read-body.ts';
@@ -108,14 +107,11 @@ function withoutQuery(route: Route): Route {
     const query = req.getQuery() ?? '';
     if (query === '') return route(exchange, req);
     const names = [...new Set(new URLSearchParams(query).keys())];
-    const refusal = problemOfFields(names.slice(0, limits.http.fieldProblemsMax).map(unknown), names.length);
+    const refusal = problemOfNames(names, 'unknown_field', 'this route has no query parameters');
     if (refusal === null) route(exchange, req);
     else exchange.refuse(refusal);
   };
 }
-
-const unknown = (field: string) =>
-  ({ field, code: 'unknown_field', detail: 'this route has no query parameters' }) as const;
 
 /** Drops the response header that names the server and its version; the type declarations lack the switch. */
 function withoutAdvertisement(): void {
@@ -149,4 +145,4 @@ function listen(
 /** Methods whose requests have a body or a Content-Length of 0. */
 const writes: ReadonlySet<string> = new Set(['post', 'put', 'patch']);
 
-const stopping = problem(503, 'overloaded', 'this server is stopping: open a new connection', [], 1);
+const stopping = problem(503, 'overloaded', 'this server is stopping: open a new connection', 1);

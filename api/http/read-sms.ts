@@ -2,7 +2,7 @@
 // messages of its account and mode; everything else is "not found", so that ids reveal nothing.
 import type { HttpRequest } from 'uWebSockets.js';
 import type { Principal } from '../../acceptance/principal.ts';
-import type { ListMessages, MessageView } from '../../analytics/contract.ts';
+import type { GetMessageReply, ListMessages, MessageView } from '../../analytics/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { isMessageId } from '../../model/ids.ts';
 import { type Category, categories } from '../../model/message.ts';
@@ -10,13 +10,21 @@ import { momentOf, noSuchMoment } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { type FieldProblem, type OrProblem, problem, problemOfFields, wrongField } from '../problem.ts';
+import {
+  type FieldProblem,
+  type OrProblem,
+  type Problem,
+  problem,
+  problemOfFields,
+  shortName,
+  wrongField,
+} from '../problem.ts';
 import { type AccessParts, admitReader } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
-import type { StatusQueryClient } from './status-query-client.ts';
+import type { NoPlace, StatusQueryClient } from './status-query-client.ts';
 
-export type ReadSmsParts = {
+type ReadSmsParts = {
   readonly access: AccessParts;
   readonly queries: StatusQueryClient;
   readonly guard: Guard;
@@ -31,20 +39,32 @@ export function getSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest
   parts.guard(exchange, async () => {
     if (!isMessageId(id)) return exchange.refuse(messageNotFound);
     const reply = await parts.queries.get({ accountId: principal.account.accountId, messageId: id });
-    switch (reply.result) {
-      case 'found':
-        if (reply.message.livemode !== principal.livemode) return exchange.refuse(messageNotFound);
-        return exchange.json(200, JSON.stringify(shapeOf(parts, reply.message)));
-      case 'none':
-        return exchange.refuse(messageNotFound);
-      case 'no_place':
-        return exchange.refuse(reply.problem);
-      case 'unavailable':
-        return exchange.refuse(statusUnavailable);
-      default:
-        return unreachable(reply);
-    }
+    const found = foundMessage(reply, principal, statusUnavailable);
+    if ('code' in found) exchange.refuse(found);
+    else exchange.json(200, JSON.stringify(shapeOf(parts, found.message)));
   });
+}
+
+type FoundMessage = Extract<GetMessageReply, { readonly result: 'found' }>;
+
+/** The message where it is of the mode of the key, or the refusal; `away`: the event store does not answer. */
+export function foundMessage(
+  reply: GetMessageReply | NoPlace,
+  { livemode }: Principal,
+  away: Problem,
+): FoundMessage | Problem {
+  switch (reply.result) {
+    case 'found':
+      return reply.message.livemode === livemode ? reply : messageNotFound;
+    case 'none':
+      return messageNotFound;
+    case 'no_place':
+      return reply.problem;
+    case 'unavailable':
+      return away;
+    default:
+      return unreachable(reply);
+  }
 }
 
 export function listSms(parts: ReadSmsParts, exchange: Exchange, req: HttpRequest): void {
@@ -95,7 +115,6 @@ const statusUnavailable = problem(
   503,
   'status_unavailable',
   'the status of messages cannot be read now; messages are still sent',
-  [],
   2,
 );
 
@@ -147,7 +166,7 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
   for (const [name, text] of new URLSearchParams(query)) {
     const read = parameters.get(name);
     if (read === undefined) {
-      wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', unknownParameter);
+      wrong(shortName(name), 'unknown_field', unknownParameter);
       continue;
     }
     const value = seen.has(name) ? 'must be given only once' : read(text);

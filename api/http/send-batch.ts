@@ -6,7 +6,15 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/principal-gates.ts';
-import { type Problem, problem, problemOf, problemOfFields, problemOfRefusal, wrongField } from '../problem.ts';
+import {
+  type Problem,
+  problem,
+  problemOfNames,
+  problemOfRefusal,
+  problemOrNull,
+  shortName,
+  wrongField,
+} from '../problem.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope, takeTurns } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -55,8 +63,7 @@ const steps: readonly Step<SendBatch>[] = [
 
 /** Only conditions that last for seconds; for the others the batch waits, item by item. */
 function checkCapacity({ parts }: SendBatch): StepResult {
-  const full = parts.capacity.refuseAll();
-  return full === null ? null : problemOf(full);
+  return problemOrNull(parts.capacity.refuseAll());
 }
 
 /** Before the body, up to a quarter of a megabyte, is received. */
@@ -120,7 +127,6 @@ const tooManyBatches = problem(
   503,
   'overloaded',
   'other batches took too long: no message of this one was accepted',
-  [],
   2,
 );
 
@@ -175,13 +181,7 @@ function parseItems(body: Buffer): readonly unknown[] | Problem {
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
   const detail = 'is not a field of this request; known is messages';
-  const names = Object.keys(others);
-  const foreign = problemOfFields(
-    names
-      .slice(0, limits.http.fieldProblemsMax)
-      .map((name) => ({ field: name.slice(0, 64).toWellFormed(), code: 'unknown_field', detail })),
-    names.length,
-  );
+  const foreign = problemOfNames(Object.keys(others).map(shortName), 'unknown_field', detail);
   if (foreign !== null) return foreign;
   if (messages === undefined) return wrongField('messages', 'is required', 'missing_field');
   if (Array.isArray(messages) && messages.length >= 1 && messages.length <= messagesMax) return messages;

@@ -18,7 +18,7 @@ import type { Admit } from '../../policy/admission/gates.ts';
 import type { Explain } from '../../policy/admission/explain.ts';
 import type { Use } from '../../platform/shared-bound.ts';
 import type { Admitted, SmsRequest } from '../../policy/contract.ts';
-import { problemOf, problemOfRefusal } from '../problem.ts';
+import { problemOf, problemOfRefusal, problemOrNull } from '../problem.ts';
 import { acceptedAgain, keptOfAccepted, acceptedBody } from './sms-answer.ts';
 import { missingScope } from './access.ts';
 import { countAccepted } from './exchange-metrics.ts';
@@ -78,8 +78,7 @@ const steps: readonly Step<SendSms>[] = [
 ];
 
 function checkCapacity({ parts }: SendSms): StepResult {
-  const full = parts.capacity.refuseNow();
-  return full === null ? null : problemOf(full);
+  return problemOrNull(parts.capacity.refuseNow());
 }
 
 function parseBody(sending: SendSms): StepResult {
@@ -127,8 +126,7 @@ function passGates(sending: SendSms): StepResult {
 
 function checkMessageCapacity({ parts, request, admitted }: SendSms): StepResult {
   const { category } = found(request);
-  const full = parts.capacity.refuseMessage({ category, scheduledAtMs: found(admitted).notBeforeMs });
-  return full === null ? null : problemOf(full);
+  return problemOrNull(parts.capacity.refuseMessage({ category, scheduledAtMs: found(admitted).notBeforeMs }));
 }
 
 function accept(sending: SendSms): StepResult | Promise<StepResult> {

@@ -67,12 +67,7 @@ export function messageShape(view: MessageView): Record<string, unknown> {
     client_reference: view.clientReference,
     created_at: isoTime(view.acceptedAtMs),
     ...(view.scheduledAtMs === null ? {} : { scheduled_at: isoTime(view.scheduledAtMs) }),
-    history: view.history.map((entry) => ({
-      status: entry.status,
-      at: isoTime(entry.atMs),
-      carrier: entry.carrier,
-      error: entry.error,
-    })),
+    history: view.history.map(({ status, atMs, carrier, error }) => ({ status, at: isoTime(atMs), carrier, error })),
     timing_ms: {
       accepted_to_submitted: difference(view.scheduledAtMs ?? view.acceptedAtMs, view.submittedAtMs),
       submitted_to_delivered: difference(view.submittedAtMs, view.deliveredAtMs),
@@ -194,7 +189,6 @@ function takeSigned(read: { readonly kept: Buffer; at: number }): number {
 
 export function inboundShape(view: MessageView, inbound: InboundView, cipher: BodyCipher): Record<string, unknown> {
   const sealed = inbound.sealedBody === null ? null : Buffer.from(inbound.sealedBody, 'base64');
-  const receivedAt = new Date(view.acceptedAtMs).toISOString();
   return {
     id: view.id,
     object: 'sms',
@@ -209,6 +203,6 @@ export function inboundShape(view: MessageView, inbound: InboundView, cipher: Bo
     segments_received: inbound.parts,
     livemode: view.livemode,
     carrier: view.carrier,
-    created_at: receivedAt,
+    created_at: isoTime(view.acceptedAtMs),
   };
 }

@@ -5,7 +5,7 @@ import { categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
-import { type FieldProblem, type OrProblem, problemOfFields } from '../problem.ts';
+import { type FieldProblem, type OrProblem, problemOfFields, shortName } from '../problem.ts';
 import { parseObject } from '../json-object.ts';
 
 /** `explain`: a dry run. */
@@ -171,7 +171,7 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
   for (const name of Object.keys(given)) {
     const field = fields.get(name);
     if (field === undefined) {
-      if (errors.length < fieldProblemsMax) wrong(name.slice(0, 64).toWellFormed(), 'unknown_field', unknownField);
+      if (errors.length < fieldProblemsMax) wrong(shortName(name), 'unknown_field', unknownField);
       else count += 1;
     } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }

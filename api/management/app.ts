@@ -83,7 +83,7 @@ export function managementApp({ idempotentWrite, shares, ...given }: ManagementP
     c.header('cache-control', 'no-store');
     c.header('x-content-type-options', 'nosniff');
     if (inFlight >= limits.management.requestsInFlightMax) {
-      return answerProblem(c, problem(503, 'overloaded', 'too many management requests are running', [], 1));
+      return answerProblem(c, problem(503, 'overloaded', 'too many management requests are running', 1));
     }
     inFlight += 1;
     try {

@@ -58,4 +58,4 @@ export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWr
   };
 }
 
-const unknownOutcome = problem(503, 'control_plane_unavailable', 'the change may or may not have been made', [], 10);
+const unknownOutcome = problem(503, 'control_plane_unavailable', 'the change may or may not have been made', 10);

@@ -13,6 +13,6 @@ export async function onTheBus(
     return await work();
   } catch (error) {
     log.warn({ error: messageOf(error) }, failed);
-    return { problem: problem(503, 'control_plane_unavailable', `the bus did not answer; ${unknown}`, [], 2) };
+    return { problem: problem(503, 'control_plane_unavailable', `the bus did not answer; ${unknown}`, 2) };
   }
 }

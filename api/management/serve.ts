@@ -85,7 +85,7 @@ function streamed(c: Context<Variables>, { stream, contentType, fileName }: Stre
 export function problemOfError(error: unknown, requestId: string): Problem {
   if (isStoreUnavailable(error) || error instanceof DeadlineExceeded) {
     log.warn({ requestId, error: messageOf(error) }, 'the database is away');
-    return problem(503, 'control_plane_unavailable', 'the database of the management API is away', [], 2);
+    return problem(503, 'control_plane_unavailable', 'the database of the management API is away', 2);
   }
   const stack = error instanceof Error ? error.stack : undefined;
   log.error({ requestId, error: messageOf(error), stack }, 'a management request failed');

@@ -58,8 +58,8 @@ export class SharedWork {
 
 function refused(taken: Exclude<Taken, 'taken'>, what: string): Place {
   return taken === 'account_full'
-    ? { ok: false, problem: problem(429, 'account_busy', `too many ${what}: the limit of one account`, [], 1) }
-    : { ok: false, problem: problem(503, 'overloaded', 'too many management requests are running', [], 1) };
+    ? { ok: false, problem: problem(429, 'account_busy', `too many ${what}: the limit of one account`, 1) }
+    : { ok: false, problem: problem(503, 'overloaded', 'too many management requests are running', 1) };
 }
 
 const hourUs = 3_600_000_000;
@@ -87,10 +87,10 @@ export class WriteRate {
     const retryS = Math.ceil(refusal.retryUs / 1_000_000);
     metrics.sharedBoundRefusals.inc({ bound: 'management_writes', reason: refusal.reason });
     if (refusal.reason === 'full') {
-      return problem(503, 'overloaded', 'more changes an hour than this installation allows', [], retryS);
+      return problem(503, 'overloaded', 'more changes an hour than this installation allows', retryS);
     }
     const detail = `more than ${this.#share.perAccount} changes an hour for this account`;
-    return problem(429, 'rate_limited', detail, [], retryS);
+    return problem(429, 'rate_limited', detail, retryS);
   }
 }
 

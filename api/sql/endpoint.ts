@@ -3,13 +3,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { type SqlFormat, contentTypes, sqlFormats } from '../../analytics/sql/public-tables.ts';
-import type { OperatorReader, SqlAnswer } from '../../analytics/sql/operator-reader.ts';
+import type { OperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { isLoopback } from '../../config/loopback.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
-import { type Problem, problem, problemBody, problemContentType, problemHeaders } from '../problem.ts';
+import { type Problem, problem, problemBody, problemContentType, problemHeaders, problemOf } from '../problem.ts';
 
 export type SqlEndpoint = { readonly port: number; close(): Promise<void> };
 
@@ -72,20 +72,10 @@ async function answer(request: IncomingMessage, token: Buffer, reader: Pick<Oper
     return problem(413, 'body_too_large', `a statement has at most ${bounds.statementOctetsMax} octets`);
   if (sql.trim() === '') return problem(422, 'invalid_field', 'the body must be a SELECT');
   const found = await reader.run(sql, format);
-  return found.result === 'found' ? { octets: found.octets, format } : problemOf(found);
-}
-
-function problemOf({ result, detail }: Exclude<SqlAnswer, { readonly result: 'found' }>): Problem {
-  switch (result) {
-    case 'refused':
-      return problem(422, 'sql_refused', detail);
-    case 'too_large':
-      return problem(422, 'sql_too_large', detail);
-    case 'too_slow':
-      return problem(503, 'sql_too_slow', detail);
-    case 'busy':
-      return problem(503, 'overloaded', detail, [], 1);
-  }
+  if (found.result === 'found') return { octets: found.octets, format };
+  const { result, detail } = found;
+  if (result === 'busy') return problem(503, 'overloaded', detail, 1);
+  return problemOf({ code: `sql_${result}`, detail, retryAfterS: null });
 }
 
 /** Null: longer than a statement may be. */

@@ -51,12 +51,11 @@ export function guardResend(
 }
 
 function problemOfFinding({ rule, action, scope, retryAfterMs }: GuardFinding): Problem {
-  const retryAfterS = retryAfterMs === 0 ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
-  const detail = `${reasons[rule]}: ${scope}`;
-  return action === 'block'
-    ? problem(429, 'otp_blocked', detail, [], retryAfterS)
-    : problem(429, 'otp_challenge', detail, [], retryAfterS);
+  const retryAfterS = retryAfterMs === 0 ? null : Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  return problem(429, codes[action], `${reasons[rule]}: ${scope}`, retryAfterS);
 }
+
+const codes = { block: 'otp_blocked', challenge: 'otp_challenge' } as const;
 
 const reasons: Readonly<Record<GuardFinding['rule'], string>> = {
   destination: 'the account sends no codes to numbers that begin so',
@@ -70,6 +69,5 @@ const reasons: Readonly<Record<GuardFinding['rule'], string>> = {
 
 /** The figures are for the event; a client learns the rule only. */
 function auditOf({ rule, action, statistic, threshold }: GuardFinding): AuditedRefusal {
-  const code = action === 'block' ? 'otp_blocked' : 'otp_challenge';
-  return { code, field: 'to', figures: `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}` };
+  return { code: codes[action], field: 'to', figures: `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}` };
 }

@@ -12,7 +12,6 @@ import {
   statusOf,
 } from '../../../model/otp.ts';
 import { unreachable } from '../../../platform/assert.ts';
-import { problemCatalogue } from '../../problem-catalogue.ts';
 import { type Problem, problem, problemOf, problemOfRefusal } from '../../problem.ts';
 
 /** What the 201 of a start shows. */
@@ -80,10 +79,7 @@ export function problemOfOtp(failed: OtpFailed): Problem {
   switch (failed.why) {
     case 'none':
       return otpNotFound;
-    case 'rules': {
-      const { code, detail, retryAfterS } = failed.refusal;
-      return problem(problemCatalogue[code].statuses[0], code, detail, [], retryAfterS);
-    }
+    case 'rules':
     case 'acceptance':
       return problemOf(failed.refusal);
     case 'gate':

@@ -8,7 +8,7 @@ import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
 import { type OtpId, isOtpId, newMessageId, placeOfOtp } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
-import { type Problem, problemOf } from '../../problem.ts';
+import { type Problem, problemOf, problemOrNull } from '../../problem.ts';
 import { missingScope } from '../access.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
 import {
@@ -49,15 +49,9 @@ export abstract class OtpRequest extends WriteRequest<OtpRouteParts> {
 }
 
 /** On a machine with a wrong clock a code would expire early or late. Events may wait: nothing else of it is asked. */
-export function checkClock({ parts }: OtpRequest): StepResult {
-  const refused = parts.capacity.refuseWrongClock();
-  return refused === null ? null : problemOf(refused);
-}
+export const checkClock = ({ parts }: OtpRequest) => problemOrNull(parts.capacity.refuseWrongClock());
 
-export function checkCapacity({ parts }: OtpRequest): StepResult {
-  const full = parts.capacity.refuseNow();
-  return full === null ? null : problemOf(full);
-}
+export const checkCapacity = ({ parts }: OtpRequest) => problemOrNull(parts.capacity.refuseNow());
 
 /** The headers of a request whose body may be left out. */
 export function readOptionalHeaders(request: OtpRequest): StepResult {

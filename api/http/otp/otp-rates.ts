@@ -79,7 +79,7 @@ export class OtpRates {
     if (own !== null && !own.ok) {
       metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason: 'account_full' });
       const detail = `more than ${this.#shares.otp_started.perAccount} one-time passwords an hour of this account`;
-      return problem(429, 'otp_rate_limited', detail, [], wholeSeconds(own.retryUs));
+      return problem(429, 'otp_rate_limited', detail, wholeSeconds(own.retryUs));
     }
     const all = this.#table.take('started', this.#ofAll, this.#nowUs());
     if (all === null || all.ok) return null;
@@ -107,7 +107,7 @@ function tooMany(counted: OtpCounted, dimension: OtpDimension, { count, perMs }:
   const what = counted === 'guesses' ? 'wrong guesses' : counted;
   const whose = dimension === 'account' ? 'this account' : `this ${dimension}`;
   const detail = `more than ${count} ${what} in ${perMs / 1_000} s for ${whose}`;
-  return problem(429, 'otp_rate_limited', detail, [], wholeSeconds(retryUs));
+  return problem(429, 'otp_rate_limited', detail, wholeSeconds(retryUs));
 }
 
 const wholeSeconds = (us: number) => Math.max(1, Math.ceil(us / 1_000_000));

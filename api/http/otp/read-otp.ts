@@ -40,7 +40,7 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
   });
 }
 
-const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', [], 1);
+const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', 1);
 
 type End = { readonly status: OtpStatus; readonly reason: OtpEndReason | null };
 

@@ -4,7 +4,7 @@
 import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
 import type { Admitted } from '../../../policy/contract.ts';
-import { problemOf, problemOfRefusal } from '../../problem.ts';
+import { problemOfRefusal, problemOrNull } from '../../problem.ts';
 import { countAccepted } from '../exchange-metrics.ts';
 import {
   type Step,
@@ -106,8 +106,7 @@ function passLimits({ parts, principal, asked }: StartOtp): StepResult {
 }
 
 function checkMessageCapacity({ parts }: StartOtp): StepResult {
-  const full = parts.capacity.refuseMessage({ category: 'otp', scheduledAtMs: null });
-  return full === null ? null : problemOf(full);
+  return problemOrNull(parts.capacity.refuseMessage({ category: 'otp', scheduledAtMs: null }));
 }
 
 /** The last step before it is sent: what it lets pass counts at once. */

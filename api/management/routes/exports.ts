@@ -58,7 +58,7 @@ export const exportEndpoints: readonly Endpoint[] = publicTables.map((table) =>
 );
 
 const refusals = {
-  away: problem(503, 'export_unavailable', 'the event store does not answer in time; messages are still sent', [], 2),
+  away: problem(503, 'export_unavailable', 'the event store does not answer in time; messages are still sent', 2),
   tooLarge: problem(422, 'export_too_large', `more than ${rowsMax} rows: ask for less time`),
 };
 

@@ -80,12 +80,12 @@ export async function runReport(
   if (reply.result === 'too_large') return { problem: tooLarge };
   if (reply.result === 'unavailable') return { problem: away };
   if (reply.why === 'account_full')
-    return { problem: problem(429, 'account_busy', 'too many reports of this account at once', [], 1) };
-  return { problem: problem(503, 'overloaded', 'too many reports are running', [], 1) };
+    return { problem: problem(429, 'account_busy', 'too many reports of this account at once', 1) };
+  return { problem: problem(503, 'overloaded', 'too many reports are running', 1) };
 }
 
 const refusals = {
-  away: problem(503, 'report_unavailable', 'the event store does not answer in time; messages are still sent', [], 2),
+  away: problem(503, 'report_unavailable', 'the event store does not answer in time; messages are still sent', 2),
   tooLarge: problem(
     422,
     'report_too_large',

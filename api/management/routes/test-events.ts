@@ -29,8 +29,7 @@ export const testEventEndpoints: readonly Endpoint[] = [
         return { problem: wrongField('cursor', 'expected the cursor of the previous answer') };
       }
       const page = await testEvents.poll(account.accountId, cursor, waitS * 1_000);
-      if (page === null)
-        return { problem: problem(503, 'overloaded', 'too many accounts listen at the moment', [], 10) };
+      if (page === null) return { problem: problem(503, 'overloaded', 'too many accounts listen at the moment', 10) };
       const data = page.events.map(({ id, body }) => ({ id, ...(JSON.parse(body) as object) }));
       return { body: { data, cursor: page.cursor, missed: page.missed } };
     },

@@ -176,7 +176,7 @@ async function ask<Answer>(
 }
 
 const unavailable = {
-  problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', [], 2),
+  problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', 2),
 };
 
 function attemptShape(of: DeliveryAttempt): object {

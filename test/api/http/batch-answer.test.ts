@@ -24,7 +24,7 @@ test('for any results, a replay returns the same text', () => {
       const results = kinds.map((kind, index): ItemResult => {
         if (typeof kind === 'string') return { id: idOf(index, createdAtMs), status: kind };
         return index % 2 === 0
-          ? refusedItem(problem(503, 'overloaded', kind.detail, [], 1))
+          ? refusedItem(problem(503, 'overloaded', kind.detail, 1))
           : refusedItem(wrongField('to', kind.detail, 'invalid_recipient'));
       });
       const text = await batchAnswer(results, slices());
