@@ -15,7 +15,6 @@ import type { AcceptanceRefusal } from '../../acceptance/refusal.ts';
 import type { RefusalAudit } from '../../acceptance/refusal-audit.ts';
 import type { MessageId } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Admit } from '../../policy/admission/gates.ts';
 import { type Problem, problem, problemOf, problemOfRefusal, wrongField } from '../problem.ts';
@@ -73,10 +72,7 @@ export async function sendItems(
       results[index] = before;
       continue;
     }
-    const judged = judge(parts, principal, items[index], index, () => ({
-      messageId: identity.idOf(index),
-      acceptedAtMs,
-    }));
+    const judged = judge(parts, principal, items[index], { index, idOf: identity.idOf, acceptedAtMs });
     if ('problem' in judged) {
       results[index] = refusedItem(judged.problem);
       continue;
@@ -127,8 +123,7 @@ function judge(
   parts: ItemParts,
   principal: Principal,
   item: unknown,
-  index: number,
-  identify: () => { readonly messageId: MessageId; readonly acceptedAtMs: number },
+  { index, idOf, acceptedAtMs }: { index: number; idOf: BatchIdentity['idOf']; acceptedAtMs: number },
 ): { readonly message: Message; readonly links: readonly string[] } | { readonly problem: Problem } {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     const detail = `must be an object with the fields of POST /v1/sms, found ${kindOf(item)}`;
@@ -144,7 +139,8 @@ function judge(
     parts.audit.record(principal, parsed.request, admitted);
     return { problem: problemOfRefusal(admitted) };
   }
-  return { message: buildMessage(principal, parsed.request, admitted, identify()), links: admitted.links };
+  const identity = { messageId: idOf(index), acceptedAtMs };
+  return { message: buildMessage(principal, parsed.request, admitted, identity), links: admitted.links };
 }
 
 /** The messages that an earlier try under the same key has published; null for items it did not. */
@@ -168,20 +164,10 @@ async function knownBefore(
       const index = next;
       next += 1;
       const reply = await parts.queries.ofSystem({ accountId, messageId: idOf(index), wait: false });
-      switch (reply.result) {
-        case 'found':
-          found[index] = { id: idOf(index), status: reply.message.scheduledAtMs === null ? 'accepted' : 'scheduled' };
-          break;
-        case 'none':
-          found[index] = null;
-          break;
-        case 'unavailable':
-          // `young` concerns one message only; the store may well know the others.
-          if (reply.why !== 'young') isAway = true;
-          break;
-        default:
-          unreachable(reply);
-      }
+      if (reply.result === 'found') found[index] = { id: idOf(index), status: acceptedStatus(reply.message) };
+      else if (reply.result === 'none') found[index] = null;
+      // `young` concerns one message only; the store may well know the others.
+      else if (reply.why !== 'young') isAway = true;
     }
   };
   await Promise.all(Array.from({ length: askedMax }, ask));

@@ -50,30 +50,26 @@ export function explainSms(
   const refused = explained.gates.flatMap(({ verdict, code }) =>
     verdict === 'refused' && code !== null ? [code] : [],
   );
+  const to = maskNumber(request.to.slice(0, 20));
   // The only record of a dry run, which reads the registries.
-  log.info(
-    { event: 'dry_run', accountId, keyId: principal.id, to: maskNumber(request.to.slice(0, 20)), refused },
-    'a dry run',
-  );
+  log.info({ event: 'dry_run', accountId, keyId: principal.id, to, refused }, 'a dry run');
   const isOperators = principal.scopes.includes('carriers:read');
-  exchange.json(
-    200,
-    JSON.stringify({
-      object: 'sms_explanation',
-      would_send: explained.wouldSend,
-      to: request.to,
-      from: request.from,
-      category: request.category,
-      livemode: principal.livemode,
-      gates: isOperators ? explained.gates : explained.gates.map(withoutRegistry),
-      message: explained.text,
-      links: explained.links,
-      ...writtenShape(explained.written),
-      routes: isOperators ? explained.routes : explained.routes.map(withoutFigures),
-      routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutFigures),
-      earliest_at: explained.earliestAtMs === null ? null : new Date(explained.earliestAtMs).toISOString(),
-    }),
-  );
+  const shown = {
+    object: 'sms_explanation',
+    would_send: explained.wouldSend,
+    to: request.to,
+    from: request.from,
+    category: request.category,
+    livemode: principal.livemode,
+    gates: isOperators ? explained.gates : explained.gates.map(withoutRegistry),
+    message: explained.text,
+    links: explained.links,
+    ...writtenShape(explained.written),
+    routes: isOperators ? explained.routes : explained.routes.map(withoutFigures),
+    routes_excluded: isOperators ? explained.excluded : explained.excluded.map(withoutFigures),
+    earliest_at: explained.earliestAtMs === null ? null : new Date(explained.earliestAtMs).toISOString(),
+  };
+  exchange.json(200, JSON.stringify(shown));
   return 'answered';
 }
 

@@ -23,18 +23,13 @@ import { type Places, refuseTaken } from './places.ts';
 /** The account uses its whole share of queries. */
 export type NoPlace = { readonly result: 'no_place'; readonly problem: Problem };
 
-export type StatusQueryClient = {
-  get(query: GetMessage, use?: Exclude<Use, 'system'>): Promise<GetMessageReply | NoPlace>;
-  list(query: ListMessages): Promise<ListMessagesReply | NoPlace>;
-  /** For the system's own queries about any account's message. */
-  ofSystem(query: GetMessage): Promise<GetMessageReply>;
-};
+export type StatusQueryClient = ReturnType<typeof statusQueryClient>;
 
 export function statusQueryClient(
   bus: Pick<Bus, 'connection'>,
   { queries, lists }: Pick<Places, 'queries' | 'lists'>,
   clock: Clock = systemClock,
-): StatusQueryClient {
+) {
   async function asked<Reply>(
     places: SharedBound,
     subject: string,
@@ -63,9 +58,10 @@ export function statusQueryClient(
     return asked<GetMessageReply>(queries, querySubjects.get, { ...query, wait, use }, use);
   };
   return {
-    get: (query, use = 'ordinary') => get(query, use),
-    list: (query) => asked<ListMessagesReply>(lists, querySubjects.list, query, 'ordinary'),
-    async ofSystem(query) {
+    get: (query: GetMessage, use: Exclude<Use, 'system'> = 'ordinary') => get(query, use),
+    list: (query: ListMessages) => asked<ListMessagesReply>(lists, querySubjects.list, query, 'ordinary'),
+    /** For the system's own queries about any account's message. */
+    async ofSystem(query: GetMessage): Promise<GetMessageReply> {
       const reply = await get(query, 'system');
       assert(reply.result !== 'no_place', 'queries of the system take no slot of an account');
       return reply;

@@ -2,7 +2,7 @@
 // free), collects their metrics and health, and drains them together. It does not listen itself. If a thread dies the
 // process exits and the supervisor restarts the whole role: a short outage is better than a half-dead ingress.
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { AggregatorRegistry } from 'prom-client';
 import type { RegistryVersionEvent } from '../../directory/registry/contract.ts';
@@ -96,8 +96,7 @@ async function freePortOf(host: string, port: number): Promise<number> {
   try {
     probe.listen({ host, port, exclusive: true });
     await withDeadline('the check of the port', 2_000, once(probe, 'listening'));
-    const address = probe.address();
-    return typeof address === 'object' && address !== null ? address.port : port;
+    return (probe.address() as AddressInfo).port;
   } catch (error) {
     throw new SetupError(
       `port ${port} on ${host} is taken or not allowed: set HELIOGRAPH_HTTP_PORT to another one`,

@@ -31,7 +31,7 @@ import { problemOfError, serveEndpoint } from './serve.ts';
 import { SharedWork } from './shared-work.ts';
 import type { Variables } from './refuse.ts';
 
-export const apiVersion = '0.1.0';
+const apiVersion = '0.1.0';
 
 /** Every route of v1 in this version, hot ones included, in the order of the documentation. */
 export const endpoints: readonly Endpoint[] = [
@@ -61,16 +61,9 @@ const pagePaths: readonly KnownPath[] = [
   '/health/ready',
 ].map((path) => ({ method: 'GET', path }));
 
-export type ManagementParts = Omit<HandlerParts, 'content' | 'keyDaysDefault' | 'webhooks'> &
-  Partial<HandlerParts> & {
-    readonly idempotentWrite: IdempotentWrite;
-    /** Missing: the defaults. */
-    readonly shares?: Shares;
-  };
+export type ManagementParts = HandlerParts & { readonly idempotentWrite: IdempotentWrite; readonly shares: Shares };
 
-export function managementApp({ idempotentWrite, shares, ...given }: ManagementParts): Hono<Variables> {
-  const webhooks = () => ({ allowNetworks: [], allowHttp: false });
-  const handlers = { content: () => undefined, keyDaysDefault: () => null, webhooks, ...given };
+export function managementApp({ idempotentWrite, shares, ...handlers }: ManagementParts): Hono<Variables> {
   const parts = { handlers, idempotentWrite, work: new SharedWork(shares) };
   const app = new Hono<Variables>();
   const known = [...endpoints.map(knownPathOf), ...pagePaths];

@@ -17,44 +17,43 @@ type Keyed = KeyedWrite & {
   readonly shownOnce: readonly string[];
 };
 
-export type IdempotentWrite = {
-  run(keyed: Keyed, work: () => Promise<HandlerResult>): Promise<HandlerResult & { readonly replayed?: boolean }>;
-};
+export type IdempotentWrite = ReturnType<typeof createIdempotentWrite>;
 
-export type IdempotentWriteParts = KeyParts & {
+type IdempotentWriteParts = KeyParts & {
   readonly requests: IdempotentRequests<Problem>;
   readonly cipher: BodyCipher;
   readonly rates: Pick<RateLimits, 'keyQuota'>;
 };
 
-export function createIdempotentWrite(parts: IdempotentWriteParts): IdempotentWrite {
+export function createIdempotentWrite(parts: IdempotentWriteParts) {
   const { requests, cipher, rates } = parts;
-  return {
-    async run({ operation, shownOnce, ...write }, work) {
-      const keyed: KeyedRequest = keyedRequest({ ...parts, access: { rates } }, operation, write, (kept) =>
-        cipher.open(kept, keyed.place.hash).toString('utf8'),
-      );
-      let thrown: { readonly error: unknown } | null = null;
-      const outcome = await requests.run(keyed, async () => {
-        try {
-          const answer = await work();
-          if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
-          assert('body' in answer, 'only a read has an answer in parts');
-          const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
-          return {
-            body: JSON.stringify(answer.body),
-            kept: cipher.seal(Buffer.from(JSON.stringify(kept)), keyed.place.hash),
-          };
-        } catch (error) {
-          thrown = { error };
-          // Unknown whether the write happened: no repeat before the lease has ended.
-          return { refusal: unknownOutcome, isPublished: 'unknown' };
-        }
-      });
-      if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
-      if (!outcome.ok) return { problem: problemOf(outcome.refusal) };
-      return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
-    },
+  return async (
+    { operation, shownOnce, ...write }: Keyed,
+    work: () => Promise<HandlerResult>,
+  ): Promise<HandlerResult & { readonly replayed?: boolean }> => {
+    const keyed: KeyedRequest = keyedRequest({ ...parts, access: { rates } }, operation, write, (kept) =>
+      cipher.open(kept, keyed.place.hash).toString('utf8'),
+    );
+    let thrown: { readonly error: unknown } | null = null;
+    const outcome = await requests.run(keyed, async () => {
+      try {
+        const answer = await work();
+        if ('problem' in answer) return { refusal: answer.problem, isPublished: 'no' };
+        assert('body' in answer, 'only a read has an answer in parts');
+        const kept = { ...(answer.body as object), ...Object.fromEntries(shownOnce.map((field) => [field, null])) };
+        return {
+          body: JSON.stringify(answer.body),
+          kept: cipher.seal(Buffer.from(JSON.stringify(kept)), keyed.place.hash),
+        };
+      } catch (error) {
+        thrown = { error };
+        // Unknown whether the write happened: no repeat before the lease has ended.
+        return { refusal: unknownOutcome, isPublished: 'unknown' };
+      }
+    });
+    if (thrown !== null) throw (thrown as { readonly error: unknown }).error;
+    if (!outcome.ok) return { problem: problemOf(outcome.refusal) };
+    return { body: JSON.parse(outcome.body) as unknown, replayed: outcome.replayed };
   };
 }
 

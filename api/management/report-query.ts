@@ -9,7 +9,13 @@ import { type TimeZone, timeZone } from '../../policy/country/time-zone.ts';
 import { type OrProblem, type Problem, wrongField } from '../problem.ts';
 
 const dayMs = 86_400_000;
-const text = (max: number) => z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(max);
+export const textParameter = (max: number) =>
+  z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(max);
+
+export const formatParameter = z
+  .enum(reportFormats, { error: `must be one of ${reportFormats.join(', ')}` })
+  .optional()
+  .describe('Default: json.');
 
 const about = {
   carrier: 'Only messages of this carrier.',
@@ -22,23 +28,20 @@ const about = {
 
 /** The parameters of this report. */
 export function reportParameters(report: Report) {
-  const from = text(64).optional();
+  const from = textParameter(64).optional();
   return z.strictObject({
     from: from.describe(
       'From when on, inclusive: a time with its offset on a whole half hour, or a day in `time_zone`. Default: the beginning of the day six days before `to`.',
     ),
     to: from.describe('Until when, exclusive, in the same forms. Default: the end of the present half hour.'),
-    time_zone: text(64)
+    time_zone: textParameter(64)
       .optional()
       .describe('An IANA name such as `Asia/Kolkata`, whole or half hours from UTC. Default: UTC.'),
-    group_by: text(64)
+    group_by: textParameter(64)
       .optional()
       .describe(`Up to two of ${report.groupBy.join(', ')}, separated by a comma; not hour and day together.`),
-    format: z
-      .enum(reportFormats, { error: `must be one of ${reportFormats.join(', ')}` })
-      .optional()
-      .describe('Default: json.'),
-    ...Object.fromEntries(report.filters.map((name) => [name, text(100).optional().describe(about[name])])),
+    format: formatParameter,
+    ...Object.fromEntries(report.filters.map((name) => [name, textParameter(100).optional().describe(about[name])])),
     ...choiceParameter(report),
   });
 }
@@ -47,18 +50,13 @@ function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>
   if (choice === undefined) return {};
   const { name, values, help } = choice;
   const about = `Some of ${values.join(', ')}, separated by commas: ${help}. Default: ${choice.default.join(',')}.`;
-  return { [name]: text(64).optional().describe(about) };
+  return { [name]: textParameter(64).optional().describe(about) };
 }
 
-export type ReportParameters = {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly time_zone?: string | undefined;
-  readonly group_by?: string | undefined;
+/** `classes`: of the report `clicks`. */
+type TextParameter = 'from' | 'to' | 'time_zone' | 'group_by' | 'classes' | Report['filters'][number];
+export type ReportParameters = { readonly [name in TextParameter]?: string | undefined } & {
   readonly format?: ReportQuery['format'] | undefined;
-} & { readonly [filter in Report['filters'][number]]?: string | undefined } & {
-  /** Of the report `clicks`. */
-  readonly classes?: string | undefined;
 };
 
 /** What is asked for, without whose it is; or which parameter is wrong. */
@@ -108,15 +106,12 @@ function chosenOf(
   return { chosen: choice.values.filter((value) => named.includes(value)) };
 }
 
-const wrong = (field: string, detail: string) => ({ ok: false, problem: wrongField(field, detail) }) as const;
+export const wrong = (field: string, detail: string) => ({ ok: false, problem: wrongField(field, detail) }) as const;
 
 function dimensionsOf(report: Report, given: string | undefined): readonly Dimension[] | Problem {
   const names = given === undefined ? [] : given.split(',').map((name) => name.trim());
   const strange = names.find((name) => !report.groupBy.some((each) => each === name));
-  if (strange !== undefined) {
-    const known = report.groupBy.join(', ');
-    return wrongField('group_by', `"${strange}" is not one of ${known}`);
-  }
+  if (strange !== undefined) return wrongField('group_by', `"${strange}" is not one of ${report.groupBy.join(', ')}`);
   if (names.length > 2 || new Set(names).size < names.length)
     return wrongField('group_by', 'must be up to two, different ones');
   if (names.includes('hour') && names.includes('day')) return wrongField('group_by', 'must be hour or day, not both');
@@ -135,7 +130,7 @@ function zoneOf(given: string): { readonly name: string; readonly zone: TimeZone
   }
 }
 
-const earliestMs = Date.UTC(2020, 0, 1);
+export const earliestMs = Date.UTC(2020, 0, 1);
 
 /** Milliseconds since the epoch, or what is wrong. */
 function timeOf(given: string, zone: TimeZone): number | string {

@@ -9,6 +9,7 @@ import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { octetsWithin } from '../../platform/octets-within.ts';
 import { authenticate, missingScope } from '../http/access.ts';
 import { networkGate } from '../../acceptance/principal-limits.ts';
 import { type Problem, problem, problemOfRefusal } from '../problem.ts';
@@ -20,7 +21,7 @@ import { answerProblem, type Variables } from './refuse.ts';
 import type { SharedWork } from './shared-work.ts';
 import { check, rawQuery } from '../validation.ts';
 
-export type ServeParts = {
+type ServeParts = {
   readonly handlers: HandlerParts;
   readonly idempotentWrite: IdempotentWrite;
   readonly work: SharedWork;
@@ -60,7 +61,7 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       const operation = `${c.req.method} ${c.req.path}`;
       const keyed = { principal: context.principal, operation, idempotencyKey, body: octets, shownOnce };
       const answer =
-        idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite.run(keyed, work);
+        idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite(keyed, work);
       if ('stream' in answer) return streamed(c, answer);
       if ('problem' in answer) return answerProblem(c, answer.problem);
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
@@ -178,15 +179,7 @@ async function readJson(
 }
 
 /** Null when the body exceeds the limit; the rest is not read. */
-async function readOctets(request: Request): Promise<Buffer | null> {
-  if (Number(request.headers.get('content-length') ?? 0) > limits.http.bodyBytesMax) return null;
-  if (request.body === null) return Buffer.alloc(0);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body) {
-    size += chunk.byteLength;
-    if (size > limits.http.bodyBytesMax) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+async function readOctets({ headers, body }: Request): Promise<Buffer | null> {
+  if (Number(headers.get('content-length') ?? 0) > limits.http.bodyBytesMax) return null;
+  return body === null ? Buffer.alloc(0) : octetsWithin(body, limits.http.bodyBytesMax);
 }

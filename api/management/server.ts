@@ -10,22 +10,18 @@ import { problem, problemBody, problemContentType } from '../problem.ts';
 import { requestIdOf } from '../request-headers.ts';
 import { type ManagementParts, managementApp } from './app.ts';
 
-export type ManagementApi = {
-  readonly port: number;
-  /** Refuses new requests, waits for running ones until the deadline, then closes their connections. */
-  close(deadlineMs: number): Promise<void>;
-};
+export type ManagementApi = Awaited<ReturnType<typeof startManagementApi>>;
 
 export async function startManagementApi(
   options: ManagementParts & {
     /** 0: any free port. */
     port: number;
     /** Only requests with this secret are served: they have passed the ingress's gates. '': no secret is required. */
-    secret?: string;
+    secret: string;
   },
-): Promise<ManagementApi> {
+) {
   const app = managementApp(options);
-  const isOurs = asksForSecret(options.secret ?? '');
+  const isOurs = asksForSecret(options.secret);
   const listening = Promise.withResolvers<number>();
   const server = serve(
     {
@@ -49,7 +45,8 @@ export async function startManagementApi(
 
   return {
     port,
-    async close(deadlineMs) {
+    /** Refuses new requests, waits for running ones until the deadline, then closes their connections. */
+    async close(deadlineMs: number): Promise<void> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       await withDeadline('closing the management API', deadlineMs, closed).catch((error: unknown) => {

@@ -1,17 +1,18 @@
 // SQL over HTTP for the operator of an installation with the embedded engine: POST /sql with the statement as its body, on a
 // loopback port of its own. Off unless heliograph.yaml says otherwise (docs/schema.md).
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { type SqlFormat, contentTypes, sqlFormats } from '../../analytics/sql/public-tables.ts';
 import type { OperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { isLoopback } from '../../config/loopback.ts';
 import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { octetsWithin } from '../../platform/octets-within.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { type Problem, problem, problemBody, problemContentType, problemHeaders, problemOf } from '../problem.ts';
-
-export type SqlEndpoint = { readonly port: number; close(): Promise<void> };
 
 type Options = {
   /** 0: any free port. */
@@ -24,7 +25,7 @@ type Options = {
 const { operatorSql: bounds } = limits;
 
 /** Throws SetupError when the port is taken. */
-export async function startSqlEndpoint({ port, token, reader }: Options): Promise<SqlEndpoint> {
+export async function startSqlEndpoint({ port, token, reader }: Options) {
   const server = createServer((request, response) => {
     const requestId = `req_${secretBytes(12).toString('hex')}`;
     answer(request, digestOf(token), reader)
@@ -37,11 +38,10 @@ export async function startSqlEndpoint({ port, token, reader }: Options): Promis
   server.requestTimeout = bounds.requestMs;
   server.headersTimeout = bounds.requestMs;
   server.maxConnections = bounds.connectionsMax;
-  const listening = await listen(server, port);
   return {
-    port: listening,
+    port: await listen(server, port),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -67,27 +67,16 @@ async function answer(request: IncomingMessage, token: Buffer, reader: Pick<Oper
   const wanted = url.searchParams.get('format') ?? 'json';
   const format = sqlFormats.find((each) => each === wanted);
   if (format === undefined) return problem(422, 'invalid_field', `format: must be one of ${sqlFormats.join(', ')}`);
-  const sql = await textOf(request);
-  if (sql === null)
+  const body = await octetsWithin(request, bounds.statementOctetsMax);
+  if (body === null)
     return problem(413, 'body_too_large', `a statement has at most ${bounds.statementOctetsMax} octets`);
+  const sql = body.toString();
   if (sql.trim() === '') return problem(422, 'invalid_field', 'the body must be a SELECT');
   const found = await reader.run(sql, format);
   if (found.result === 'found') return { octets: found.octets, format };
   const { result, detail } = found;
   if (result === 'busy') return problem(503, 'overloaded', detail, 1);
   return problemOf({ code: `sql_${result}`, detail, retryAfterS: null });
-}
-
-/** Null: longer than a statement may be. */
-async function textOf(request: IncomingMessage): Promise<string | null> {
-  const chunks: Buffer[] = [];
-  let octets = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    octets += chunk.length;
-    if (octets > bounds.statementOctetsMax) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function send(response: ServerResponse, requestId: string, answered: Answered): void {
@@ -108,16 +97,13 @@ function send(response: ServerResponse, requestId: string, answered: Answered): 
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new SetupError(`analytics.sql_endpoint: port ${port} cannot be used (${error.code})`, error)),
-    );
-    server.listen(port, '127.0.0.1', () => {
-      server.removeAllListeners('error');
-      server.on('error', (error) => ignoring(error, 'the SQL endpoint'));
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
+async function listen(server: Server, port: number): Promise<number> {
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SetupError(`analytics.sql_endpoint: port ${port} cannot be used (${code})`, error);
+  }
+  server.on('error', (error) => ignoring(error, 'the SQL endpoint'));
+  return (server.address() as AddressInfo).port;
 }

@@ -8,6 +8,7 @@ import http, { type IncomingMessage } from 'node:http';
 import { withDeadline } from '../../platform/deadline.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
+import { octetsWithin } from '../../platform/octets-within.ts';
 import { faultNames, isFaultName } from './faults.ts';
 import type { SimulatorOptions } from './options.ts';
 import { type Inbound, inboundForms } from './inbound.ts';
@@ -120,12 +121,6 @@ function sendInbound(body: Record<string, unknown> | undefined, simulator: Simul
 const numberOf = (field: unknown) => (typeof field === 'number' ? field : undefined);
 
 async function readJson(request: IncomingMessage): Promise<Record<string, unknown> | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length;
-    if (size > limits.simulator.statsBodyBytesMax) return undefined;
-    chunks.push(chunk as Buffer);
-  }
-  return jsonObjectIn(Buffer.concat(chunks)) ?? undefined;
+  const body = await octetsWithin(request, limits.simulator.statsBodyBytesMax);
+  return (body && jsonObjectIn(body)) ?? undefined;
 }

@@ -11,7 +11,7 @@ import type { Exchange, Guard } from '../exchange.ts';
 import type { StatusQueryClient } from '../status-query-client.ts';
 import { isoTime, otpNotFound, otpShape } from './otp-answer.ts';
 
-export type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {
+type ReadOtpParts = Pick<OtpParts, 'otps' | 'clock'> & {
   readonly access: AccessParts;
   readonly queries: StatusQueryClient;
   readonly guard: Guard;
@@ -68,10 +68,7 @@ async function hopsOf(queries: StatusQueryClient, accountId: AccountId, { messag
     hop: hop.hop,
     status: hop.status,
     hedged_by: hop.hedgedBy,
-    timing_ms: {
-      accepted_to_submitted: hop.acceptedToSubmittedMs,
-      submitted_to_delivered: hop.submittedToDeliveredMs,
-    },
+    timing_ms: { accepted_to_submitted: hop.acceptedToSubmittedMs, submitted_to_delivered: hop.submittedToDeliveredMs },
   }));
 }
 

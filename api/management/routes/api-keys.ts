@@ -70,13 +70,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
         description: body.description ?? '',
         actor: by,
       });
-      if (!created.ok) {
-        const detail =
-          created.code === 'too_many_keys'
-            ? `an account has at most ${limits.store.keysPerAccountMax} keys: revoke one first`
-            : 'the account no longer exists';
-        return { problem: problem(409, 'conflict', detail) };
-      }
+      if (!created.ok) return { problem: problem(409, 'conflict', whyNot[created.code]) };
       await untilUsable(directory, created.token);
       return { body: { ...keyShape(created.key), key: created.token } };
     },
@@ -141,6 +135,11 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
   }),
 ];
 
+const whyNot = {
+  too_many_keys: `an account has at most ${limits.store.keysPerAccountMax} keys: revoke one first`,
+  account_not_found: 'the account no longer exists',
+};
+
 const notFound = { problem: problem(404, 'not_found', 'no key of this account has this id') };
 
 function answerOf(changed: StoredApiKey | { readonly refused: Problem } | null): HandlerResult {
@@ -168,10 +167,8 @@ const sooner = (one: number | null, other: number | null) =>
 /** Clients use a new key at once: waits up to a second until the directory has it. */
 async function untilUsable(directory: Directory, token: string): Promise<void> {
   try {
-    await until('the new key is in the directory', () => directory.authenticate(token).ok, {
-      limitMs: 1_000,
-      everyMs: 5,
-    });
+    const isKnown = () => directory.authenticate(token).ok;
+    await until('the new key is in the directory', isKnown, { limitMs: 1_000, everyMs: 5 });
   } catch (error) {
     ignoring(error, 'the directory does not have a new key yet: it will be usable a little later');
   }

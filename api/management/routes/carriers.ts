@@ -12,7 +12,7 @@ import type { CommandVerb } from '../../../cluster/operator-commands/contract.ts
 import { type Problem, problem } from '../../problem.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
 import { onTheBus } from '../on-the-bus.ts';
-import { listOf } from '../schemas/common.ts';
+import { capitalized, listOf } from '../schemas/common.ts';
 import { bindParams, carrier, carrierParams, commandBody, commandedCarrier } from '../schemas/operations.ts';
 
 const tag = 'Carriers';
@@ -36,7 +36,7 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
     endpoint({
       ...shared,
       path: `/v1/carriers/{name}/${verb}`,
-      summary: `${word(verb)} a carrier`,
+      summary: `${capitalized(verb)} a carrier`,
       description: `${meaning[verb]} In effect on every node, also after restarts, and audited.`,
       params: carrierParams,
       handle: (context) => command(context, verb, null),
@@ -44,7 +44,7 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
     endpoint({
       ...shared,
       path: `/v1/carriers/{name}/binds/{bind}/${verb}`,
-      summary: `${word(verb)} one bind`,
+      summary: `${capitalized(verb)} one bind`,
       description: `${meaning[verb]} Only this bind: the others continue, with the whole rate of the contract.`,
       params: bindParams,
       handle: (context) =>
@@ -52,8 +52,6 @@ const commandEndpoints = (verb: CommandVerb): Endpoint[] => {
     }),
   ];
 };
-
-const word = (verb: string) => `${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
 
 export const carrierEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -80,10 +78,8 @@ export const carrierEndpoints: readonly Endpoint[] = [
       onTheBus(onBus, async () => {
         const all = await viewCarriers(bus, carriers());
         const found = all.find((each) => each.name === name);
-        const there = all.map((each) => each.name);
-        return found === undefined
-          ? { problem: noSuch({ ok: false, what: 'carrier', there }) }
-          : { body: carrierJson(found) };
+        if (found !== undefined) return { body: carrierJson(found) };
+        return { problem: noSuch({ ok: false, what: 'carrier', there: all.map((each) => each.name) }) };
       }),
   }),
   ...(['pause', 'drain', 'resume'] as const).flatMap(commandEndpoints),
@@ -91,30 +87,21 @@ export const carrierEndpoints: readonly Endpoint[] = [
 
 /** `bind` 0: the number in the path is not one a bind can have. */
 function command(
-  {
-    parts: { bus, carriers },
-    principal,
-    from,
-    body,
-    params,
-  }: HandlerContext<z.infer<typeof commandBody>, unknown, { readonly name: string }>,
+  context: HandlerContext<z.infer<typeof commandBody>, unknown, { readonly name: string }>,
   verb: CommandVerb,
   bind: number | null,
 ): Promise<HandlerResult> {
+  const { parts, principal, from, body, params } = context;
   return onTheBus(onBus, async () => {
     const command = { verb, carrier: params.name, bind, reason: body.reason ?? '', actor: principal.id, from };
-    const given = await commandCarrier(bus, carriers(), command);
+    const given = await commandCarrier(parts.bus, parts.carriers(), command);
     return given.ok ? { body: commandJson(given) } : { problem: noSuch(given) };
   });
 }
 
 function noSuch({ what, there }: NoSuch): Problem {
   const list = there.length === 0 ? 'none' : there.join(', ');
-  return problem(
-    404,
-    'not_found',
-    what === 'carrier' ? `the carriers are: ${list}` : `the carrier's binds are: ${list}`,
-  );
+  return problem(404, 'not_found', `the ${what === 'carrier' ? 'carriers' : "carrier's binds"} are: ${list}`);
 }
 
 const onBus = {

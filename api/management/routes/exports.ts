@@ -2,27 +2,26 @@
 // answer comes from the event store in parts, as a report's does.
 import { z } from '@hono/zod-openapi';
 import type { ExportQuery } from '../../../analytics/sql/export-statement.ts';
-import { type PublicTable, contentTypes, sqlFormats, publicTables } from '../../../analytics/sql/public-tables.ts';
+import { type PublicTable, contentTypes, publicTables } from '../../../analytics/sql/public-tables.ts';
 import { momentOf, momentShape } from '../../../model/moment.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type OrProblem, problem, wrongField } from '../../problem.ts';
+import { type OrProblem, problem } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
+import { earliestMs, formatParameter, textParameter, wrong } from '../report-query.ts';
+import { capitalized } from '../schemas/common.ts';
 import { runReport } from './reports.ts';
 
 const { daysMax, rowsMax } = limits.exports;
 const dayMs = 86_400_000;
-const moment = z.string({ error: 'must be given only once' }).min(1, 'must not be empty').max(64).optional();
+const moment = textParameter(64).optional();
 
 const exportParameters = z.strictObject({
   from: moment.describe(
     'From when on, inclusive: a time with its offset, or a day (UTC). Default: one day before `to`.',
   ),
   to: moment.describe('Until when, exclusive, in the same forms. Default: now.'),
-  format: z
-    .enum(sqlFormats, { error: `must be one of ${sqlFormats.join(', ')}` })
-    .optional()
-    .describe('Default: json.'),
+  format: formatParameter,
 });
 
 export const exportEndpoints: readonly Endpoint[] = publicTables.map((table) =>
@@ -65,7 +64,6 @@ const refusals = {
 type Range = { readonly fromMs: number; readonly toMs: number };
 
 function rangeOf({ from, to }: z.infer<typeof exportParameters>, nowMs: number): OrProblem<Range> {
-  const wrong = (field: string, detail: string) => ({ ok: false, problem: wrongField(field, detail) }) as const;
   const toMs = to === undefined ? Math.trunc(nowMs) : timeOf(to);
   if (toMs === null) return wrong('to', expected);
   const fromMs = from === undefined ? toMs - dayMs : timeOf(from);
@@ -77,7 +75,6 @@ function rangeOf({ from, to }: z.infer<typeof exportParameters>, nowMs: number):
   return { ok: true, fromMs, toMs };
 }
 
-const earliestMs = Date.UTC(2020, 0, 1);
 const expected = `must be ${momentShape}, or a day such as 2026-01-31`;
 const timeOf = (given: string): number | null =>
   momentOf(/^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given);
@@ -91,8 +88,6 @@ function rowsOf(table: PublicTable) {
     return z.string();
   };
   const row = table.columns.map(({ name, type, help }) => [name, schemaOf(type).describe(help)]);
-  const [first = '', ...others] = table.name
-    .split('_')
-    .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
-  return z.array(z.strictObject(Object.fromEntries(row))).openapi(`${[first, ...others].join('')}Export`);
+  const name = table.name.split('_').map(capitalized).join('');
+  return z.array(z.strictObject(Object.fromEntries(row))).openapi(`${name}Export`);
 }

@@ -114,13 +114,8 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         const bucket = await openBucket(bus, 'otp_guard');
         const ended = isPrefix ? await releaseBlock(bucket, { accountId, prefix }, 'operator', nowMs) : null;
         if (ended === null) return { problem: problem(404, 'not_found', 'no block of this prefix is in effect') };
-        const { rule } = ended;
-        await noteForAudit(bus, {
-          action: 'otp_guard.released',
-          target: `${accountId} ${shortened(prefix)}`,
-          detail: { rule },
-          by,
-        });
+        const target = `${accountId} ${shortened(prefix)}`;
+        await noteForAudit(bus, { action: 'otp_guard.released', target, detail: { rule: ended.rule }, by });
         return { body: blockShape(ended, nowMs) };
       }),
   }),

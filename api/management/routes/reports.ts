@@ -13,6 +13,7 @@ import { limits } from '../../../platform/limits.ts';
 import { type Problem, problem } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { type ReportParameters, reportParameters, reportQueryOf } from '../report-query.ts';
+import { capitalized } from '../schemas/common.ts';
 
 const schemas: Readonly<Record<ColumnUnit, z.ZodType>> = {
   text: z.string(),
@@ -49,11 +50,8 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
       if ('problem' in answer) return answer;
       const { format } = query;
       const stream = format === 'json' ? enveloped(query, answer.octets) : answer.octets;
-      return {
-        stream,
-        contentType: contentTypes[format],
-        fileName: format === 'json' ? null : `${report.name}.${format}`,
-      };
+      const fileName = format === 'json' ? null : `${report.name}.${format}`;
+      return { stream, contentType: contentTypes[format], fileName };
     },
   }),
 );
@@ -68,9 +66,8 @@ export async function runReport(
 ): Promise<Answer> {
   let reply: RunReportReply;
   try {
-    const asked = await bus.connection.request(querySubjects.report, JSON.stringify(query), {
-      timeout: reportTimeoutMs,
-    });
+    const payload = JSON.stringify(query);
+    const asked = await bus.connection.request(querySubjects.report, payload, { timeout: reportTimeoutMs });
     reply = asked.json<RunReportReply>();
   } catch (error) {
     ignoring(error, 'the event store did not answer');
@@ -107,7 +104,7 @@ async function* fetched(
 }
 
 /** What was asked for, with defaults filled in, and the rows under `data`. */
-export async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* enveloped(query: ReportQuery, octets: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const head = JSON.stringify({
     object: 'report',
     report: query.report,
@@ -150,8 +147,7 @@ function answerOf(report: Report) {
       ),
     ),
   });
-  const words = report.name.split('-').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  const name = `${words.join('')}Report`;
+  const name = `${report.name.split('-').map(capitalized).join('')}Report`;
   const { choice } = report;
   return z
     .strictObject({

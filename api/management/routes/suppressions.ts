@@ -9,7 +9,7 @@ import {
 import type { SuppressionId } from '../../../model/ids.ts';
 import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type Problem, problem } from '../../problem.ts';
+import { problem } from '../../problem.ts';
 import { answerPage } from '../cursor.ts';
 import { type Endpoint, deletion, endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
@@ -54,7 +54,7 @@ export const suppressionEndpoints: readonly Endpoint[] = [
       const { number, sender = null, category = null, reason } = body;
       const wanted = { accountId: account.accountId, numbers: [number], sender, category, reason, actor: by };
       const added = await addSuppressions(store, wanted);
-      if (!added.ok) return { problem: refusalOf(added.code) };
+      if (!added.ok) return { problem: problem(409, 'conflict', whyNot[added.code]) };
       const [entry] = added.added;
       return entry === undefined
         ? { problem: problem(409, 'conflict', `${number} is already listed for the same sender and category`) }
@@ -74,16 +74,9 @@ export const suppressionEndpoints: readonly Endpoint[] = [
     problems: ['conflict'],
     async handle({ parts: { store }, by, account, body }) {
       const { numbers, sender = null, category = null } = body;
-      const wanted = {
-        accountId: account.accountId,
-        numbers,
-        sender,
-        category,
-        reason: 'import',
-        actor: by,
-      } as const;
+      const wanted = { accountId: account.accountId, numbers, sender, category, reason: 'import', actor: by } as const;
       const added = await addSuppressions(store, wanted);
-      if (!added.ok) return { problem: refusalOf(added.code) };
+      if (!added.ok) return { problem: problem(409, 'conflict', whyNot[added.code]) };
       const fresh = added.added.length;
       return { body: { object: 'suppression_import', added: fresh, already_listed: new Set(numbers).size - fresh } };
     },
@@ -94,13 +87,10 @@ export const suppressionEndpoints: readonly Endpoint[] = [
   ),
 ];
 
-function refusalOf(code: 'account_not_found' | 'too_many_suppressions'): Problem {
-  const detail =
-    code === 'account_not_found'
-      ? 'the account no longer exists'
-      : `an account has at most ${limits.suppression.perAccountMax} suppressed numbers`;
-  return problem(409, 'conflict', detail);
-}
+const whyNot = {
+  account_not_found: 'the account no longer exists',
+  too_many_suppressions: `an account has at most ${limits.suppression.perAccountMax} suppressed numbers`,
+};
 
 function suppressionShape({ id, number, sender, category, reason, createdAtMs }: StoredSuppression): object {
   return { id, object: 'suppression', ...snakeFields({ number, sender, category, reason, createdAtMs }) };

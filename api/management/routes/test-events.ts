@@ -19,11 +19,7 @@ export const testEventEndpoints: readonly Endpoint[] = [
     query: testEventsQuery,
     answer: { status: 200, description: 'What happened since the cursor; perhaps nothing.', schema: testEventPage },
     async handle({ parts: { testEvents }, principal, account, query }) {
-      if (principal.livemode) {
-        return {
-          problem: problem(403, 'scope_missing', 'only events of test messages can be listened to: use a test key'),
-        };
-      }
+      if (principal.livemode) return { problem: onlyTestKeys };
       const { cursor = null, wait_seconds: waitS = 0 } = query;
       if (cursor !== null && !testEventCursor.test(cursor)) {
         return { problem: wrongField('cursor', 'expected the cursor of the previous answer') };
@@ -35,3 +31,5 @@ export const testEventEndpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+const onlyTestKeys = problem(403, 'scope_missing', 'only events of test messages can be listened to: use a test key');

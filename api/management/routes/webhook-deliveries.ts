@@ -108,12 +108,13 @@ function askedOf(query: z.infer<typeof attemptsQuery>): Asked | { readonly probl
   if (result === 'succeeded' && error !== null) {
     return { problem: wrongField('error', 'must be left out beside result=succeeded') };
   }
-  const [sinceMs, untilMs] = [query.since, query.until].map((text) => (text === undefined ? null : momentOf(text)));
-  if (sinceMs !== null && sinceMs !== undefined && untilMs !== null && untilMs !== undefined && untilMs <= sinceMs) {
+  const sinceMs = momentOf(query.since ?? '');
+  const untilMs = momentOf(query.until ?? '');
+  if (sinceMs !== null && untilMs !== null && untilMs <= sinceMs) {
     return { problem: wrongField('until', 'must be after since') };
   }
   const succeeded = result === undefined ? null : result === 'succeeded';
-  return { succeeded, error, eventId, type, sinceMs: sinceMs ?? null, untilMs: untilMs ?? null };
+  return { succeeded, error, eventId, type, sinceMs, untilMs };
 }
 
 async function replay(
@@ -175,9 +176,7 @@ async function ask<Answer>(
   }
 }
 
-const unavailable = {
-  problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', 2),
-};
+const unavailable = { problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', 2) };
 
 function attemptShape(of: DeliveryAttempt): object {
   const { id, webhookId, eventIds, type, atMs, url, attempt, error, detail, status, latencyMs } = of;

@@ -20,22 +20,20 @@ export const problemSchema = z
 /** For the documentation of answers; a request's times use `futureTime`. */
 export const timeSchema = z.iso.datetime().openapi({ example: '2026-01-31T09:00:00.000Z' });
 
-/** The same text as that of GET /v1/sms. */
-const pageSize = `must be a whole number from 1 to ${limits.management.pageMax}`;
+/** A whole number of a query, with the same text as that of GET /v1/sms. */
+export function wholeInQuery(min: number, max: number, preset: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string({ error: 'must be given only once' })
+    .regex(new RegExp(`^\\d{1,${String(max).length}}$`), error)
+    .transform(Number)
+    .pipe(z.number().min(min, error).max(max, error))
+    .optional()
+    .openapi({ type: 'integer', minimum: min, maximum: max, default: preset } as object);
+}
 
 export const pageQuery = z.strictObject({
-  limit: z
-    .string({ error: 'must be given only once' })
-    .regex(/^\d{1,3}$/, pageSize)
-    .transform(Number)
-    .pipe(z.number().min(1, pageSize).max(limits.management.pageMax, pageSize))
-    .optional()
-    .openapi({
-      type: 'integer',
-      minimum: 1,
-      maximum: limits.management.pageMax,
-      default: limits.management.pageDefault,
-    } as object),
+  limit: wholeInQuery(1, limits.management.pageMax, limits.management.pageDefault),
   cursor: z.string().max(100).optional().describe('The `next_cursor` of the previous page.'),
 });
 
@@ -56,4 +54,6 @@ export const idParams = z.strictObject({ id: z.string() });
 export const deletedOf = (kind: string) =>
   z
     .object({ id: z.string(), object: z.literal(kind), deleted: z.literal(true) })
-    .openapi(`Deleted${kind.charAt(0).toUpperCase()}${kind.slice(1)}`);
+    .openapi(`Deleted${capitalized(kind)}`);
+
+export const capitalized = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;

@@ -11,25 +11,25 @@ import { limits } from '../../../platform/limits.ts';
 import { variableTypes } from '../../../policy/admission/template/variable-rules.ts';
 import { pageQuery, timeSchema } from './common.ts';
 
+/** For `superRefine`: what is wrong with a value; null: nothing. */
+export const refusing = (wrongWith: (value: string) => string | null) => (value: string, context: z.RefinementCtx) => {
+  const message = wrongWith(value);
+  if (message !== null) context.addIssue({ code: 'custom', message });
+};
+
 /** `lines`: line feeds are allowed. */
 export const text = (min: number, max: number, { lines = false }: { lines?: boolean } = {}) =>
   z
     .string({ error: 'expected a text' })
     .min(min, `expected ${min} to ${max} characters`)
     .max(max, `expected ${min} to ${max} characters`)
-    .superRefine((value, context) => {
-      const message = plainTextProblem(value, { lines });
-      if (message !== null) context.addIssue({ code: 'custom', message });
-    });
+    .superRefine(refusing((value) => plainTextProblem(value, { lines })));
 const listOfAtMost = <T extends z.ZodType>(item: T, max: number) =>
   z.array(item, { error: 'expected a list' }).max(max, `expected at most ${max} entries`);
 const category = z.enum(categories, { error: `expected one of ${categories.join(', ')}` });
 
 export const ipAllowlist = listOfAtMost(
-  z.string({ error: networkProblem('') ?? '' }).superRefine((value, context) => {
-    const message = networkProblem(value);
-    if (message !== null) context.addIssue({ code: 'custom', message });
-  }),
+  z.string({ error: networkProblem('') ?? '' }).superRefine(refusing(networkProblem)),
   limits.access.networksMax,
 ).openapi({ description: 'Networks (CIDR). Empty: from everywhere.', example: ['203.0.113.0/24'] });
 

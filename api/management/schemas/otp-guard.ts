@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
 import { guardRules } from '../../../policy/otp-guard/contract.ts';
 import { timeSchema } from './common.ts';
-import { text } from './gates.ts';
+import { text, whole } from './gates.ts';
 
 const prefixForm = 'expected the first digits of numbers with the plus sign, such as +880171234';
 const prefix = z
@@ -47,11 +47,10 @@ export const changeOtpGuard = z
   .openapi('ChangeOtpGuard');
 
 const { blockMinutesMax, noteCharsMax } = limits.otpGuard;
-const minutes = `expected a whole number from 1 to ${blockMinutesMax}`;
 export const orderBlock = z
   .strictObject({
     prefix,
-    minutes: z.int({ error: minutes }).min(1, minutes).max(blockMinutesMax, minutes),
+    minutes: whole(1, blockMinutesMax),
     note: text(0, noteCharsMax).optional(),
   })
   .openapi('OrderOtpBlock');

@@ -50,7 +50,7 @@ export const acceptedSms = z
   })
   .openapi('AcceptedSms');
 
-export const smsStatus = z.enum(messageStatuses).openapi('SmsStatus');
+const smsStatus = z.enum(messageStatuses).openapi('SmsStatus');
 
 export const outboundSms = z
   .object({
@@ -62,17 +62,9 @@ export const outboundSms = z
     status: smsStatus,
     scheduled_at: timeSchema.optional(),
     history: z.array(
-      z.object({
-        status: z.string(),
-        at: timeSchema,
-        carrier: z.string().nullable(),
-        error: z.string().nullable(),
-      }),
+      z.object({ status: z.string(), at: timeSchema, carrier: z.string().nullable(), error: z.string().nullable() }),
     ),
-    timing_ms: z.object({
-      accepted_to_submitted: z.int().nullable(),
-      submitted_to_delivered: z.int().nullable(),
-    }),
+    timing_ms: z.object({ accepted_to_submitted: z.int().nullable(), submitted_to_delivered: z.int().nullable() }),
     error: z.string().nullable(),
   })
   .openapi('OutboundSms');

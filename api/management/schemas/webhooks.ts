@@ -9,8 +9,8 @@ import {
 } from '../../../model/webhook-endpoint.ts';
 import { momentOf, whyNoMoment } from '../../../model/moment.ts';
 import { limits } from '../../../platform/limits.ts';
-import { listOf, pageQuery, timeSchema } from './common.ts';
-import { text, whole } from './gates.ts';
+import { listOf, pageQuery, timeSchema, wholeInQuery } from './common.ts';
+import { refusing, text, whole } from './gates.ts';
 
 const { urlCharsMax, descriptionCharsMax, secretsMax } = limits.webhooks;
 const { overlapSecondsDefault, overlapSecondsMax } = limits.webhooks;
@@ -133,7 +133,7 @@ export const webhookAttempt = z
   })
   .openapi('WebhookAttempt');
 
-export const webhookHealth = z
+const webhookHealth = z
   .object({
     failing_since: timeSchema.nullable(),
     next_try_at: timeSchema.nullable(),
@@ -147,9 +147,7 @@ export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)
   .openapi('WebhookAttemptList');
 const moment = z
   .string({ error: whyNoMoment(undefined) })
-  .superRefine((value, context) => {
-    if (momentOf(value) === null) context.addIssue({ code: 'custom', message: whyNoMoment(value) });
-  })
+  .superRefine(refusing((value) => (momentOf(value) === null ? whyNoMoment(value) : null)))
   .openapi({ format: 'date-time', example: '2026-01-31T09:00:00+06:00' });
 
 export const attemptsQuery = pageQuery.extend({
@@ -180,16 +178,9 @@ export const replayed = z
   })
   .openapi('WebhookReplay');
 
-const waitText = `must be a whole number from 0 to ${limits.webhooks.listen.waitSecondsMax}`;
 export const testEventsQuery = z.strictObject({
   cursor: z.string({ error: 'must be given only once' }).max(40).optional().describe('Of the previous answer.'),
-  wait_seconds: z
-    .string({ error: 'must be given only once' })
-    .regex(/^\d$/, waitText)
-    .transform(Number)
-    .pipe(z.number().max(limits.webhooks.listen.waitSecondsMax, waitText))
-    .optional()
-    .openapi({ type: 'integer', minimum: 0, maximum: limits.webhooks.listen.waitSecondsMax, default: 0 } as object),
+  wait_seconds: wholeInQuery(0, limits.webhooks.listen.waitSecondsMax, 0),
 });
 
 export const testEventPage = z

@@ -10,14 +10,14 @@ import { type OperatorReader, openOperatorReader } from '../../../analytics/sql/
 import { notReadOnly } from '../../../analytics/sql/select-only.ts';
 import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
-import { type SqlEndpoint, startSqlEndpoint } from '../../../api/sql/endpoint.ts';
+import { startSqlEndpoint } from '../../../api/sql/endpoint.ts';
 import { limits } from '../../../platform/limits.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'heliograph-operator-sql-'));
 const token = 't'.repeat(40);
 let engine: Engine;
 let reader: OperatorReader;
-let endpoint: SqlEndpoint;
+let endpoint: Awaited<ReturnType<typeof startSqlEndpoint>>;
 
 beforeAll(async () => {
   const dataDir = join(dir, 'clickhouse');

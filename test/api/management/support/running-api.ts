@@ -88,7 +88,10 @@ export async function runApi(
     keyDaysDefault,
     cipher,
     testEvents,
+    content: () => undefined,
+    webhooks: () => ({ allowNetworks: [], allowHttp: false }),
     port: 0,
+    secret: '',
   });
 
   async function knownKey(of: AccountId, livemode: boolean, allowed: readonly Scope[] = scopes): Promise<string> {
