@@ -50,7 +50,7 @@ export function problemOfFields(wrong: readonly FieldProblem[], count: number = 
   const others = count - 1;
   const where = count === errors.length ? ', see errors' : `; errors has the first ${errors.length}`;
   const more = others === 0 ? '' : ` (and ${others} more${where})`;
-  return { ...problem(422, first.code, `${first.field}: ${first.detail}${more}`), errors };
+  return { status: 422, code: first.code, detail: `${first.field}: ${first.detail}${more}`, errors, retryAfterS: null };
 }
 
 /** Names that a request must not have; null: it has none. */
@@ -66,7 +66,7 @@ export function problemOfNames(names: readonly string[], code: ProblemCode, deta
 export const shortName = (name: string) => name.slice(0, 64).toWellFormed();
 
 export function wrongField(field: string, detail: string, code: ProblemCode = 'invalid_field'): Problem {
-  return { ...problem(422, code, `${field}: ${detail}`), errors: [{ field, code, detail }] };
+  return { status: 422, code, detail: `${field}: ${detail}`, errors: [{ field, code, detail }], retryAfterS: null };
 }
 
 export function problemHeaders({ status, retryAfterS }: Problem): readonly (readonly [name: string, value: string])[] {
