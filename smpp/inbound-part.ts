@@ -36,19 +36,8 @@ export function alphabetOf(dataCoding: number, rules: AlphabetRules): InboundAlp
   if (dataCoding === 0 || dataCoding === rules.gsm7DataCoding) return 'gsm7';
   if (dataCoding === rules.ucs2DataCoding || (dataCoding & 0xec) === 0x08) return 'ucs2';
   if (dataCoding === rules.latin1DataCoding) return 'latin1';
-  switch (dataCoding) {
-    // IA5 is ASCII, a subset of Latin-1.
-    case 1:
-    case 3:
-      return 'latin1';
-    case 6:
-      return 'cyrillic';
-    case 7:
-      return 'hebrew';
-    default:
-  }
   const hasClass = (dataCoding & 0xf0) === 0xf0 || (dataCoding & 0xfc) === 0x10;
-  return hasClass && (dataCoding & 0x0c) === 0 ? 'gsm7' : 'binary';
+  return hasClass && (dataCoding & 0x0c) === 0 ? 'gsm7' : (otherAlphabets[dataCoding] ?? 'binary');
 }
 
 function tieOfHeader(concatenation: Concatenation | undefined): Tie | null {
@@ -68,3 +57,10 @@ function soundTie(tie: Tie): Tie | null {
 }
 
 const udhIndicator = 0x40;
+/** 1 is IA5: ASCII, a subset of Latin-1. */
+const otherAlphabets: Readonly<Record<number, InboundAlphabet>> = {
+  1: 'latin1',
+  3: 'latin1',
+  6: 'cyrillic',
+  7: 'hebrew',
+};

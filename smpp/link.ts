@@ -60,8 +60,7 @@ export class Link {
     this.#write = write;
     this.#tap = tap;
     socket.setNoDelay(true);
-    const onData = (chunk: Buffer) => this.#onData(chunk);
-    socket.on('data', onData);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('drain', () => this.#onDrained());
     socket.on('error', (error) => (this.#lastError = messageOf(error)));
     // The peer sent FIN; half-open sessions are useless in SMPP.

@@ -13,12 +13,13 @@ export const typeOfNumber = {
   alphanumeric: 5,
 } as const;
 const numberingPlan = { unknown: 0, isdn: 1 } as const;
+const international = { ton: typeOfNumber.international, npi: numberingPlan.isdn };
+const national = { ton: typeOfNumber.national, npi: numberingPlan.isdn };
 
 /** A recipient in E.164, with or without plus: TON 1, NPI 1 and the digits alone; null for anything else. */
 export function recipientAddress(recipient: string): SmppAddress | null {
   const number = recipient.startsWith('+') ? recipient : `+${recipient}`;
-  if (!isE164(number)) return null;
-  return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: number.slice(1) };
+  return isE164(number) ? { ...international, address: number.slice(1) } : null;
 }
 
 /** A recipient in the form the carrier wants. Only numbers of the home country have a national form. */
@@ -27,8 +28,7 @@ export function destinationAddress(recipient: string, rules: DestinationRules): 
   if (plain === null || rules.format === 'e164_digits') return plain;
   if (rules.format === 'plus') return { ...plain, address: `+${plain.address}` };
   if (rules.callingCode === '' || !plain.address.startsWith(rules.callingCode)) return plain;
-  const address = `${rules.nationalPrefix}${plain.address.slice(rules.callingCode.length)}`;
-  return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address };
+  return { ...national, address: `${rules.nationalPrefix}${plain.address.slice(rules.callingCode.length)}` };
 }
 
 /** The reverse: a subscriber's address in a receipt or an inbound message, as digits of E.164. */
@@ -50,16 +50,12 @@ export function subscriberDigits(address: string, rules: DestinationRules): stri
  * 11 characters, one of them no digit) 5/0. Up to 8 digits without a plus are a short code. Null for anything else.
  */
 export function senderAddress(sender: string): SmppAddress | null {
-  if (isE164(sender)) {
-    return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender.slice(1) };
-  }
-  if (/^0\d{5,14}$/.test(sender)) return { ton: typeOfNumber.national, npi: numberingPlan.isdn, address: sender };
+  if (isE164(sender)) return { ...international, address: sender.slice(1) };
+  if (/^0\d{5,14}$/.test(sender)) return { ...national, address: sender };
   if (/^\d{3,8}$/.test(sender)) {
     return { ton: typeOfNumber.networkSpecific, npi: numberingPlan.unknown, address: sender };
   }
-  if (/^[1-9]\d{8,14}$/.test(sender)) {
-    return { ton: typeOfNumber.international, npi: numberingPlan.isdn, address: sender };
-  }
+  if (/^[1-9]\d{8,14}$/.test(sender)) return { ...international, address: sender };
   // Printable ASCII only: source_addr is an octet string and carriers disagree on everything above.
   if (/^[\x20-\x7e]{1,11}$/.test(sender) && /[^\d\s+]/.test(sender)) {
     return { ton: typeOfNumber.alphanumeric, npi: numberingPlan.unknown, address: sender };
