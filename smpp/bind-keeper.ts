@@ -5,8 +5,6 @@ import type { Cancel } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
 import { jitteredBackoffMs, type Random, systemRandom } from '../platform/random.ts';
 import { commandStatus, nameOfStatus } from '../model/command-status.ts';
-import type { CancelFields, QueryFields, ShortMessage } from './pdu.ts';
-import type { CancelDone, QueryDone } from './request-window.ts';
 import type { ReconnectBudget } from './reconnect-budget.ts';
 import { openSession, type Session } from './session.ts';
 import type { CloseCause, SessionHandlers, SessionOptions } from './session-contract.ts';
@@ -60,27 +58,9 @@ export class BindKeeper<T> {
     return Math.max(0, this.#nextTryAtMs - this.#options.clock.monotonicMs());
   }
 
-  get windowFree(): number {
-    return this.#session?.windowFree ?? 0;
-  }
-
-  get windowUsed(): number {
-    return this.#session?.windowUsed ?? 0;
-  }
-
-  /** As Session.submit; false while there is no session. */
-  submit(message: ShortMessage, token: T): boolean {
-    return this.#session?.submit(message, token) ?? false;
-  }
-
-  /** As Session.query; false while there is no session. */
-  query(fields: QueryFields, done: QueryDone): boolean {
-    return this.#session?.query(fields, done) ?? false;
-  }
-
-  /** As Session.cancel; false while there is no session. */
-  cancel(fields: CancelFields, done: CancelDone): boolean {
-    return this.#session?.cancel(fields, done) ?? false;
+  /** To send over; undefined while there is none. */
+  get session(): Pick<Session<T>, 'submit' | 'query' | 'cancel' | 'windowFree' | 'windowUsed'> | undefined {
+    return this.#session;
   }
 
   get #isUnwanted(): boolean {
@@ -97,7 +77,7 @@ export class BindKeeper<T> {
 
   /** Ends the session, as close() does, and opens none until wake(). */
   async rest(why: string, drainMs: number): Promise<void> {
-    if (this.#state === 'closed' || this.#state === 'resting') return;
+    if (this.#isUnwanted) return;
     this.#state = 'resting';
     this.#cancelWait?.();
     await this.#session?.close(why, drainMs);

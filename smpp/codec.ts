@@ -4,7 +4,16 @@ import { PDU } from 'smpp/lib/pdu.js';
 import { commandsById } from 'smpp/lib/defs.js';
 import { CloseSession } from '../platform/errors.ts';
 import { decodeMessageId, decodeShortMessage, readUInt32 } from './codec-hot.ts';
-import { type BindCommand, type BindFields, type CancelFields, commandId, type Pdu, type QueryFields } from './pdu.ts';
+import {
+  type BindCommand,
+  type BindFields,
+  type CancelFields,
+  type Pdu,
+  type QueryFields,
+  type QueryRespFields,
+  bareCommands,
+  commandId,
+} from './pdu.ts';
 
 /** Reads the complete PDU in buffer[start, end). Throws CloseSession when it is malformed. */
 export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
@@ -30,26 +39,40 @@ export function decodePdu(buffer: Buffer, start: number, end: number): Pdu {
   return decodeByPackage(buffer.subarray(start, end), id, status, sequence);
 }
 
-const bareCommands = [
-  'enquire_link',
-  'enquire_link_resp',
-  'unbind',
-  'unbind_resp',
-  'cancel_sm_resp',
-  'generic_nack',
-] as const;
+/** By our names of fields: the package's name of each, and its value where a PDU has none. */
+type PackageNames<Fields> = { readonly [Name in keyof Fields]: readonly [name: string, missing: Fields[Name]] };
+
+const bindNames: PackageNames<BindFields> = {
+  systemId: ['system_id', ''],
+  password: ['password', ''],
+  systemType: ['system_type', ''],
+  interfaceVersion: ['interface_version', 0],
+  addressTon: ['addr_ton', 0],
+  addressNpi: ['addr_npi', 0],
+  addressRange: ['address_range', ''],
+};
+const bindRespNames: PackageNames<Pick<BindFields, 'systemId'>> = { systemId: bindNames.systemId };
+const queryNames: PackageNames<QueryFields> = {
+  messageId: ['message_id', ''],
+  sourceTon: ['source_addr_ton', 0],
+  sourceNpi: ['source_addr_npi', 0],
+  source: ['source_addr', ''],
+};
+const queryRespNames: PackageNames<QueryRespFields> = {
+  messageId: ['message_id', ''],
+  finalDate: ['final_date', ''],
+  messageState: ['message_state', 0],
+  errorCode: ['error_code', 0],
+};
+const cancelNames: PackageNames<CancelFields> = {
+  ...queryNames,
+  destinationTon: ['dest_addr_ton', 0],
+  destinationNpi: ['dest_addr_npi', 0],
+  destination: ['destination_addr', ''],
+};
 
 export function encodeBind(command: BindCommand, sequence: number, bind: BindFields): Buffer {
-  return new PDU(command, {
-    sequence_number: sequence,
-    system_id: bind.systemId,
-    password: bind.password,
-    system_type: bind.systemType,
-    interface_version: bind.interfaceVersion,
-    addr_ton: bind.addressTon,
-    addr_npi: bind.addressNpi,
-    address_range: bind.addressRange,
-  }).toBuffer();
+  return new PDU(command, { sequence_number: sequence, ...named(bind, bindNames) }).toBuffer();
 }
 
 /** `interfaceVersion` is the peer's: below 3.4 it supports no optional parameters (SMPP 3.4, 3.2.5.1). */
@@ -68,43 +91,18 @@ export function encodeBindResp(
   }).toBuffer();
 }
 
-export function encodeQueryResp(
-  sequence: number,
-  status: number,
-  answer: { messageId: string; finalDate: string; messageState: number; errorCode: number },
-): Buffer {
-  return new PDU('query_sm_resp', {
-    sequence_number: sequence,
-    command_status: status,
-    message_id: answer.messageId,
-    final_date: answer.finalDate,
-    message_state: answer.messageState,
-    error_code: answer.errorCode,
-  }).toBuffer();
+export function encodeQueryResp(sequence: number, status: number, answer: QueryRespFields): Buffer {
+  const header = { sequence_number: sequence, command_status: status };
+  return new PDU('query_sm_resp', { ...header, ...named(answer, queryRespNames) }).toBuffer();
 }
 
 export function encodeQuery(sequence: number, query: QueryFields): Buffer {
-  return new PDU('query_sm', {
-    sequence_number: sequence,
-    message_id: query.messageId,
-    source_addr_ton: query.sourceTon,
-    source_addr_npi: query.sourceNpi,
-    source_addr: query.source,
-  }).toBuffer();
+  return new PDU('query_sm', { sequence_number: sequence, ...named(query, queryNames) }).toBuffer();
 }
 
 /** The service type stays NULL: it names a group of messages, and this is one by its id. */
 export function encodeCancel(sequence: number, cancel: CancelFields): Buffer {
-  return new PDU('cancel_sm', {
-    sequence_number: sequence,
-    message_id: cancel.messageId,
-    source_addr_ton: cancel.sourceTon,
-    source_addr_npi: cancel.sourceNpi,
-    source_addr: cancel.source,
-    dest_addr_ton: cancel.destinationTon,
-    dest_addr_npi: cancel.destinationNpi,
-    destination_addr: cancel.destination,
-  }).toBuffer();
+  return new PDU('cancel_sm', { sequence_number: sequence, ...named(cancel, cancelNames) }).toBuffer();
 }
 
 function decodeByPackage(frame: Buffer, id: number, status: number, sequence: number): Pdu {
@@ -112,58 +110,36 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
   switch (known?.command) {
     case 'bind_transmitter':
     case 'bind_receiver':
-    case 'bind_transceiver': {
-      const fields = readFields(frame);
-      return {
-        command: known.command,
-        status,
-        sequence,
-        systemId: text(fields['system_id']),
-        password: text(fields['password']),
-        systemType: text(fields['system_type']),
-        interfaceVersion: number(fields['interface_version']),
-        addressTon: number(fields['addr_ton']),
-        addressNpi: number(fields['addr_npi']),
-        addressRange: text(fields['address_range']),
-      };
-    }
+    case 'bind_transceiver':
+      return { command: known.command, status, sequence, ...fieldsOf(frame, bindNames) };
     case 'bind_transmitter_resp':
     case 'bind_receiver_resp':
     case 'bind_transceiver_resp':
-      return { command: known.command, status, sequence, systemId: text(readFields(frame)['system_id']) };
+      return { command: known.command, status, sequence, ...fieldsOf(frame, bindRespNames) };
     case 'query_sm':
-      return { command: 'query_sm', status, sequence, ...submitNamedIn(readFields(frame)) };
-    case 'cancel_sm': {
-      const fields = readFields(frame);
-      return {
-        command: 'cancel_sm',
-        status,
-        sequence,
-        ...submitNamedIn(fields),
-        destinationTon: number(fields['dest_addr_ton']),
-        destinationNpi: number(fields['dest_addr_npi']),
-        destination: text(fields['destination_addr']),
-      };
-    }
-    case 'query_sm_resp': {
-      const fields = readFields(frame);
-      const [messageState, errorCode] = [number(fields['message_state']), number(fields['error_code'])];
-      const [messageId, finalDate] = [text(fields['message_id']), text(fields['final_date'])];
-      return { command: 'query_sm_resp', status, sequence, messageId, finalDate, messageState, errorCode };
-    }
+      return { command: 'query_sm', status, sequence, ...fieldsOf(frame, queryNames) };
+    case 'cancel_sm':
+      return { command: 'cancel_sm', status, sequence, ...fieldsOf(frame, cancelNames) };
+    case 'query_sm_resp':
+      return { command: 'query_sm_resp', status, sequence, ...fieldsOf(frame, queryRespNames) };
     default:
       return { command: 'other', commandId: id, status, sequence };
   }
 }
 
-const submitNamedIn = (fields: Record<string, unknown>): QueryFields => ({
-  messageId: text(fields['message_id']),
-  sourceTon: number(fields['source_addr_ton']),
-  sourceNpi: number(fields['source_addr_npi']),
-  source: text(fields['source_addr']),
-});
+function named<Fields>(fields: Fields, names: PackageNames<Fields>): Record<string, unknown> {
+  const entries = Object.entries(names) as [keyof Fields, PackageNames<Fields>[keyof Fields]][];
+  return Object.fromEntries(entries.map(([ours, [theirs]]) => [theirs, fields[ours]]));
+}
 
-function readFields(frame: Buffer): Record<string, unknown> {
+function fieldsOf<Fields>(frame: Buffer, names: PackageNames<Fields>): Fields {
+  const pdu = readByPackage(frame);
+  const entries = Object.entries(names) as [keyof Fields, PackageNames<Fields>[keyof Fields]][];
+  const valueOf = (theirs: string, missing: unknown) => (typeof pdu[theirs] === typeof missing ? pdu[theirs] : missing);
+  return Object.fromEntries(entries.map(([ours, [theirs, missing]]) => [ours, valueOf(theirs, missing)])) as Fields;
+}
+
+function readByPackage(frame: Buffer): Record<string, unknown> {
   try {
     const pdu = PDU.fromBuffer(frame);
     if (pdu) return pdu;
@@ -172,6 +148,3 @@ function readFields(frame: Buffer): Record<string, unknown> {
   }
   throw new CloseSession('a PDU is shorter than its header');
 }
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const number = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -83,19 +83,16 @@ export type BindFields = {
 };
 export type BindPdu = Header & { command: BindCommand } & BindFields;
 type BindRespPdu = Header & { command: `${BindCommand}_resp`; systemId: string };
-type BarePdu = Header & {
-  command: 'enquire_link' | 'enquire_link_resp' | 'unbind' | 'unbind_resp' | 'cancel_sm_resp' | 'generic_nack';
-};
+/** The commands without a body. */
+export const bareCommands = [
+  ...(['enquire_link', 'enquire_link_resp', 'unbind', 'unbind_resp', 'cancel_sm_resp', 'generic_nack'] as const),
+];
+type BarePdu = Header & { command: (typeof bareCommands)[number] };
 /** The source address of the queried submit. */
 export type QueryFields = { messageId: string } & Pick<ShortMessage, 'sourceTon' | 'sourceNpi' | 'source'>;
 export type QueryPdu = Header & { command: 'query_sm' } & QueryFields;
-export type QueryRespPdu = Header & {
-  command: 'query_sm_resp';
-  messageId: string;
-  finalDate: string;
-  messageState: number;
-  errorCode: number;
-};
+export type QueryRespFields = { messageId: string; finalDate: string; messageState: number; errorCode: number };
+export type QueryRespPdu = Header & { command: 'query_sm_resp' } & QueryRespFields;
 /** One submit by the id of its response; the addresses as in it (SMPP 3.4, 4.9.1). */
 export type CancelFields = QueryFields & Pick<ShortMessage, 'destinationTon' | 'destinationNpi' | 'destination'>;
 export type CancelPdu = Header & { command: 'cancel_sm' } & CancelFields;

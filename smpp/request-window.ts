@@ -8,12 +8,7 @@ export type RequestAnswer<Content> =
   | { ok: false; why: 'refused'; status: number }
   | { ok: false; why: 'timeout' | 'closed' };
 
-export type QueryAnswer = RequestAnswer<{
-  carrierMessageId: string;
-  state: ReceiptState;
-  errorCode: number;
-  finalDate: string;
-}>;
+export type QueryAnswer = RequestAnswer<{ state: ReceiptState; errorCode: number }>;
 export type QueryDone = (answer: QueryAnswer) => void;
 
 /** ok: the carrier does not deliver the message any more. */

@@ -37,7 +37,8 @@ export type TlsSettings = {
   verify?: boolean;
 };
 
-export type SubmitResponse = { status: number; carrierMessageId: string; roundTripMs: number };
+/** The content of a submit_sm_resp (SMPP 3.4, 4.4.2). */
+export type SubmitResponse = { readonly status: number; readonly carrierMessageId: string };
 
 /** Why a session ended; `why` is text for logs. */
 export type CloseCause =
@@ -63,7 +64,7 @@ export type SessionHandlers<T> = {
   /** The response timer expired: the outcome of this submit is unknown and its slot is free. */
   onSubmitTimeout(token: T): void;
   /** A response after onSubmitTimeout, while the session is open: it has the carrier's message id. */
-  onLateResponse?(token: T, response: { status: number; carrierMessageId: string }): void;
+  onLateResponse?(token: T, response: SubmitResponse): void;
   /** A deliver_sm or data_sm. Call `respond` once, when the content is stored; it sends the response. */
   onDeliver(pdu: ShortMessagePdu, respond: Respond): void;
   /** A submit was refused before and is possible now. */

@@ -221,8 +221,7 @@ export class Session<T> {
       return this.#handlers.onLateResponse?.(late, { status, carrierMessageId });
     }
     this.#timeoutsInARow = 0;
-    const roundTripMs = this.#clock.monotonicMs() - entry.sentAtMs;
-    this.#handlers.onSubmitResponse(entry.token, { status, carrierMessageId, roundTripMs });
+    this.#handlers.onSubmitResponse(entry.token, { status, carrierMessageId });
     if (this.#draining && this.#window.size === 0) this.#unbind();
   }
 
@@ -235,10 +234,9 @@ export class Session<T> {
   }
 
   #onQueryResponse(pdu: QueryRespPdu): void {
-    const { sequence, status, messageId: carrierMessageId, finalDate, errorCode } = pdu;
+    const { sequence, status, messageState, errorCode } = pdu;
     if (status !== 0) return void this.#queries.settle(sequence, refusedWith(status));
-    const state = receiptStateOf(pdu.messageState);
-    this.#queries.settle(sequence, { ok: true, carrierMessageId, state, errorCode, finalDate });
+    this.#queries.settle(sequence, { ok: true, state: receiptStateOf(messageState), errorCode });
   }
 
   #onDeliver(pdu: ShortMessagePdu): void {

@@ -11,7 +11,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import { commandStatus } from '../../model/command-status.ts';
 import type { ShortMessagePdu } from '../../smpp/pdu.ts';
 import { parseReceipt } from '../../smpp/receipt.ts';
-import type { Respond } from '../../smpp/session-contract.ts';
+import type { Respond, SubmitResponse } from '../../smpp/session-contract.ts';
 import type { DeliverSmHandler, Source } from '../inbound/deliver-sm-handler.ts';
 import type { BindHandlers } from './binds/binds.ts';
 import type { CarryOut } from './carry-out.ts';
@@ -19,7 +19,7 @@ import type { CarrierHealth } from './failover/health.ts';
 import type { CopyCancels } from './failover/copy-cancels.ts';
 import type { ReceiptHedges } from './failover/receipt-hedges.ts';
 import type { ResponseHedges } from './failover/response-hedges.ts';
-import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
+import type { SubmitToken } from './in-flight/submit-token.ts';
 import { isCarriersDoing } from './outcome/outcome.ts';
 import type { Resend } from './outcome/resend.ts';
 import type { Settlement } from './outcome/settlement.ts';
@@ -62,7 +62,7 @@ export class BindEvents implements BindHandlers {
     this.#roundTrip = metrics.submitRoundTrip.tally({ carrier: parts.carrier.name });
   }
 
-  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+  onAnswer(token: SubmitToken, answer: SubmitResponse): void {
     const { carrier, clock, pacing, health, responseHedges, receiptHedges, cancels, otpObservations, carryOut } =
       this.#parts;
     const nowMs = clock.monotonicMs();
@@ -93,7 +93,7 @@ export class BindEvents implements BindHandlers {
   }
 
   /** The message is `unknown` already, or about to be sent again; the carrier's id lets its receipt settle it. */
-  onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+  onLateAnswer(token: SubmitToken, answer: SubmitResponse): void {
     const { clock, resend, events, receipts, cancels, otpObservations } = this.#parts;
     if (answer.status !== commandStatus.ESME_ROK) return this.#refusedLate(token, answer.status);
     const { inFlight, segment, attempt } = token;

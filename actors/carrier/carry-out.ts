@@ -2,12 +2,13 @@
 // deferred into LATER or rerouted. settlement.ts decides about answers; the replay index knows what an earlier
 // incarnation or another node has begun.
 import { commandStatus } from '../../model/command-status.ts';
+import type { SubmitResponse } from '../../smpp/session-contract.ts';
 import type { ClaimStatus } from './deduplication/intent-claims.ts';
 import type { ReplayIndex, ReplayStatus } from './deduplication/replay-index.ts';
 import type { Reroute } from './failover/reroute.ts';
 import type { EndUnsent } from './in-flight/facts.ts';
 import type { InFlightMessage } from './in-flight/in-flight-message.ts';
-import type { SubmitAnswer, SubmitToken } from './in-flight/submit-token.ts';
+import type { SubmitToken } from './in-flight/submit-token.ts';
 import type { Completion } from './outcome/completion.ts';
 import type { Deferrals } from './outcome/deferrals.ts';
 import { type Effect, settle } from './outcome/next-step.ts';
@@ -34,7 +35,7 @@ export class CarryOut {
     this.#parts = parts;
   }
 
-  onAnswer(token: SubmitToken, answer: SubmitAnswer): void {
+  onAnswer(token: SubmitToken, answer: SubmitResponse): void {
     const { settlement, receipts, completion } = this.#parts;
     const { inFlight } = token;
     if (answer.status === commandStatus.ESME_ROK) {

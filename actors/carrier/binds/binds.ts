@@ -6,27 +6,27 @@ import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { subscriberDigits } from '../../../smpp/numbers.ts';
-import type { CancelFields, QueryFields, ShortMessage, ShortMessagePdu } from '../../../smpp/pdu.ts';
+import type { CancelFields, QueryFields, ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { CancelDone, QueryDone } from '../../../smpp/request-window.ts';
 import { BindKeeper, type KeeperState } from '../../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
-import type { Respond, CloseCause } from '../../../smpp/session-contract.ts';
+import type { CloseCause, Respond, SubmitResponse } from '../../../smpp/session-contract.ts';
 import type { BindWatch } from '../../flight/carrier-flight.ts';
 import type { BindLeases } from '../../lease/contract.ts';
 import { singleNodeLeases } from '../../lease/single-node-leases.ts';
 import { BindGate } from './bind-gate.ts';
 import type { Source } from '../../inbound/deliver-sm-handler.ts';
 import { BindCommands, type BindDesiredState } from './bind-commands.ts';
-import type { SubmitAnswer, SubmitToken } from '../in-flight/submit-token.ts';
+import type { SubmitToken } from '../in-flight/submit-token.ts';
 import type { SubmitPort } from '../submit/submit-ports.ts';
 import { limits } from '../../../platform/limits.ts';
 import { commandStatus, nameOfStatus } from '../../../model/command-status.ts';
 
 export type BindHandlers = {
-  onAnswer(token: SubmitToken, answer: SubmitAnswer): void;
+  onAnswer(token: SubmitToken, answer: SubmitResponse): void;
   onNoAnswer(token: SubmitToken, why: string): void;
   /** An answer after its response timer: the message is `unknown`, but its carrier id, or its refusal, is now known. */
-  onLateAnswer(token: SubmitToken, answer: SubmitAnswer): void;
+  onLateAnswer(token: SubmitToken, answer: SubmitResponse): void;
   /** `source`: the session it arrived over. */
   onDeliver(pdu: ShortMessagePdu, respond: Respond, source: Source): void;
   /** Capacity to submit has grown. */
@@ -99,7 +99,7 @@ export class CarrierBinds {
       state: keeper.state,
       reason,
       desiredState,
-      windowUsed: keeper.windowUsed,
+      windowUsed: keeper.session?.windowUsed ?? 0,
       window,
       nextTryInMs: keeper.nextTryInMs,
     }));
@@ -132,7 +132,7 @@ export class CarrierBinds {
   }
 
   get windowUsed(): number {
-    return this.#binds.reduce((sum, { keeper }) => sum + keeper.windowUsed, 0);
+    return this.#binds.reduce((sum, { keeper }) => sum + (keeper.session?.windowUsed ?? 0), 0);
   }
 
   /** Unbinds all, allowing outstanding submits `drainMs` to be answered. */
@@ -142,12 +142,12 @@ export class CarrierBinds {
 
   /** Sends a cancel_sm over any bind that may submit. False when none can now. */
   cancel(fields: CancelFields, done: CancelDone): boolean {
-    return this.#binds.some((bind) => bind.type !== 'receiver' && mayCarry(bind) && bind.keeper.cancel(fields, done));
+    return this.#binds.some((bind) => mayCarry(bind) && bind.keeper.session?.cancel(fields, done) === true);
   }
 
   /** Sends a query_sm over any bind that can. False when none can now. */
   query(fields: QueryFields, done: QueryDone): boolean {
-    return this.#binds.some(({ type, keeper }) => type !== 'receiver' && keeper.query(fields, done));
+    return this.#binds.some(({ keeper }) => keeper.session?.query(fields, done) === true);
   }
 
   #open(bind: BindConfig & { name: string }, on: BindHandlers): void {
@@ -242,9 +242,9 @@ function portOf(bind: Bind): SubmitPort {
       return mayCarry(bind) && bind.keeper.state === 'bound' ? bind.window : 0;
     },
     get windowFree() {
-      return mayCarry(bind) ? bind.keeper.windowFree : 0;
+      return mayCarry(bind) ? (bind.keeper.session?.windowFree ?? 0) : 0;
     },
-    submit: (pdu: ShortMessage, token: SubmitToken) => mayCarry(bind) && bind.keeper.submit(pdu, token),
+    submit: (pdu, token) => mayCarry(bind) && bind.keeper.session?.submit(pdu, token) === true,
   };
 }
 

@@ -1,4 +1,4 @@
-// A carrier's answer, and what matches it to its segment. Types only.
+// What matches a carrier's answer to its segment. Types only.
 import type { InFlightMessage } from './in-flight-message.ts';
 
 /** The session returns it with the answer. */
@@ -12,6 +12,3 @@ export type SubmitToken = {
   readonly bind: number;
   number: number;
 };
-
-/** The content of a submit_sm_resp (SMPP 3.4, 4.4.2). */
-export type SubmitAnswer = { readonly status: number; readonly carrierMessageId: string };

@@ -3,7 +3,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
 import { InFlightMessage } from '../../../../actors/carrier/in-flight/in-flight-message.ts';
-import type { SubmitAnswer } from '../../../../actors/carrier/in-flight/submit-token.ts';
+import type { SubmitResponse } from '../../../../smpp/session-contract.ts';
 import { CarryOut, type CarryOutParts } from '../../../../actors/carrier/carry-out.ts';
 import { EventSequence } from '../../../../actors/carrier/deduplication/event-sequence.ts';
 import { Completion } from '../../../../actors/carrier/outcome/completion.ts';
@@ -22,8 +22,8 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import { messageWith } from '../../../support/messages.ts';
 
 const carrier = carrierWith({ port: 1 });
-const throttled: SubmitAnswer = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
-const taken: SubmitAnswer = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
+const throttled: SubmitResponse = { status: commandStatus.ESME_RTHROTTLED, carrierMessageId: '' };
+const taken: SubmitResponse = { status: commandStatus.ESME_ROK, carrierMessageId: 'abc' };
 
 /** A settlement and carry-out whose events become durable when the test says so, and their effects on messages. */
 function setUp(resends = false) {

@@ -33,7 +33,7 @@ describe('a late answered submit', () => {
     return { clock, asked, receipts, state, queries, answer };
   }
   const published = (state: 'delivered' | 'enroute' | 'undelivered', errorCode = 0): QueryAnswer => {
-    return { ok: true, carrierMessageId: '77', state, errorCode, finalDate: '' };
+    return { ok: true, state, errorCode };
   };
 
   test('is queried at its time, with its source address, and its state becomes a receipt', () => {
