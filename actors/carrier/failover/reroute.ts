@@ -7,7 +7,7 @@ import { asRepublished } from '../../../cluster/bus/republished.ts';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { encodeMessage, messageRecordId } from '../../../model/records/message-record.ts';
-import type { Publisher } from '../../../cluster/bus/publisher.ts';
+import type { PublishDone, PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageSubject } from '../../../cluster/bus/subjects.ts';
 import { type HedgeRule, hedgeReasons, hedgeRuleOf } from '../../../model/copies.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
@@ -18,6 +18,7 @@ import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Completion } from '../outcome/completion.ts';
+import { surelyRememberedMs } from '../outcome/deferrals.ts';
 import type { MessagesInFlight } from '../queue/messages-in-flight.ts';
 import type { EventSequence } from '../deduplication/event-sequence.ts';
 import type { ClaimStatus, IntentClaims } from '../deduplication/intent-claims.ts';
@@ -42,9 +43,6 @@ export type RerouteParts = {
   readonly wasSubmitted: (message: Message) => Promise<EventStoreAnswer>;
 };
 
-/** The stream knows the id of a publish this long; a repeat within it cannot make a second copy. */
-const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
-
 export class Reroute {
   readonly #parts: RerouteParts;
 
@@ -64,30 +62,17 @@ export class Reroute {
     onClaimLost: (inFlight: InFlightMessage, verdict: ClaimStatus) => void,
   ): void {
     assert(inFlight.isUntouched, 'a part of the message may be at this carrier');
-    const { events, replayIndex, clock, claims, sequence } = this.#parts;
-    const { message } = inFlight;
+    const { events, replayIndex, claims, sequence } = this.#parts;
     inFlight.reroute();
     inFlight.epoch = claims.epoch();
     const from = { seq: sequence.next, storedAtMs: Number.POSITIVE_INFINITY };
     if (inFlight.neededFromSeq === 0) inFlight.neededFromSeq = from.seq;
-    const rerouted = eventOfMessage(message, {
-      kind: 'rerouted',
-      attempt: inFlight.attempt,
-      error: reroutedText(to, why),
-      detail: String(message.hop),
-      epoch: inFlight.epoch,
-      atMs: clock.nowMs(),
-    });
+    const rerouted = this.#announce('rerouted', inFlight, to, why);
     const publish = (verdict: ClaimStatus) => {
-      if (verdict === 'new') {
-        replayIndex.reroute(
-          inFlight.key,
-          { to, why, atMs: rerouted.atMs },
-          { ...from, seq: Math.min(from.seq, sequence.next) },
-        );
-        return this.#publish(inFlight, to, why, mayComeBack);
-      }
-      onClaimLost(inFlight, verdict);
+      if (verdict !== 'new') return onClaimLost(inFlight, verdict);
+      const seq = Math.min(from.seq, sequence.next);
+      replayIndex.reroute(inFlight.key, { to, why, atMs: rerouted.atMs }, { ...from, seq });
+      this.#publish(inFlight, to, why, mayComeBack);
     };
     // Not durable: we stop; the record is redelivered and decided again.
     const onOver = (_: InFlightMessage, durable: boolean) => durable && claims.confirm('rerouted', inFlight, publish);
@@ -112,21 +97,18 @@ export class Reroute {
   copy(inFlight: InFlightMessage, to: string, rule: HedgeRule): void {
     const isHere = inFlight.isOut || inFlight.isAllAccepted;
     assert(isHere && inFlight.hedged === 'no', 'a second copy is of a message that is out, and there is no third');
-    const { events, clock } = this.#parts;
-    const { message, attempt, epoch } = inFlight;
     const why = hedgeReasons[rule];
     inFlight.hedged = 'copied';
-    const hedged = eventOfMessage(message, {
-      kind: 'hedged',
-      attempt,
-      error: reroutedText(to, why),
-      detail: String(message.hop),
-      epoch,
-      atMs: clock.nowMs(),
-    });
+    const hedged = this.#announce('hedged', inFlight, to, why);
     // Not durable: we stop; nothing of the copy was published.
     const onOver = (_: InFlightMessage, durable: boolean) => durable && this.#publishCopy(inFlight, to, why);
-    inFlight.write(events, hedged, onOver, null);
+    inFlight.write(this.#parts.events, hedged, onOver, null);
+  }
+
+  /** The event that names the other carrier, before anything is published to it. */
+  #announce(kind: 'rerouted' | 'hedged', { message, attempt, epoch }: InFlightMessage, to: string, why: string) {
+    const named = { error: reroutedText(to, why), detail: String(message.hop) };
+    return eventOfMessage(message, { kind, attempt, epoch, ...named, atMs: this.#parts.clock.nowMs() });
   }
 
   /** The record was redelivered although its `hedged` event is durable: it is not known whether the copy was published. */
@@ -138,22 +120,17 @@ export class Reroute {
   }
 
   #publishCopy(inFlight: InFlightMessage, to: string, why: string): void {
-    const { publisher, cipher, carrier, completion } = this.#parts;
+    const { publisher, carrier, completion } = this.#parts;
     const copy = copyFor(inFlight.message, to, why);
     const release = inFlight.hold();
-    publisher.publish(
-      messageSubject(copy.category, to, copy.accountId),
-      encodeMessage(copy, cipher),
-      messageRecordId(copy),
-      (result) => {
-        // We stop: the record is not acked, and whoever gets it repeats the publish.
-        if (!result.ok && result.failure === 'closed') return;
-        release();
-        if (result.ok) metrics.otpHedges.inc({ carrier, to, rule: hedgeRuleOf(why), result: 'sent' });
-        else this.#endCopy(inFlight, copy, why, result.failure === 'unavailable' ? 'unknown' : 'failed');
-        completion.finishWhenDone(inFlight);
-      },
-    );
+    this.#send(copy, (result) => {
+      // We stop: the record is not acked, and whoever gets it repeats the publish.
+      if (!result.ok && result.failure === 'closed') return;
+      release();
+      if (result.ok) metrics.otpHedges.inc({ carrier, to, rule: hedgeRuleOf(why), result: 'sent' });
+      else this.#endCopy(inFlight, copy, why, result.failure === 'unavailable' ? 'unknown' : 'failed');
+      completion.finishWhenDone(inFlight);
+    });
     publisher.flush();
   }
 
@@ -167,26 +144,27 @@ export class Reroute {
   }
 
   #publish(inFlight: InFlightMessage, to: string, why: string, mayComeBack: boolean, again = false): void {
-    const { publisher, cipher, carrier, candidatesOfRemoved } = this.#parts;
+    const { carrier, candidatesOfRemoved } = this.#parts;
     const { message } = inFlight;
     const moved =
       candidatesOfRemoved === undefined
         ? movedTo(message, to, why, mayComeBack)
         : movedTo({ ...message, plan: candidatesOfRemoved(message) }, to, why, false);
     const release = inFlight.hold();
-    publisher.publish(
-      messageSubject(moved.category, to, moved.accountId),
-      encodeMessage(moved, cipher),
-      messageRecordId(moved),
-      (result) => {
-        release();
-        // Its queue is full or the bus is down: the event remains, so the redelivered record goes only there.
-        if (!result.ok) return this.#parts.messages.giveBack(inFlight, limits.bus.nakDelayMsMax);
-        metrics.rerouted.inc({ carrier, to, category: moved.category });
-        this.#parts.completion.settle(inFlight);
-      },
-      again ? asRepublished : undefined,
-    );
+    const onAnswer = (result: PublishResult) => {
+      release();
+      // Its queue is full or the bus is down: the event remains, so the redelivered record goes only there.
+      if (!result.ok) return this.#parts.messages.giveBack(inFlight, limits.bus.nakDelayMsMax);
+      metrics.rerouted.inc({ carrier, to, category: moved.category });
+      this.#parts.completion.settle(inFlight);
+    };
+    this.#send(moved, onAnswer, again ? asRepublished : undefined);
+  }
+
+  #send(message: Message, done: PublishDone, marks?: typeof asRepublished): void {
+    const { publisher, cipher } = this.#parts;
+    const subject = messageSubject(message.category, message.carrier, message.accountId);
+    publisher.publish(subject, encodeMessage(message, cipher), messageRecordId(message), done, marks);
   }
 }
 

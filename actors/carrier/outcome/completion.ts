@@ -19,6 +19,8 @@ export type CompletionParts = {
   readonly clock: Clock;
 };
 
+type DraftNow = Omit<EventDraft, 'atMs' | 'epoch'>;
+
 export class Completion {
   readonly #parts: CompletionParts;
 
@@ -26,9 +28,10 @@ export class Completion {
     this.#parts = parts;
   }
 
-  /** Writes an event of it; calls `then` when it is durable. The ack waits for that. */
-  write(inFlight: InFlightMessage, draft: EventDraft, then: (() => void) | null = null): DeliveryEvent {
-    const event = eventOfMessage(inFlight.message, { epoch: inFlight.epoch, ...draft });
+  /** Writes an event of it, as of now; calls `then` when it is durable. The ack waits for that. */
+  write(inFlight: InFlightMessage, draft: DraftNow, then: (() => void) | null = null): DeliveryEvent {
+    const { message, epoch } = inFlight;
+    const event = eventOfMessage(message, { epoch, atMs: this.#parts.clock.nowMs(), ...draft });
     inFlight.write(this.#parts.events, event, this.#isWritten, then);
     return event;
   }
@@ -70,9 +73,9 @@ export class Completion {
     const closing = inFlight.takeClosing();
     // Its `rerouted` event is published already, and closes it.
     if (closing === null || inFlight.state === 'rerouting') return;
-    const { sequence, clock } = this.#parts;
+    const { sequence } = this.#parts;
     const fromSeq = sequence.next;
-    const deferred = { ...closing, kind: 'deferred', progress: inFlight.progress, atMs: clock.nowMs() } as const;
+    const deferred = { ...closing, kind: 'deferred', progress: inFlight.progress } as const;
     // This event says what the carrier has of the message: a restart need not read earlier ones.
     this.write(inFlight, deferred, () => (inFlight.neededFromSeq = Math.min(fromSeq, sequence.next)));
   }

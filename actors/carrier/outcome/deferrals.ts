@@ -46,17 +46,13 @@ export class Deferrals {
     if (refused === null) return this.#publish(inFlight, wait);
     const error = deferralText(dueAtMs, why);
     const detail = `deferred.${inFlight.tries}`;
-    completion.write(
-      inFlight,
-      { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() },
-      () => this.#publish(inFlight, wait),
-    );
+    const announced = { kind: 'deferred', segment: refused, attempt, error, detail } as const;
+    completion.write(inFlight, announced, () => this.#publish(inFlight, wait));
   }
 
   /** An earlier incarnation announced the deferral, and no more: it is not known whether LATER has it. */
   repeat(inFlight: InFlightMessage, { dueAtMs, why }: LaterDeferral): void {
-    const { attempt } = inFlight;
-    const wait: Deferral = { dueAtMs, why, attempt, refused: null, isRepeat: true };
+    const wait: Deferral = { dueAtMs, why, attempt: inFlight.attempt, refused: null, isRepeat: true };
     inFlight.defer(wait);
     this.#repeat(inFlight, wait);
   }
@@ -75,8 +71,7 @@ export class Deferrals {
   }
 
   #again(inFlight: InFlightMessage, wait: Deferral): void {
-    const { clock } = this.#parts;
-    inFlight.deferAgain(clock, limits.carrier.deferralRetryMs, () => this.#repeat(inFlight, wait));
+    inFlight.deferAgain(this.#parts.clock, limits.carrier.deferralRetryMs, () => this.#repeat(inFlight, wait));
   }
 
   #publish(inFlight: InFlightMessage, wait: Deferral): void {
@@ -96,10 +91,10 @@ export class Deferrals {
 
   #onPublished(inFlight: InFlightMessage, wait: Deferral, result: PublishResult): void {
     if (inFlight.deferral !== wait) return;
-    const { clock, completion } = this.#parts;
+    const { completion } = this.#parts;
     const { why: error, attempt } = wait;
     if (result.ok) {
-      completion.write(inFlight, { kind: 'deferred', attempt, error, detail: 'later', atMs: clock.nowMs() });
+      completion.write(inFlight, { kind: 'deferred', attempt, error, detail: 'later' });
       return completion.settle(inFlight);
     }
     // We stop: the next incarnation finds the event and repeats the publish.
@@ -119,13 +114,9 @@ export class Deferrals {
     metrics.putOffsInMemory.inc({ carrier: inFlight.message.carrier, category: inFlight.category });
     if (refused === null) return back();
     const detail = `stays.${inFlight.tries}`;
-    completion.write(
-      inFlight,
-      { kind: 'deferred', segment: refused, attempt, error, detail, atMs: clock.nowMs() },
-      back,
-    );
+    completion.write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail }, back);
   }
 }
 
 /** The streams know the id of a publish this long; a repeat within it cannot make a second copy. */
-const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;
+export const surelyRememberedMs = limits.bus.duplicateWindowMs / 2;

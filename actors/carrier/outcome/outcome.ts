@@ -42,11 +42,10 @@ export function decideOutcome(question: OutcomeInput): Outcome {
   // These two statuses speak of load, whatever else heliograph.yaml asks for.
   const slower = action === 'throttle' || isFull || status === commandStatus.ESME_RTHROTTLED;
   const pauseMs = slower && !isFull ? throttlePauseMs : 0;
+  // An OTP has no time to wait for a throttled carrier.
+  if (action === 'throttle' && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
   switch (action) {
     case 'throttle':
-      // An OTP has no time to wait for a throttled carrier.
-      if (category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
-      return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
     case 'later':
       return { action: 'later', afterMs: laterMs(question), pauseMs, slower };
     case 'stop':
@@ -59,16 +58,12 @@ export function decideOutcome(question: OutcomeInput): Outcome {
 }
 
 function actionFor({ status, statusName, overrides }: Pick<OutcomeInput, 'status' | 'statusName' | 'overrides'>) {
-  return overrides[statusName] ?? rowOf(status).action;
+  return overrides[statusName] ?? (rowByStatus.get(status) ?? unnamedStatus).action;
 }
 
 const rowByStatus = new Map<number, OutcomeRow>(
   Object.entries(outcomeTable).map(([name, row]) => [commandStatus[name as keyof typeof commandStatus], row]),
 );
-
-function rowOf(status: number): OutcomeRow {
-  return rowByStatus.get(status) ?? unnamedStatus;
-}
 
 /** Whether an answer speaks against the carrier (its load, its state) and not against the message. */
 export function isCarriersDoing(status: number, overrides: OutcomeInput['overrides']): boolean {

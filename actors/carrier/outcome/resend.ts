@@ -43,18 +43,16 @@ export class Resend {
    */
   take(inFlight: InFlightMessage, segment: number, attempt: number, why: string): boolean {
     const { carrier, clock, policy, completion, unknown } = this.#parts;
-    const nowMs = clock.nowMs();
     if (inFlight.state === 'settling') return false;
     if (!inFlight.isResendDecided) {
       if (inFlight.message.resends > 0 || isOneOfTwo(inFlight)) return false;
-      if (nowMs >= inFlight.message.validUntilMs || !policy(inFlight.message)) return false;
+      if (clock.nowMs() >= inFlight.message.validUntilMs || !policy(inFlight.message)) return false;
       inFlight.sendOnceMore();
       metrics.resentByPolicy.inc({ carrier, category: inFlight.category });
     }
     const error = `resent_by_policy:${why}`;
     const reportedSegment = segment === 0 ? 0 : reportedSegmentOf(inFlight.message, inFlight.pdus, segment);
-    const resent = { kind: 'resent', segment: reportedSegment, attempt, error, atMs: nowMs } as const;
-    unknown.add(completion.write(inFlight, resent));
+    unknown.add(completion.write(inFlight, { kind: 'resent', segment: reportedSegment, attempt, error }));
     return true;
   }
 

@@ -53,7 +53,6 @@ export class Settlement {
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       carrierMessageId,
-      atMs: this.#parts.clock.nowMs(),
     });
   }
 
@@ -150,13 +149,13 @@ export class Settlement {
   }
 
   #effectOf(inFlight: InFlightMessage, refusal: Refusal, outcome: Outcome): Effect {
-    const { completion, clock } = this.#parts;
+    const { completion } = this.#parts;
     const { segment, attempt, statusName: error } = refusal;
     const step = nextStep(inFlight, refusal, outcome);
     switch (step.do) {
       case 'reject': {
         const rejected = endOf(inFlight.message, 'rejected', error);
-        completion.write(inFlight, { ...rejected, segment, attempt, atMs: clock.nowMs() });
+        completion.write(inFlight, { ...rejected, segment, attempt });
         return settle;
       }
       case 'finish':
@@ -167,11 +166,9 @@ export class Settlement {
       case 'defer':
         return step;
       case 'retry':
-        completion.closeIntent(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
-        return step;
       case 'awaitRedelivery':
         completion.closeIntent(inFlight, { segment, attempt, error, detail: String(inFlight.tries) });
-        return nothing;
+        return step.do === 'retry' ? step : nothing;
     }
   }
 
@@ -216,12 +213,12 @@ export class Settlement {
 
   /** The message ends before it was written. */
   onRefused(inFlight: InFlightMessage, status: EndUnsent, code: string): Effect {
-    const { completion, whyAvoided, clock } = this.#parts;
+    const { completion, whyAvoided } = this.#parts;
     const { attempt } = inFlight;
     // Tells the client why it could not be sent in time.
     const reason = status === 'expired' ? (inFlight.lastRefusal ?? whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
-    completion.write(inFlight, { ...endOf(inFlight.message, status, error), attempt, atMs: clock.nowMs() });
+    completion.write(inFlight, { ...endOf(inFlight.message, status, error), attempt });
     return settle;
   }
 
@@ -257,7 +254,6 @@ export class Settlement {
       segment: reportedSegmentOf(inFlight.message, inFlight.pdus, segment),
       attempt,
       error: why,
-      atMs: this.#parts.clock.nowMs(),
     });
     this.#parts.unknown.add(unknown);
   }
