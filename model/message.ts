@@ -13,6 +13,11 @@ export const laneOf = { otp: 'otp', transactional: 'txn', promotional: 'promo' }
 >;
 export type Lane = (typeof laneOf)[Category];
 
+/** One value for each category. */
+export function byCategory<T>(valueOf: (category: Category) => T): Readonly<Record<Category, T>> {
+  return { otp: valueOf('otp'), transactional: valueOf('transactional'), promotional: valueOf('promotional') };
+}
+
 export const hedges = ['may', 'control', 'copy'] as const;
 export type Hedge = (typeof hedges)[number];
 

@@ -1,7 +1,7 @@
 // Until when a category is in quiet hours, by the country's rules. Pure: a time is quiet when the wall clock of the
 // rule's time zone is in one of its windows, so clock changes need no special case. The returned time is never quiet
 // itself.
-import type { Category } from '../../model/message.ts';
+import { type Category, byCategory } from '../../model/message.ts';
 import type { QuietRule } from './contract.ts';
 import { type TimeZone, timeZone } from './time-zone.ts';
 
@@ -24,7 +24,7 @@ export function quietHours(rules: readonly QuietRule[]): QuietHours {
   const keptOf = (category: Category): Kept => {
     return { rules: compiled.filter((rule) => rule.categories.includes(category)), minute: -1, until: null };
   };
-  const kept = { otp: keptOf('otp'), transactional: keptOf('transactional'), promotional: keptOf('promotional') };
+  const kept = byCategory(keptOf);
   return {
     quietUntil(category, atMs) {
       const entry = kept[category];

@@ -1,7 +1,7 @@
 // A carrier's messages that it has not begun to send, in three lanes. The next one is chosen when a token is granted:
 // an OTP that came last still goes first, and inside a lane accounts take turns by weight. The consumers' prefetch
 // bounds the lanes; a full lane means that this bound was broken, and the record is left to be redelivered.
-import { type Category, categories } from '../../../model/message.ts';
+import { type Category, byCategory, categories } from '../../../model/message.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Turned } from '../in-flight/queue-place.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -15,11 +15,7 @@ export class Lanes<T extends Turned & { readonly category: Category }> {
     accountsMax: number = limits.carrier.laneAccountsMax,
     weightOf: (accountId: string) => number = () => 1,
   ) {
-    this.#queues = {
-      otp: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
-      transactional: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
-      promotional: new FairQueue<T>(capacityPerLane, accountsMax, weightOf),
-    };
+    this.#queues = byCategory(() => new FairQueue<T>(capacityPerLane, accountsMax, weightOf));
   }
 
   /** False when the lane is full. */

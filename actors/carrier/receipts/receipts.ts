@@ -7,7 +7,7 @@ import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { EventWriter } from '../../../cluster/bus/event-writer.ts';
 import { type DeliveryEvent, type EventKind, deliveryEvent } from '../../../model/delivery-event.ts';
 import { canonical } from '../../../model/carrier-message-id.ts';
-import type { Category } from '../../../model/message.ts';
+import { byCategory } from '../../../model/message.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -98,8 +98,7 @@ export class Receipts {
 
   constructor(parts: ReceiptsParts) {
     this.#parts = parts;
-    const lagOf = (category: Category) => metrics.receiptLag.tally({ carrier: parts.carrier, category });
-    this.#lag = { otp: lagOf('otp'), transactional: lagOf('transactional'), promotional: lagOf('promotional') };
+    this.#lag = byCategory((category) => metrics.receiptLag.tally({ carrier: parts.carrier, category }));
     this.#otherNumber = new LogThrottle(limits.carrier.receiptLogEveryMs, parts.clock);
     this.#stopSweep = parts.clock.every(sweepEveryMs, () => this.#sweep());
   }

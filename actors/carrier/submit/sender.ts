@@ -6,13 +6,12 @@ import type { CarrierConfig } from '../../../config/configuration.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import type { LateGates } from '../../../policy/late/late-gates.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
-import type { Category } from '../../../model/message.ts';
+import { type Category, byCategory } from '../../../model/message.ts';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import { RejectMessage } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { SlowTimes } from '../../../platform/slow-times.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { ShortMessage } from '../../../smpp/pdu.ts';
 import type { EndUnsent } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { SubmitToken } from '../in-flight/submit-token.ts';
@@ -84,13 +83,8 @@ export class Sender {
     this.#parts = parts;
     this.#campaign = new CampaignPace(parts.campaignShare);
     const carrier = parts.carrier.name;
-    const categories = ['otp', 'transactional', 'promotional'] as const;
-    this.#submits = Object.fromEntries(
-      categories.map((category) => [category, metrics.submits.tally({ carrier, category })]),
-    );
-    this.#latency = Object.fromEntries(
-      categories.map((category) => [category, metrics.acceptToSubmit.tally({ category })]),
-    );
+    this.#submits = byCategory((category) => metrics.submits.tally({ carrier, category }));
+    this.#latency = byCategory((category) => metrics.acceptToSubmit.tally({ category }));
   }
 
   /** Something changed (arrival, answer, bind): checks again at the end of this turn of the event loop. */
@@ -213,15 +207,18 @@ export class Sender {
     const { events, clock, claims, sequence } = this.#parts;
     inFlight.beginIntent(claims.epoch(), chosenAtMs, sequence.next, slots);
     this.#reserve(inFlight, slots);
-    const { epoch, progress } = inFlight;
-    const { attempt } = inFlight;
+    const { epoch, progress, attempt } = inFlight;
     const draft = { kind: 'intent', attempt, epoch, progress, atMs: clock.nowMs() } as const;
     inFlight.write(events, eventOfMessage(inFlight.message, draft), this.#intentIsOver, null);
   }
 
   readonly #intentIsOver = (inFlight: InFlightMessage, durable: boolean): void => {
-    const { claims, sequence } = this.#parts;
-    if (durable && this.#closed) return this.#sayNotWritten(inFlight);
+    const { claims, sequence, events, onNotWritten } = this.#parts;
+    if (durable && this.#closed) {
+      // Only this actor knows that nothing was written: it says so.
+      onNotWritten(inFlight);
+      return events.flush();
+    }
     if (durable) {
       // The intent repeats what earlier events said of this message: a replay from the intent on is enough.
       inFlight.neededFromSeq = Math.min(inFlight.intentFromSeq, sequence.next);
@@ -249,12 +246,6 @@ export class Sender {
     inFlight.send();
     for (const segment of inFlight.segmentsToSend()) this.#ready.push({ inFlight, segment });
     this.wake();
-  }
-
-  /** The intent became durable after the actor stopped. Only this actor knows that nothing was written: it says so. */
-  #sayNotWritten(inFlight: InFlightMessage): void {
-    this.#parts.onNotWritten(inFlight);
-    this.#parts.events.flush();
   }
 
   /**
@@ -291,31 +282,19 @@ export class Sender {
   }
 
   #write(bind: number, inFlight: InFlightMessage, segment: number, nowMs: number): boolean {
-    const { ports, pacing } = this.#parts;
-    const { attempt } = inFlight;
+    const { ports, pacing, carrier, clock } = this.#parts;
+    const { message, category, pdus, header, attempt } = inFlight;
+    const pdu = submitPdu(message, pdus[segment - 1] as EncodedSegment, carrier, clock.nowMs(), header);
     const token: SubmitToken = { inFlight, segment, attempt, writtenAtMs: nowMs, bind, number: 0 };
-    if (ports[bind]?.submit(this.#pduOf(inFlight, segment), token) !== true) return false;
-    token.number = pacing.written(segmentsPerPdu(inFlight.message, inFlight.pdus), bind, nowMs);
+    if (ports[bind]?.submit(pdu, token) !== true) return false;
+    token.number = pacing.written(segmentsPerPdu(message, pdus), bind, nowMs);
     inFlight.written(segment);
-    this.#submits[inFlight.category]?.inc();
-    if (inFlight.category === 'otp') this.#parts.onOtpWritten?.(token);
+    this.#submits[category].inc();
+    if (category === 'otp') this.#parts.onOtpWritten?.(token);
     if (segment === 1 && inFlight.tries === 1) {
-      this.#latency[inFlight.category]?.observe(
-        (this.#parts.clock.nowMs() - (inFlight.message.scheduledAtMs ?? inFlight.message.acceptedAtMs)) / 1_000,
-      );
+      this.#latency[category].observe((clock.nowMs() - (message.scheduledAtMs ?? message.acceptedAtMs)) / 1_000);
     }
     return true;
-  }
-
-  #pduOf(inFlight: InFlightMessage, segment: number): ShortMessage {
-    const { carrier, clock } = this.#parts;
-    return submitPdu(
-      inFlight.message,
-      inFlight.pdus[segment - 1] as EncodedSegment,
-      carrier,
-      clock.nowMs(),
-      inFlight.header,
-    );
   }
 
   /** Messages that are not urgent wait until several are due, so that they share a write of the socket. */

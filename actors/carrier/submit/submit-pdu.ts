@@ -105,31 +105,22 @@ function tlvsOf(message: Message, part: WireSegment, vendor: readonly WireTlvCon
   if (vendor.length === 0) return part.tlvs;
   const tlvs = [...(part.tlvs ?? [])];
   for (const each of vendor) {
-    const text = 'value' in each ? each.value : fieldOf(message, each.from);
+    const text = 'value' in each ? each.value : message[fieldOf[each.from]];
     const tlv = text === null ? undefined : tlvOf(each.tag, each.type, text);
     if (tlv) tlvs.push(tlv);
   }
   return tlvs;
 }
 
-function fieldOf(message: Message, from: TlvSource): string | null {
-  switch (from) {
-    case 'sender':
-      return message.sender;
-    case 'message_id':
-      return message.messageId;
-    case 'account_id':
-      return message.accountId;
-    case 'client_reference':
-      return message.clientReference;
-    case 'template_id':
-      return message.templateId;
-    case 'campaign_id':
-      return message.campaignId;
-    case 'category':
-      return message.category;
-  }
-}
+const fieldOf = {
+  sender: 'sender',
+  message_id: 'messageId',
+  account_id: 'accountId',
+  client_reference: 'clientReference',
+  template_id: 'templateId',
+  campaign_id: 'campaignId',
+  category: 'category',
+} as const satisfies Record<TlvSource, keyof Message>;
 
 function referenceOf(message: Message): number {
   return message.segments === 1 ? 0 : hash('sha1', message.messageId, 'buffer').readUInt16BE(0);
