@@ -38,7 +38,8 @@ export class ReplayFloor {
   #samples: Sample[] = [];
   #stored: FloorRecord = { stream: '', seq: 0, beforeAtNs: null, stopped: false };
   #storedAtMs = 0;
-  #looking = false;
+  /** `look` is in progress. */
+  isLooking = false;
   #isOpen = false;
   #cancel: Cancel = () => {};
   /** Where nodes share the carrier: up to where this one has read the others' events. */
@@ -64,19 +65,15 @@ export class ReplayFloor {
     return seq;
   }
 
-  get isLooking(): boolean {
-    return this.#looking;
-  }
-
   async look(): Promise<void> {
-    if (this.#looking || !this.#isOpen) return;
-    this.#looking = true;
+    if (this.isLooking || !this.#isOpen) return;
+    this.isLooking = true;
     try {
       await this.#advance();
     } catch (error) {
       ignoring(error, 'the replay floor is unchanged until the next check');
     } finally {
-      this.#looking = false;
+      this.isLooking = false;
     }
   }
 

@@ -179,31 +179,19 @@ export class ReplayIndex {
       case 'intent':
         // An event after another node's claim does not count: its writer has read that claim too.
         if (this.claimStatus(key, event.epoch) !== 'new') return;
-        this.#remember(key, {
-          open: true,
-          ...this.#publishedProgress(key, event),
-          attempt: event.attempt,
-          epoch: event.epoch,
-          from: this.#placeFor(key, event, place),
-        });
-        return;
+        return this.#begin(key, event, place, true);
       case 'resent':
-        this.#learnResent(key, event, place);
-        return;
+        return this.#learnResent(key, event, place);
       case 'hedged':
-        this.#learnHedged(key, event);
-        return;
+        return this.#learnHedged(key, event);
       case 'deferred':
-        this.#learnDeferred(key, event, place);
-        return;
+        return this.#learnDeferred(key, event, place);
       case 'submitted':
       case 'delivered':
       case 'undelivered':
-        this.#learnSegment(key, event);
-        return;
+        return this.#learnSegment(key, event);
       case 'rerouted':
-        this.#learnRerouted(key, event, place);
-        return;
+        return this.#learnRerouted(key, event, place);
       case 'unknown':
         // From a receipt: it concerns one segment that the carrier has.
         if (event.carrierMessageId !== null) return this.#learnSegment(key, event);
@@ -224,25 +212,27 @@ export class ReplayIndex {
     // No node closes another node's intent.
     const isOtherNodes = before !== undefined && before.epoch !== event.epoch && event.epoch !== 0;
     if (isOtherNodes && (before.open || before.deferral)) return;
-    const { attempt, epoch } = event;
-    const from = this.#placeFor(key, event, place);
-    this.#remember(key, { open: false, ...this.#publishedProgress(key, event), attempt, epoch, deferral, from });
+    this.#begin(key, event, place, false, deferral);
   }
 
-  /** What the carrier has of it: what was read before, and what the event itself repeats of earlier events. */
-  #publishedProgress(key: string, { progress = 0 }: DeliveryEvent): Pick<Progress, 'bits' | 'resent'> {
-    return { bits: this.takenBitsOf(key) | (progress & ~1), resent: this.wasResent(key) || (progress & 1) === 1 };
+  /** What the carrier has of it is what was read before, and what the event itself repeats of earlier events. */
+  #begin(
+    key: string,
+    event: DeliveryEvent,
+    place: EventPosition,
+    open: boolean,
+    deferral?: LaterDeferral | null,
+  ): void {
+    const { attempt, epoch, progress = 0 } = event;
+    const before = this.#progress.get(key);
+    const known = before === undefined ? 0 : before.bits | (before.resent ? 1 : 0);
+    const all = known | progress;
+    // From this event on, when it says all that is known from those before it.
+    const from = before === undefined || (progress & known) === known ? place : before.from;
+    this.#remember(key, { open, bits: all & ~1, resent: (all & 1) === 1, attempt, epoch, deferral, from });
   }
 
   /** It may be sent again, unless a later intent says that it was. */
-  /** From this event on, when it says all that is known from those before it. */
-  #placeFor(key: string, { progress = 0 }: DeliveryEvent, place: EventPosition): EventPosition {
-    const before = this.#progress.get(key);
-    if (before === undefined) return place;
-    const known = before.bits | (before.resent ? 1 : 0);
-    return (progress & known) === known ? place : before.from;
-  }
-
   #learnResent(key: string, { attempt }: DeliveryEvent, place: EventPosition): void {
     const before = this.#progress.get(key);
     const wentAgain = before !== undefined && before.open && before.attempt > attempt;

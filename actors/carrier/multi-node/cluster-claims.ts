@@ -58,27 +58,24 @@ export class ClusterClaims implements IntentClaims {
 
   /** For how long something durable was not read in EVENTS: when long, the reading is broken. */
   get behindMs(): number {
-    let sinceMs = Number.POSITIVE_INFINITY;
-    for (const waiting of this.#waiting.values()) {
-      sinceMs = waiting.sinceMs;
-      break; // the oldest is the first
-    }
-    return Math.max(0, this.#clock.monotonicMs() - sinceMs);
+    const { value: oldest } = this.#waiting.values().next();
+    return oldest === undefined ? 0 : Math.max(0, this.#clock.monotonicMs() - oldest.sinceMs);
   }
 
   /** Answers claims that have waited too long: the bus is down, or EVENTS cannot be read. */
   sweep(): void {
     const beforeMs = this.#clock.monotonicMs() - limits.carrier.claimWaitMs;
-    for (const [name, waiting] of this.#waiting) {
-      if (waiting.sinceMs > beforeMs && waiting.epoch === this.#epoch()) continue;
-      this.#waiting.delete(name);
-      waiting.resolve('lost');
-    }
+    this.#lose(({ sinceMs, epoch }) => sinceMs <= beforeMs || epoch !== this.#epoch());
   }
 
   /** We stop reading: what still waits is published as not written, or its intent would stay open. */
   end(): void {
+    this.#lose(() => true);
+  }
+
+  #lose(isSo: (waiting: Waiting) => boolean): void {
     for (const [name, waiting] of this.#waiting) {
+      if (!isSo(waiting)) continue;
       this.#waiting.delete(name);
       waiting.resolve('lost');
     }
