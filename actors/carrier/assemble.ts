@@ -246,10 +246,10 @@ export function assembleCarrier(parts: CarrierActorParts) {
     ...{ settlement, responseHedges, receiptHedges, cancels, recipientOf, queryUnknown, otpObservations },
   });
 
-  messages.listen((inFlight) => {
+  messages.onQueued = (inFlight) => {
     if (isAvoided(health.state, inFlight.category)) failover.moveOne(inFlight, health.why);
     sender.wake();
-  });
+  };
   events.onWentBack = () => floor.startAgain();
   binds.open(bindEvents);
   const stopTalk = copiesDelivered.watch(bus, (delivered) => cancels.take(delivered));

@@ -4,18 +4,16 @@
 // by completion.ts, not here.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
-import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';
 import { type Category, type Lane, type Message, categories, laneOf } from '../../../model/message.ts';
-import type { Cancel, Clock } from '../../../platform/clock.ts';
+import type { Cancel } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
-import type { AccountQueueMax } from '../../../platform/limits-lanes.ts';
 import { limits } from '../../../platform/limits.ts';
-import { OverflowShards } from './overflow-shards.ts';
+import { OverflowShards, type OverflowShardsParts } from './overflow-shards.ts';
 import { deliveryKey, triesOf } from '../in-flight/attempt.ts';
 import { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import type { Lanes } from '../queue/lanes.ts';
@@ -25,16 +23,11 @@ import { OverflowWriter, isBlank } from './overflow-writer.ts';
 import { deferralFor } from '../deduplication/deferral-event.ts';
 import { wasBegun } from '../deduplication/was-submitted.ts';
 
-export type IntakeParts = {
-  readonly bus: Bus;
+export type IntakeParts = Omit<OverflowShardsParts, 'take' | 'onPoison'> & {
   readonly publisher: Publisher;
   readonly cipher: BodyCipher;
-  readonly carrier: string;
-  /** The sum of the carrier's windows, in PDUs. */
-  readonly windowPdus: number;
   readonly lanes: Lanes<InFlightMessage>;
   readonly replayIndex: ReplayIndex;
-  readonly clock: Clock;
   readonly messages: MessagesInFlight;
   /** A record whose ack deadline had passed was redelivered. */
   readonly onRegained: (inFlight: InFlightMessage) => void;
@@ -44,10 +37,6 @@ export type IntakeParts = {
   readonly isLiving: (epoch: number) => boolean;
   /** Identifies our own events; 0 on a single node. */
   readonly epoch: () => number;
-  /** Identifies this incarnation among the carrier's actors. */
-  readonly node: string;
-  /** How much one account may have waiting in a lane before the entry points refuse it. */
-  readonly accountQueueMax: AccountQueueMax;
 };
 
 /** How much the consumers of one lane may deliver. */
@@ -193,12 +182,12 @@ export class Intake {
     const { replayIndex, isLiving, epoch, messages } = this.#parts;
     const owner = replayIndex.ownerOf(key);
     if (!isLiving(owner)) return true;
-    return owner === epoch() && messages.isLeft(key);
+    return owner === epoch() && messages.own.isLeft(key);
   }
 
   #extendAckDeadline(category: Category, ackWaitMs: number): void {
     const { messages } = this.#parts;
-    messages.dropPublished();
+    messages.own.dropPublished();
     // Written into a lost connection it would be counted and never arrive.
     if (!this.#parts.bus.connected()) return;
     const now = this.#parts.clock.monotonicMs();

@@ -26,8 +26,9 @@ export type OverflowShardsParts = {
   readonly carrier: string;
   /** Identifies this incarnation among the carrier's actors. */
   readonly node: string;
+  /** The sum of the carrier's windows, in PDUs. */
   readonly windowPdus: number;
-  /** How much one account may have waiting in a lane before it is refused. */
+  /** How much one account may have waiting in a lane before the entry points refuse it. */
   readonly accountQueueMax: AccountQueueMax;
   readonly clock: Clock;
   readonly take: (record: JsMsg, lane: Lane) => void;
@@ -92,10 +93,6 @@ export class OverflowShards {
     for (const each of open) this.#forget(each);
     this.#publish();
     await Promise.all(open.map(async ({ consumption }) => consumption?.stop()));
-  }
-
-  isOpen(lane: Lane, accountId: string): boolean {
-    return this.#open.has(nameOf(lane, overflowShardOf(accountId)));
   }
 
   /**

@@ -12,28 +12,22 @@ import type { JsMsg } from '@nats-io/jetstream';
 import { isRedelivered } from '../../../cluster/bus/redelivered.ts';
 import { asRepublished, isAgain } from '../../../cluster/bus/republished.ts';
 import type { EventStoreAnswer } from '../../ask-event-store.ts';
-import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type PublishResult, Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { overflowSubject } from '../../../cluster/bus/subjects.ts';
 import { type Message, laneOf } from '../../../model/message.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { OverflowShards } from './overflow-shards.ts';
+import type { OverflowShards, OverflowShardsParts } from './overflow-shards.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
 import { type Lanes, reservedInLane } from '../queue/lanes.ts';
 
-export type OverflowWriterParts = {
-  readonly bus: Bus;
-  readonly carrier: string;
-  readonly windowPdus: number;
+export type OverflowWriterParts = Pick<OverflowShardsParts, 'bus' | 'carrier' | 'windowPdus' | 'clock'> & {
   readonly lanes: Pick<Lanes<InFlightMessage>, 'waitingOf' | 'accounts'>;
   readonly shards: Pick<OverflowShards, 'enters' | 'leaves' | 'floods' | 'waitingOf' | 'wasLeft'>;
-  readonly clock: Clock;
   /** Not begun as far as the replay index reaches; a copy may still wait elsewhere. */
   readonly isUntouched: (key: string) => boolean;
   /** It stays: puts it into its lane, whatever waits there. */
@@ -261,9 +255,5 @@ export class OverflowWriter {
 
 /** Whether a record of an overflow shard is a blank. */
 export function isBlank(record: JsMsg): boolean {
-  return record.data.length === 0 && hasHeader(record, blankHeader);
-}
-
-function hasHeader(record: JsMsg, name: string): boolean {
-  return (record.headers?.get(name) ?? '') !== '';
+  return record.data.length === 0 && (record.headers?.get(blankHeader) ?? '') !== '';
 }

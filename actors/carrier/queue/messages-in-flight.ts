@@ -8,18 +8,15 @@ import type { Lanes } from './lanes.ts';
 
 export class MessagesInFlight {
   readonly #lanes: Pick<Lanes<InFlightMessage>, 'put' | 'remove'>;
-  readonly #own: OwnUnfinished;
+  /** Of the messages that are in flight here no longer. */
+  readonly own: OwnUnfinished;
   readonly #byKey = new Map<string, InFlightMessage>();
-  #onQueued: (inFlight: InFlightMessage) => void = () => {};
+  /** Called for each message that has entered its lane. */
+  onQueued: (inFlight: InFlightMessage) => void = () => {};
 
   constructor(lanes: Pick<Lanes<InFlightMessage>, 'put' | 'remove'>, clock: Clock) {
     this.#lanes = lanes;
-    this.#own = new OwnUnfinished(clock);
-  }
-
-  /** `onQueued` is called for each message that has entered its lane. */
-  listen(onQueued: (inFlight: InFlightMessage) => void): void {
-    this.#onQueued = onQueued;
+    this.own = new OwnUnfinished(clock);
   }
 
   get size(): number {
@@ -43,7 +40,7 @@ export class MessagesInFlight {
   queue(inFlight: InFlightMessage): void {
     inFlight.queue();
     if (!this.#lanes.put(inFlight)) return this.giveBack(inFlight, limits.bus.nakDelayMsMax);
-    this.#onQueued(inFlight);
+    this.onQueued(inFlight);
   }
 
   /** Returns a message to its lane after a short wait, unless it is no longer in flight. */
@@ -56,7 +53,7 @@ export class MessagesInFlight {
     inFlight.release();
     this.#byKey.delete(inFlight.key);
     this.#lanes.remove(inFlight);
-    this.#own.released(inFlight);
+    this.own.released(inFlight);
   }
 
   /** Naks a record: it is redelivered after `delayMs` (at most a second). */
@@ -73,18 +70,6 @@ export class MessagesInFlight {
   /** What was not begun is redelivered after its ack wait: a nak now would revoke the new owner's delivery. */
   releaseUnbegun(): void {
     for (const inFlight of this.#byKey.values()) if (isUnbegun(inFlight)) this.release(inFlight);
-  }
-
-  /**
-   * A redelivered record has an open intent of our own, not in flight here. True when no more events of it will follow.
-   */
-  isLeft(key: string): boolean {
-    return this.#own.isLeft(key);
-  }
-
-  /** Called now and then: drops what it knows of released messages whose events are all published. */
-  dropPublished(): void {
-    this.#own.dropPublished();
   }
 
   /** The actor stops: naks what waits and cancels all timers. */

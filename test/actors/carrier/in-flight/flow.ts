@@ -150,10 +150,10 @@ export class Flow {
       hasCapacity: () => true,
       onExpired: (inFlight) => onRefused(inFlight, 'expired', 'validity_passed'),
     });
-    messages.listen((inFlight) => {
+    messages.onQueued = (inFlight) => {
       if (this.state !== 'good') this.failover.moveOne(inFlight, 'no_bind');
       this.sender.wake();
-    });
+    };
   }
 
   /** Delivers a record; `known`: the events of others about it. */
