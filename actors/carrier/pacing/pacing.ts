@@ -8,35 +8,7 @@ import { limits } from '../../../platform/limits.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import { ThrottleBackoff } from './throttle-backoff.ts';
 
-/** All times are monotonic. */
-export type Pacing = {
-  /**
-   * Takes the tokens of `segments` when they are due; false otherwise. `chosen` segments have theirs and are not
-   * written yet, and `kept` more must fit after them.
-   */
-  take(segments: number, nowMs: number, chosen: number, kept?: number): boolean;
-  /** How long until `segments` may be taken, ms; 0: take() will grant them. */
-  waitMs(segments: number, nowMs: number, chosen: number, kept?: number): number;
-  /** Reports a time from token to writable PDU, which is smoothed, ms. */
-  intentTook(tookMs: number): void;
-  /** How long until a PDU of `segments` may be written, ms; 0: now. */
-  writeWaitMs(segments: number, nowMs: number): number;
-  /** It was written to a bind. Returns the number that its answer is reported with. */
-  written(segments: number, bind: number, nowMs: number): number;
-  answered(pdu: WrittenPdu, nowMs: number): void;
-  /** No answer will come. */
-  unanswered(pdu: WrittenPdu, nowMs: number): void;
-  /** Sends nothing before this moment: after a refusal that asks for a pause. */
-  pauseUntil(atMs: number): void;
-  /** The carrier throttled; `by`: the status it answered. */
-  slowDown(nowMs: number, by?: string): void;
-  /** Segments chosen per second now, including the contract's share. */
-  ratePerS(nowMs: number): number;
-  /** The same beside the contract, and what lowered it; empty at the whole rate. */
-  pace(nowMs: number): Pace;
-  /** Changes the contract: a share of one need not be whole, and 0 sends nothing. */
-  setContract(segmentsPerSecond: number): void;
-};
+export type Pacing = ReturnType<typeof pacing>;
 
 export type WrittenPdu = { readonly number: number; readonly bind: number; readonly writtenAtMs: number };
 
@@ -54,7 +26,8 @@ export function contractOf({ tps, tpsScope, binds }: Pick<CarrierConfig, 'tps' |
   return tps * binds.filter((bind) => bind.type !== 'receiver').reduce((sum, bind) => sum + bind.count, 0);
 }
 
-export function pacing(segmentsPerSecond: number): Pacing {
+/** All times are monotonic. */
+export function pacing(segmentsPerSecond: number) {
   const slidingWindow = new SlidingWindow(segmentsPerSecond);
   const slow = new ThrottleBackoff(segmentsPerSecond * shareOfContract);
   const lead = leadTime();
@@ -76,35 +49,50 @@ export function pacing(segmentsPerSecond: number): Pacing {
   }
 
   return {
-    take(segments, nowMs, chosen, kept = 0) {
+    /**
+     * Takes the tokens of `segments` when they are due; false otherwise. `chosen` segments have theirs and are not
+     * written yet, and `kept` more must fit after them.
+     */
+    take(segments: number, nowMs: number, chosen: number, kept = 0): boolean {
       if (nowMs < dueAtMs(segments, nowMs, chosen, kept)) return false;
       chooseAtMs = Math.max(chooseAtMs, nowMs - madeUpMs) + (segments * 1_000) / slow.ratePerS(nowMs);
       return true;
     },
-    waitMs: (segments, nowMs, chosen, kept = 0) => Math.max(0, dueAtMs(segments, nowMs, chosen, kept) - nowMs),
+    /** How long until `segments` may be taken, ms; 0: take() will grant them. */
+    waitMs: (segments: number, nowMs: number, chosen: number, kept = 0): number =>
+      Math.max(0, dueAtMs(segments, nowMs, chosen, kept) - nowMs),
+    /** Reports a time from token to writable PDU, which is smoothed, ms. */
     intentTook: lead.learn,
-    writeWaitMs: (segments, nowMs) =>
+    /** How long until a PDU of `segments` may be written, ms; 0: now. */
+    writeWaitMs: (segments: number, nowMs: number): number =>
       Math.max(0, Math.max(writeAtMs, slidingWindow.availableAtMs(segments, nowMs)) - nowMs),
-    written(segments, bind, nowMs) {
+    /** It was written to a bind. Returns the number that its answer is reported with. */
+    written(segments: number, bind: number, nowMs: number): number {
       writeAtMs = Math.max(writeAtMs, nowMs - lumpMs) + (contract === 0 ? 0 : spreadMs(segments));
       return slidingWindow.written(segments, bind, nowMs);
     },
-    answered({ number, bind, writtenAtMs }, nowMs) {
+    answered({ number, bind, writtenAtMs }: WrittenPdu, nowMs: number): void {
       slow.answered(nowMs);
       slidingWindow.answered(number, bind, writtenAtMs, nowMs);
     },
-    unanswered: ({ number, bind }, nowMs) => slidingWindow.unanswered(number, bind, nowMs),
-    pauseUntil(atMs) {
+    /** No answer will come. */
+    unanswered: ({ number, bind }: WrittenPdu, nowMs: number): void => slidingWindow.unanswered(number, bind, nowMs),
+    /** Sends nothing before this moment: after a refusal that asks for a pause. */
+    pauseUntil(atMs: number): void {
       chooseAtMs = Math.max(chooseAtMs, atMs);
       writeAtMs = Math.max(writeAtMs, atMs);
     },
-    slowDown(nowMs, by) {
+    /** The carrier throttled; `by`: the status it answered. */
+    slowDown(nowMs: number, by?: string): void {
       slow.onThrottled(nowMs, by);
       slidingWindow.distrust(nowMs);
     },
-    ratePerS: (nowMs) => slow.ratePerS(nowMs),
-    pace: (nowMs) => ({ perS: slow.ratePerS(nowMs), ofPerS: contract, slowedBy: slow.by(nowMs) }),
-    setContract(perSecond) {
+    /** Segments chosen per second now, including the contract's share. */
+    ratePerS: (nowMs: number): number => slow.ratePerS(nowMs),
+    /** The same beside the contract, and what lowered it; empty at the whole rate. */
+    pace: (nowMs: number): Pace => ({ perS: slow.ratePerS(nowMs), ofPerS: contract, slowedBy: slow.by(nowMs) }),
+    /** Changes the contract: a share of one need not be whole, and 0 sends nothing. */
+    setContract(perSecond: number): void {
       contract = perSecond;
       slow.setFull(perSecond * shareOfContract);
       slidingWindow.resize(perSecond);
