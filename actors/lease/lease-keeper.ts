@@ -112,15 +112,8 @@ export class LeaseKeeper implements BindLeases {
   }
 
   serve(name: string, binds: readonly LeasedBind[], on: LeaseHandlers): ServedCarrier {
-    const carrier: Carrier = {
-      name,
-      binds,
-      on,
-      held: new Map(),
-      claiming: new Set(),
-      elsewhere: new Map(),
-      ready: false,
-    };
+    const none = { held: new Map(), claiming: new Set<string>(), elsewhere: new Map(), ready: false };
+    const carrier: Carrier = { name, binds, on, ...none };
     this.#carriers.set(name, carrier);
     return {
       ready: () => {
@@ -169,7 +162,7 @@ export class LeaseKeeper implements BindLeases {
     if (mayWrite === !this.#fenced) return;
     this.#fenced = !mayWrite;
     if (mayWrite) this.#backAtMs = this.#clock.monotonicMs();
-    const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
+    const holding = this.#holding();
     if (holding.length === 0) return;
     const facts = { node: this.#identity.node, carriers: holding.map(({ name }) => name) };
     if (mayWrite) log.info(facts, 'the leases are confirmed again');
@@ -202,13 +195,13 @@ export class LeaseKeeper implements BindLeases {
           if (holder !== null) elsewhere.set(name, holder.node);
           return { key, holder: holder === null ? null : heartbeatKey(holder), freeForMs: nowMs - freeSinceMs };
         });
-        const leaving = new Set([...carrier.held].filter(([, { leaving }]) => leaving).map(([key]) => key));
+        const leaving = binds.filter(({ key }) => carrier.held.get(key)?.leaving === true).map(({ key }) => key);
         const { claim, release } = assignBinds({
           salt: `${carrier.name} ${submits ? 'submits' : 'receives'}`,
           me: this.#holder.key,
           candidates: binds.every(({ local }) => local) ? [this.#holder.key] : candidates,
           binds: assigned,
-          leaving: new Set(binds.filter(({ key }) => leaving.has(key)).map(({ key }) => key)),
+          leaving: new Set(leaving),
           graceMs: limits.leases.freeGraceMs,
         });
         if (!carrier.ready || this.#closed || !this.mayWrite()) continue;
@@ -255,7 +248,7 @@ export class LeaseKeeper implements BindLeases {
       // This node was declared dead meanwhile: the lease is free, and others know it.
       if (this.#holder.holder?.incarnation !== holder.incarnation) return;
       if (!carrier.ready) await this.#bucket.remove(key, written.revision);
-      else this.#granted(carrier, key, written.revision, quietSinceMs);
+      else this.#granted(carrier, bind, written.revision, quietSinceMs);
     } catch (error) {
       ignoring(error, 'a lease could not be claimed; the next check retries');
     } finally {
@@ -263,10 +256,9 @@ export class LeaseKeeper implements BindLeases {
     }
   }
 
-  #granted(carrier: Carrier, key: string, revision: number, quietSinceMs: number): void {
+  #granted(carrier: Carrier, { key, name }: LeasedBind, revision: number, quietSinceMs: number): void {
     if (carrier.held.has(key)) return;
     carrier.held.set(key, { revision, leaving: false });
-    const name = carrier.binds.find((each) => each.key === key)?.name;
     log.info({ bind: name, node: this.#identity.node, revision }, 'the bind is leased');
     carrier.on.onGranted(key, Math.max(0, this.#clock.monotonicMs() - quietSinceMs));
     // A fence that came meanwhile did not report a bind that was claimed after it.
@@ -313,8 +305,12 @@ export class LeaseKeeper implements BindLeases {
     await Promise.all([...carrier.held].map(([key, held]) => this.#free(carrier, key, held)));
   }
 
+  #holding(): Carrier[] {
+    return [...this.#carriers.values()].filter(({ held }) => held.size > 0);
+  }
+
   #onLost(why: string): void {
-    const holding = [...this.#carriers.values()].filter(({ held }) => held.size > 0);
+    const holding = this.#holding();
     log.error(
       { alarm: 'leases_lost', node: this.#identity.node, why, carriers: holding.map(({ name }) => name) },
       'this node was declared dead: its binds are others’ now, it starts over',
