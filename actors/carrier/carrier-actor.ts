@@ -118,7 +118,7 @@ export class CarrierActor {
     const { carrier, health, hedges, pacing, sender } = this.#made;
     const before = contractOf(carrier);
     Object.assign(carrier, next);
-    health.setRules(moves);
+    health.rules = moves;
     hedges.rules = moves.hedging ?? null;
     const contract = contractOf(carrier);
     if (contract === before) return;
@@ -192,10 +192,9 @@ export class CarrierActor {
   }
 
   #tick(): void {
-    const { failover, sender } = this.#made;
+    const { failover, sender, clock, pacing } = this.#made;
     failover.expire();
     this.#shared?.tick();
-    const { clock, pacing } = this.#made;
     const nowMs = clock.monotonicMs();
     if (this.#paces) this.#throttlingEpisode.look(pacing.pace(nowMs), nowMs);
     setGauges(this.#made, this.#paces);

@@ -1,15 +1,14 @@
 // A carrier's actor in a cluster: opens the binds it has leases for, paces to their share of the contract, accepts work
 // while it can send, follows the other nodes' events, and returns what it cannot send to them. actors/lease/ assigns
 // the leases; a single node has no such part.
-import { type BindConfig, bindsOf } from '../../config/configuration.ts';
+import { bindsOf } from '../../config/configuration.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { CarrierHealthView } from '../../policy/contract.ts';
 import { everyCarrierIsGood } from '../../policy/routing/avoid.ts';
-import type { BindLeases, LeaseHandlers, LeasedBind, ServedCarrier } from '../lease/contract.ts';
+import type { LeaseHandlers, LeasedBind, ServedCarrier } from '../lease/contract.ts';
 import { shareOf } from '../lease/assignment.ts';
 import { bindKey } from '../lease/lease-records.ts';
 import type { EventPosition } from './deduplication/replay-index.ts';
@@ -27,14 +26,9 @@ type Work = {
   readonly signal: AbortSignal;
 };
 
-type SharedCarrierParts = Pick<CarrierActorParts, 'bus' | 'simulated'> &
-  Work & {
-    readonly leases: BindLeases;
-    /** The carrier's health on the node where it is best. */
-    readonly carriers: CarrierHealthView;
-    readonly made: AssembledCarrier;
-    readonly claims: ClusterClaims;
-  };
+/** `carriers`: the carrier's health on the node where it is best. */
+type SharedCarrierParts = Required<Pick<CarrierActorParts, 'bus' | 'simulated' | 'leases' | 'carriers'>> &
+  Work & { readonly made: AssembledCarrier; readonly claims: ClusterClaims };
 
 /** Null on a single node. */
 export function sharedCarrier(given: CarrierActorParts, made: AssembledCarrier, work: Work): SharedCarrier | null {
@@ -261,17 +255,18 @@ export class SharedCarrier {
     claims.learn(event, isOwn, place);
     // Our own events were applied when they were written.
     if (isOwn) return;
-    const { receipts } = made;
-    if (event.kind === 'submitted') receipts.onSubmitted(event);
-    else receipts.learn(event);
+    if (event.kind === 'submitted') made.receipts.onSubmitted(event);
+    else made.receipts.learn(event);
   }
 }
 
 function leasedBindsOf({ made, simulated, leases }: SharedCarrierParts): LeasedBind[] {
   const { carrier } = made;
   const ordinals = new Map<string, number>();
+  // Each node has its own simulator.
+  const simulatedOn = carrier.simulate === null ? '' : leases.node;
   return bindsOf(carrier, simulated).map((bind) => {
-    const identity = identityOf(bind, carrier.simulate === null ? '' : leases.node);
+    const identity = [bind.host, bind.port, bind.systemId, bind.systemType, bind.type, simulatedOn];
     const ordinal = (ordinals.get(identity.join()) ?? 0) + 1;
     ordinals.set(identity.join(), ordinal);
     return {
@@ -281,9 +276,4 @@ function leasedBindsOf({ made, simulated, leases }: SharedCarrierParts): LeasedB
       local: carrier.simulate !== null,
     };
   });
-}
-
-/** Each node has its own simulator. */
-function identityOf(bind: BindConfig, simulatedOn: string): (string | number)[] {
-  return [bind.host, bind.port, bind.systemId, bind.systemType, bind.type, simulatedOn];
 }

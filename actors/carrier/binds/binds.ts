@@ -44,25 +44,16 @@ export type CarrierBindsParts = {
   readonly flight?: BindWatch;
 };
 
-export type BindStatus = {
-  readonly name: string;
-  readonly type: BindConfig['type'];
-  readonly state: KeeperState;
-  readonly reason: string;
-  readonly desiredState: DesiredState;
-  readonly windowUsed: number;
-  readonly window: number;
-  /** Null when no retry is scheduled. */
-  readonly nextTryInMs: number | null;
-};
-
 type Bind = BindDesiredState<SubmitToken> & {
   readonly name: string;
   readonly window: number;
-  keeper: BindKeeper<SubmitToken>;
-  gate: BindGate<SubmitToken>;
+  readonly keeper: BindKeeper<SubmitToken>;
+  readonly gate: BindGate<SubmitToken>;
   reason: string;
 };
+
+export type BindStatus = Readonly<Pick<Bind, 'name' | 'type' | 'reason' | 'desiredState' | 'window'>> &
+  Pick<BindKeeper<SubmitToken>, 'state' | 'nextTryInMs'> & { readonly windowUsed: number };
 
 /** No operator command prevents it, and this node may submit over it. */
 const mayCarry = ({ desiredState, gate }: Bind) => desiredState === 'running' && gate.mayCarry;
@@ -174,26 +165,15 @@ export class CarrierBinds {
       tap: flight?.tap(bind.name),
       ...(leases.shared ? { resting: true, mayWrite: () => entry.gate.leased && leases.mayWrite() } : {}),
     };
-    const entry: Bind = {
-      name: bind.name,
-      type: bind.type,
-      window: bind.window,
-      desiredState: 'running',
-      keeper: undefined as unknown as BindKeeper<SubmitToken>,
-      gate: undefined as unknown as BindGate<SubmitToken>,
-      reason: '',
-    };
     const labels = { carrier: carrier.name };
     if (bind.tls && !bind.tls.verify) {
-      log.warn(
-        { bind: bind.name },
-        'tls.verify is off: an attacker on the network path can read and change everything',
-      );
+      const danger = 'tls.verify is off: an attacker on the network path can read and change everything';
+      log.warn({ bind: bind.name }, danger);
     }
     const { destination } = carrier.wire;
     let source = { isOpen: true, bind: bind.name };
     const bindLog = new BindLog(bind.name);
-    entry.keeper = new BindKeeper<SubmitToken>(options, {
+    const keeper = new BindKeeper<SubmitToken>(options, {
       onBound: () => {
         source = { isOpen: true, bind: bind.name };
         entry.reason = '';
@@ -209,9 +189,7 @@ export class CarrierBinds {
         on.onNoAnswer(token, 'no_response');
         on.onRoom();
       },
-      onLateResponse: (token, response) => {
-        on.onLateAnswer(token, response);
-      },
+      onLateResponse: (token, response) => on.onLateAnswer(token, response),
       onDeliver: (pdu, respond) => {
         // The rest of the system knows a subscriber by the E.164 number only, whatever the carrier writes.
         if (destination.format !== 'national') on.onDeliver(pdu, respond, source);
@@ -231,7 +209,9 @@ export class CarrierBinds {
         bindLog.stopped(reason);
       },
     });
-    entry.gate = new BindGate(entry.keeper, !leases.shared);
+    const gate = new BindGate(keeper, !leases.shared);
+    const { name, type, window } = bind;
+    const entry: Bind = { name, type, window, desiredState: 'running', keeper, gate, reason: '' };
     this.#binds.push(entry);
   }
 }
@@ -287,22 +267,16 @@ class BindLog {
     this.#tooMany = isTooMany ? this.#tooMany + 1 : 0;
     // The first ones may come from a broken session that the carrier has not dropped yet.
     if (this.#tooMany === limits.smpp.tooManyBindsAlarmAt) {
+      const refused = { refusals: this.#tooMany, status: nameOfStatus(commandStatus.ESME_RALYBND) };
       log.error(
-        {
-          alarm: 'bind_over_allowance',
-          bind: this.#bind,
-          refusals: this.#tooMany,
-          status: nameOfStatus(commandStatus.ESME_RALYBND),
-        },
+        { alarm: 'bind_over_allowance', bind: this.#bind, ...refused },
         'the carrier allows no further session; it is tried again every minute',
       );
     }
   }
 
   stopped(reason: string): void {
-    log.error(
-      { alarm: 'bind_stopped', bind: this.#bind, reason },
-      'the bind stays down until an operator changes something',
-    );
+    const facts = { alarm: 'bind_stopped', bind: this.#bind, reason };
+    log.error(facts, 'the bind stays down until an operator changes something');
   }
 }

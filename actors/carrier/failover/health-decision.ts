@@ -92,19 +92,15 @@ function withoutFault(before: HealthMemory, nowMs: number): HealthMemory {
 
 /** A faulty carrier stays so until it is clearly better, a good one until it is clearly worse. */
 function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): HealthFault | null {
-  const { bound, errorShare, answerMs, lateShare, lateReceiptShare, receiptShare } = signs;
   const limit = limits.carrierHealth;
-  const isIn = state !== 'good' && faultSinceMs !== null;
-  if (bound === 0) return 'no_bind';
-  const errorsFrom = isIn && why === 'errors' ? limit.errorShareGood : limit.errorShareWeak;
-  if (errorShare !== null && errorShare >= errorsFrom) return 'errors';
-  const slowFrom = isIn && why === 'slow' ? limit.answerMsGood : limit.answerMsWeak;
-  if (answerMs !== null && answerMs >= slowFrom) return 'slow';
-  const lateFrom = isIn && why === 'late_answers' ? limit.lateShareGood : limit.lateShareWeak;
-  if (lateShare !== null && lateShare >= lateFrom) return 'late_answers';
-  const lateReceiptsFrom = isIn && why === 'late_receipts' ? limit.lateShareGood : limit.lateShareWeak;
-  if (lateReceiptShare !== null && lateReceiptShare >= lateReceiptsFrom) return 'late_receipts';
-  const receiptsTo = isIn && why === 'no_receipts' ? limit.receiptShareGood : limit.receiptShareWeak;
-  if (receiptShare !== null && receiptShare <= receiptsTo) return 'no_receipts';
-  return null;
+  const isIn = (fault: HealthFault) => state !== 'good' && faultSinceMs !== null && why === fault;
+  const isHigh = (fault: HealthFault, measured: number | null, weakFrom: number, goodBelow: number) =>
+    measured !== null && measured >= (isIn(fault) ? goodBelow : weakFrom);
+  if (signs.bound === 0) return 'no_bind';
+  if (isHigh('errors', signs.errorShare, limit.errorShareWeak, limit.errorShareGood)) return 'errors';
+  if (isHigh('slow', signs.answerMs, limit.answerMsWeak, limit.answerMsGood)) return 'slow';
+  if (isHigh('late_answers', signs.lateShare, limit.lateShareWeak, limit.lateShareGood)) return 'late_answers';
+  if (isHigh('late_receipts', signs.lateReceiptShare, limit.lateShareWeak, limit.lateShareGood)) return 'late_receipts';
+  const receiptsTo = isIn('no_receipts') ? limit.receiptShareGood : limit.receiptShareWeak;
+  return signs.receiptShare !== null && signs.receiptShare <= receiptsTo ? 'no_receipts' : null;
 }

@@ -23,7 +23,7 @@ const bucketsUntilDue = 6;
 
 export class CarrierHealth {
   readonly #parts: CarrierHealthParts;
-  #rules: FailoverPolicy;
+  rules: FailoverPolicy;
   #memory: HealthMemory;
   #lookedAtMs: number;
   #publishedAtMs = Number.NEGATIVE_INFINITY;
@@ -44,7 +44,7 @@ export class CarrierHealth {
 
   constructor(parts: CarrierHealthParts) {
     this.#parts = parts;
-    this.#rules = parts.rules;
+    this.rules = parts.rules;
     this.#lookedAtMs = parts.clock.monotonicMs();
     this.#bucketAtMs = this.#lookedAtMs;
     this.#memory = freshHealth(this.#lookedAtMs);
@@ -132,10 +132,6 @@ export class CarrierHealth {
     this.#receipts += 1;
   }
 
-  setRules(rules: FailoverPolicy): void {
-    this.#rules = rules;
-  }
-
   /** True when the state has changed. */
   look(bound: number): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
@@ -145,7 +141,7 @@ export class CarrierHealth {
       return false;
     }
     const before = this.#memory;
-    this.#memory = decideHealth(before, this.#signs(bound), nowMs, this.#rules);
+    this.#memory = decideHealth(before, this.#signs(bound), nowMs, this.rules);
     const { state, why } = this.#memory;
     const changed = state !== before.state;
     if (changed) {
