@@ -127,16 +127,19 @@ function decodeByPackage(frame: Buffer, id: number, status: number, sequence: nu
   }
 }
 
+const entriesOf = <Fields>(names: PackageNames<Fields>) =>
+  Object.entries(names) as [ours: keyof Fields, readonly [theirs: string, missing: unknown]][];
+
 function named<Fields>(fields: Fields, names: PackageNames<Fields>): Record<string, unknown> {
-  const entries = Object.entries(names) as [keyof Fields, PackageNames<Fields>[keyof Fields]][];
-  return Object.fromEntries(entries.map(([ours, [theirs]]) => [theirs, fields[ours]]));
+  return Object.fromEntries(entriesOf(names).map(([ours, [theirs]]) => [theirs, fields[ours]]));
 }
 
 function fieldsOf<Fields>(frame: Buffer, names: PackageNames<Fields>): Fields {
   const pdu = readByPackage(frame);
-  const entries = Object.entries(names) as [keyof Fields, PackageNames<Fields>[keyof Fields]][];
-  const valueOf = (theirs: string, missing: unknown) => (typeof pdu[theirs] === typeof missing ? pdu[theirs] : missing);
-  return Object.fromEntries(entries.map(([ours, [theirs, missing]]) => [ours, valueOf(theirs, missing)])) as Fields;
+  const read = entriesOf(names).map(([ours, [theirs, missing]]) => {
+    return [ours, typeof pdu[theirs] === typeof missing ? pdu[theirs] : missing] as const;
+  });
+  return Object.fromEntries(read) as Fields;
 }
 
 function readByPackage(frame: Buffer): Record<string, unknown> {

@@ -60,7 +60,8 @@ export class Link {
     this.#write = write;
     this.#tap = tap;
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    const onData = (chunk: Buffer) => this.#onData(chunk);
+    socket.on('data', onData);
     socket.on('drain', () => this.#onDrained());
     socket.on('error', (error) => (this.#lastError = messageOf(error)));
     // The peer sent FIN; half-open sessions are useless in SMPP.

@@ -45,7 +45,8 @@ export class Outstanding {
   #isLearning: boolean;
   /** Ids that matched only in a dropped reading since the last that matched in another. */
   readonly #otherwise = new Set<string>();
-  #learnt: IdReading | null = null;
+  /** The last successful reading of receipt ids: what `receipt_id: auto` has learnt. Null before the first match. */
+  learnt: IdReading | null = null;
 
   /** `onLearnt` is called for the first match, and when receipt ids match in another reading than before. */
   constructor(form: IdForm, clock: Clock = systemClock, onLearnt: (reading: IdReading) => void = () => {}) {
@@ -67,11 +68,6 @@ export class Outstanding {
   /** Octets of the stored segments; the index of ids comes on top. */
   get bytes(): number {
     return this.#store.bytes;
-  }
-
-  /** The last successful reading of receipt ids: what `receipt_id: auto` has learnt. Null before the first match. */
-  get learnt(): IdReading | null {
-    return this.#learnt;
   }
 
   /** Stores a submitted segment until its receipt; the oldest are dropped when there are too many. */
@@ -96,8 +92,8 @@ export class Outstanding {
       if (this.#otherwise.size > 0) this.#otherwise.clear();
       if (this.#isLearning) this.#prove(reading, receiptId, recipient, swapped);
       if (at > 0) this.#prefer(reading);
-      if (this.#learnt !== reading) {
-        this.#learnt = reading;
+      if (this.learnt !== reading) {
+        this.learnt = reading;
         this.#onLearnt(reading);
       }
       return match;
@@ -135,7 +131,7 @@ export class Outstanding {
 
   /** The recipient of the message with this id in the readings in use: compared with a receipt that matched nothing. */
   recipientOf(receiptId: string): string | null {
-    for (const reading of this.#learnt === null ? this.#readings : [this.#learnt]) {
+    for (const reading of this.learnt === null ? this.#readings : [this.learnt]) {
       const key = readAs(receiptId, reading);
       const place = key === null ? undefined : this.#waiting.get(key);
       if (place !== undefined) return this.#store.read(place).recipient;

@@ -131,9 +131,9 @@ export class SubmitStore {
     for (const { offset } of wantedIn(chunk)) this.#onLost(readAt(chunk, offset), at * this.#chunkBytes + offset);
   }
 
-  #free(at: number | undefined): void {
-    const chunk = at === undefined ? null : this.#chunks[at];
-    if (at === undefined || !chunk || chunk.wanted > 0) return;
+  #free(at: number): void {
+    const chunk = this.#chunks[at];
+    if (!chunk || chunk.wanted > 0) return;
     // The chunk being written starts over.
     if (at === this.#order.at(-1)) return void (chunk.used = 0);
     this.#spare ??= chunk.octets;
