@@ -1,6 +1,7 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
+import { filterHelp } from '../analytics/reports/report.ts';
 import type { Result } from './print.ts';
 
 export const groups: Readonly<Record<string, string>> = {
@@ -220,14 +221,7 @@ export const commands: Readonly<Record<string, CommandRow>> = {
       '--from <time>': 'from when on: 2026-01-31, or a time with its offset (default: six days before)',
       '--to <time>': 'until when (default: now)',
       '--time-zone <name>': 'of days and hours, such as Asia/Kolkata (default: UTC)',
-      '--group-by <names>': 'up to two of hour, day, carrier, category, sender',
-      '--carrier <name>': 'only of this carrier',
-      '--category <name>': 'only of this category',
-      '--sender <name>': 'only of this sender',
-      '--classes <names>': 'of the report clicks: some of human, preview, scanner, unknown (default: human)',
-      '--prefix <digits>': 'of one-time passwords: only numbers with this prefix (without the last six digits)',
-      '--language <name>': 'of one-time passwords: only with a text in this language',
-      '--purpose <name>': 'of one-time passwords: only of this purpose',
+      ...reportOptions(),
       '--format <format>': 'csv or parquet: a file on standard output',
     },
     requires: { '--account <id>': 'the account (acc_…)' },
@@ -249,6 +243,25 @@ export const commands: Readonly<Record<string, CommandRow>> = {
   ...registryCommands('dnd', 'do-not-disturb registry', 'CSV, also gzipped: number[,preferences]'),
   ...registryCommands('ported', 'registry of ported numbers', 'CSV, also gzipped: number,carrier'),
 };
+
+/** What the catalogue has: each way to group, filter and choose, of any report. */
+function reportOptions(): Record<string, string> {
+  const option = (parameter: string, value: string) => `--${parameter.replaceAll('_', '-')} ${value}`;
+  const filters = Object.entries(filterHelp).map(([name, sentence]) => {
+    const help = sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+    return [option(name, '<value>'), help];
+  });
+  const choices = reports.flatMap(({ name, choice }) => {
+    if (choice === undefined) return [];
+    const help = `of the report ${name}: some of ${choice.values.join(', ')} (default: ${choice.default.join(',')})`;
+    return [[option(choice.name, '<names>'), help]];
+  });
+  const dimensions = new Set(reports.flatMap(({ groupBy }) => groupBy));
+  return {
+    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them`,
+    ...Object.fromEntries([...filters, ...choices]),
+  };
+}
 
 function reviewCommands(
   noun: 'senders' | 'templates',

@@ -7,6 +7,7 @@ import { reportOf, reports } from '../analytics/reports/catalogue.ts';
 import type { Report, ReportQuery } from '../analytics/reports/report.ts';
 import { systemClock } from '../platform/clock.ts';
 import { SetupError } from '../platform/errors.ts';
+import { snakeFields } from '../platform/letter-case.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { accountIdOf } from './options.ts';
@@ -14,22 +15,8 @@ import type { Result } from './print.ts';
 import { accountNotFound } from './tenants.ts';
 import { withBus } from './with-bus.ts';
 
-type Options = {
-  account: string;
-  test?: boolean;
-  from?: string;
-  to?: string;
-  timeZone?: string;
-  groupBy?: string;
-  carrier?: string;
-  category?: string;
-  sender?: string;
-  classes?: string;
-  prefix?: string;
-  language?: string;
-  purpose?: string;
-  format?: string;
-};
+/** Every option that is not named here is a parameter of the route: `--time-zone` is time_zone. */
+type Options = { account: string; test?: boolean; json?: boolean } & Readonly<Record<string, unknown>>;
 
 type Row = Readonly<Record<string, string | number | null>>;
 
@@ -38,10 +25,11 @@ export async function reportCommand(name: string, options: Options): Promise<Res
   if (report === undefined) {
     throw new SetupError(`there is no report "${name}"; there are: ${reports.map((each) => each.name).join(', ')}`);
   }
+  const { account, test = false, json: _, ...parameters } = options;
   const query: ReportQuery = {
-    ...asked(report, options),
-    accountId: accountIdOf(options.account, '--account'),
-    livemode: options.test !== true,
+    ...asked(report, parameters),
+    accountId: accountIdOf(account, '--account'),
+    livemode: !test,
   };
   const octets = await withBus(async (bus) => {
     await assertKnown(bus, query.accountId);
@@ -73,15 +61,13 @@ async function assertKnown(bus: Bus, accountId: string): Promise<void> {
   if (entry === null || entry.operation !== 'PUT') throw accountNotFound(accountId);
 }
 
-function asked(report: Report, options: Options): Omit<ReportQuery, 'accountId' | 'livemode'> {
-  const { from, to, timeZone, groupBy, carrier, category, sender, prefix, language, purpose, classes, format } =
-    options;
-  const given = {
-    ...{ from, to, time_zone: timeZone, group_by: groupBy },
-    ...{ carrier, category, sender, prefix, language, purpose, classes, format },
-  };
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const checked = check<ReportParameters>(reportParameters(report), set, 'unknown_field', 'query parameter');
+function asked(report: Report, parameters: Readonly<Record<string, unknown>>) {
+  const checked = check<ReportParameters>(
+    reportParameters(report),
+    snakeFields(parameters),
+    'unknown_field',
+    'query parameter',
+  );
   const read = checked.ok ? reportQueryOf(report, checked.value, systemClock.nowMs()) : checked;
   if (!read.ok) throw new SetupError(`${read.problem.code}: ${read.problem.detail}`);
   return read.query;

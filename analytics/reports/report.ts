@@ -7,9 +7,16 @@ export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender'] as co
 /** prefix: a number without its last six digits. */
 export type Dimension = (typeof dimensions)[number] | 'prefix' | 'language' | 'purpose';
 
-/** What a client may filter by: one value of each. */
-export const filters = ['carrier', 'category', 'sender'] as const;
-export type Filter = (typeof filters)[number] | 'prefix' | 'language' | 'purpose';
+/** What a client may filter by, one value of each, as the API and the command line explain it. */
+export const filterHelp = {
+  carrier: 'Only messages of this carrier.',
+  category: 'Only messages of this category.',
+  sender: 'Only messages of this sender.',
+  prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
+  language: 'Only one-time passwords with a text in this language; not those with a template.',
+  purpose: 'Only one-time passwords of this purpose.',
+} as const;
+export type Filter = keyof typeof filterHelp;
 
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 export type ReportFormat = (typeof reportFormats)[number];
@@ -87,4 +94,8 @@ export type ReportQuery = {
 };
 
 /** What most reports share: messages by their present status. */
-export const overMessages = { table: 'message_counts', groupBy: dimensions, filters } as const;
+export const overMessages = {
+  table: 'message_counts',
+  groupBy: dimensions,
+  filters: ['carrier', 'category', 'sender'],
+} as const;

@@ -1,7 +1,14 @@
 // The query parameters of a report, and what they mean as a ReportQuery. The schema serves the route, the OpenAPI document
 // and the command line; what concerns two parameters at once is checked here too, with the name of the wrong one.
 import { z } from '@hono/zod-openapi';
-import { type Dimension, type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
+import {
+  type Dimension,
+  type Filter,
+  type Report,
+  type ReportQuery,
+  filterHelp,
+  reportFormats,
+} from '../../analytics/reports/report.ts';
 import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
 import { momentOf, momentShape, noSuchMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
@@ -16,15 +23,6 @@ export const formatParameter = z
   .enum(reportFormats, { error: `must be one of ${reportFormats.join(', ')}` })
   .optional()
   .describe('Default: json.');
-
-const about = {
-  carrier: 'Only messages of this carrier.',
-  category: 'Only messages of this category.',
-  sender: 'Only messages of this sender.',
-  prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
-  language: 'Only one-time passwords with a text in this language; not those with a template.',
-  purpose: 'Only one-time passwords of this purpose.',
-} as const;
 
 /** The parameters of this report. */
 export function reportParameters(report: Report) {
@@ -41,7 +39,9 @@ export function reportParameters(report: Report) {
       .optional()
       .describe(`Up to two of ${report.groupBy.join(', ')}, separated by a comma; not hour and day together.`),
     format: formatParameter,
-    ...Object.fromEntries(report.filters.map((name) => [name, textParameter(100).optional().describe(about[name])])),
+    ...Object.fromEntries(
+      report.filters.map((name) => [name, textParameter(100).optional().describe(filterHelp[name])]),
+    ),
     ...choiceParameter(report),
   });
 }
@@ -57,7 +57,10 @@ function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>
 type TextParameter = 'from' | 'to' | 'time_zone' | 'group_by' | 'classes' | Report['filters'][number];
 export type ReportParameters = { readonly [name in TextParameter]?: string | undefined } & {
   readonly format?: ReportQuery['format'] | undefined;
-};
+    format: formatParameter,
+    ...Object.fromEntries(
+      report.filters.map((name) => [name, textParameter(100).optional().describe(filterHelp[name])]),
+    ),
 
 /** What is asked for, without whose it is; or which parameter is wrong. */
 export function reportQueryOf(
