@@ -6,6 +6,7 @@ import { auditActions } from '../control/store/audit-actions.ts';
 import { type AuditRecord, auditRecordJson, listAuditRecords } from '../control/store/audit-log.ts';
 import { type AuditPartition, auditPartitions, detachAuditPartition } from '../control/store/audit-partitions.ts';
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
+import { hasSqlState } from '../control/store/connection.ts';
 import type { Store } from '../control/store/store.ts';
 import { wholeNumber } from './options.ts';
 import type { Result } from './print.ts';
@@ -73,7 +74,7 @@ export async function detachCommand(month: string): Promise<Result> {
     try {
       return await detachAuditPartition(store, month);
     } catch (error) {
-      if ((error as { code?: unknown }).code !== insufficientPrivilege) throw error;
+      if (!hasSqlState(error, 'insufficientPrivilege')) throw error;
       throw new SetupError(
         `Only the owner of the tables may do this: set DATABASE_OWNER_URL to that role (${messageOf(error)})`,
       );
@@ -91,7 +92,6 @@ export async function detachCommand(month: string): Promise<Result> {
   };
 }
 
-const insufficientPrivilege = '42501';
 const whyNot = {
   no_such_month: 'see audit partitions',
   not_the_oldest:

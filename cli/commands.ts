@@ -77,12 +77,12 @@ export const commands: Readonly<Record<string, CommandRow>> = {
   'accounts suspend': {
     help: 'stop sending for an account, including messages that wait',
     takes: account,
-    load: async () => (await import('./tenants.ts')).setAccountStatus('suspended'),
+    load: async () => (await import('./tenants.ts')).accountStatusCommand('suspended'),
   },
   'accounts activate': {
     help: 'resume sending for an account',
     takes: account,
-    load: async () => (await import('./tenants.ts')).setAccountStatus('active'),
+    load: async () => (await import('./tenants.ts')).accountStatusCommand('active'),
   },
   ...reviewCommands('senders', 'snd_…', { '--categories <list>': 'only for these, such as otp,transactional' }),
   ...reviewCommands('templates', 'tpl_…', {}),

@@ -10,7 +10,7 @@ import {
   releaseDirectory,
   sinceOf,
 } from '../control/projection/owner.ts';
-import { databaseNameFile, installationId, openStore } from '../control/store/store.ts';
+import { databaseNameFile, installationIdOrNull, openStore } from '../control/store/store.ts';
 import { noteForAudit } from '../control/audit-notes.ts';
 import { operatorName } from './operator-name.ts';
 import type { Result } from './print.ts';
@@ -57,25 +57,12 @@ export type DirectoryCheck = {
 export async function directoryState({ natsUrl, databaseUrl, dataDir }: DirectoryCheck): Promise<string> {
   const owner = await closing(await connectBus(natsUrl, 'doctor', answersWithinMs), directoryOwner);
   if (owner === null) return 'not filled yet';
-  const ours = databaseUrl === null ? lastUsed(dataDir) : await nameOf(databaseUrl);
+  const ours = databaseUrl === null ? lastUsed(dataDir) : await closing(openStore(databaseUrl), installationIdOrNull);
   if (owner.database !== ours) throw new OwnedByAnother(owner, ours ?? 'a new one');
   return `projected from ${lineOf(owner)}`;
 }
 
 const answersWithinMs = 3_000;
-
-/** Null for a database that no control role has used. */
-async function nameOf(databaseUrl: string): Promise<string | null> {
-  try {
-    return await closing(openStore(databaseUrl), installationId);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== undefinedTable) throw error;
-    ignoring(error, 'the database has not been migrated yet');
-    return null;
-  }
-}
-
-const undefinedTable = '42P01';
 
 function lastUsed(dataDir: string): string | null {
   try {

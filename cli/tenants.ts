@@ -6,7 +6,7 @@ import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { loadSettings } from '../config/settings.ts';
-import { activateAccount, createAccount, listAccounts, suspendAccount } from '../control/store/accounts.ts';
+import { createAccount, listAccounts, setAccountStatus } from '../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../control/store/api-keys.ts';
 import { isStoreUnavailable } from '../control/store/connection.ts';
 import type { Page } from '../control/store/page.ts';
@@ -36,12 +36,11 @@ export async function listAccountsCommand(): Promise<Result> {
   };
 }
 
-export const setAccountStatus =
+export const accountStatusCommand =
   (status: 'suspended' | 'active') =>
   async (id: string): Promise<Result> => {
     const accountId = accountIdOf(id);
-    const change = status === 'suspended' ? suspendAccount : activateAccount;
-    if (!(await withStore((store) => change(store, accountId)))) throw accountNotFound(id);
+    if (!(await withStore((store) => setAccountStatus(store, accountId, status)))) throw accountNotFound(id);
     return { json: { id, object: 'account', status }, lines: [`Account  ${id}  ${status}`] };
   };
 

@@ -50,7 +50,7 @@ export async function changeAccountSettings(
 function auditedChanges(before: AccountSettings, after: AccountSettings): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(changesOf(before, after)).map(([name, { from, to }]) =>
-      isContentList(name)
+      contentLists.includes(name)
         ? [name, listChange(from as readonly string[], to as readonly string[])]
         : [name, { from, to }],
     ),
@@ -62,7 +62,6 @@ const contentLists: readonly string[] = [
   'linksDenied',
   'linksAllowed',
 ] satisfies (keyof AccountSettings)[];
-const isContentList = (name: string) => contentLists.includes(name);
 
 function listChange(from: readonly string[], to: readonly string[]) {
   const [was, is] = [new Set(from), new Set(to)];

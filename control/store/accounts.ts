@@ -12,14 +12,9 @@ type StoredAccount = CamelFields<Pick<AccountsTable, 'id' | 'name' | 'status' | 
 /** One line: it is shown in lists and logs. */
 const isAccountName = (name: string) => name.length >= 1 && name.length <= 200 && plainTextProblem(name) === null;
 
-export async function createAccount(
-  store: Store,
-  { name, actor = store.actor }: { name: string; actor?: Actor },
-): Promise<
-  { readonly ok: true; readonly account: StoredAccount } | { readonly ok: false; readonly code: 'invalid_name' }
-> {
+export async function createAccount(store: Store, { name, actor = store.actor }: { name: string; actor?: Actor }) {
   const trimmed = name.trim();
-  if (!isAccountName(trimmed)) return { ok: false, code: 'invalid_name' };
+  if (!isAccountName(trimmed)) return { ok: false, code: 'invalid_name' } as const;
   const nowMs = store.clock.nowMs();
   const id = newAccountId(nowMs);
   await transaction(store, async (tx) => {
@@ -29,14 +24,8 @@ export async function createAccount(
       .execute();
     await record(store, tx, { ...changeOfAccount(id, actor, 'account.created'), detail: { name: trimmed } });
   });
-  return { ok: true, account: { id, name: trimmed, status: 'active', createdAtMs: nowMs } };
+  return { ok: true, account: { id, name: trimmed, status: 'active', createdAtMs: nowMs } } as const;
 }
-
-/** False when there is no such account. */
-export const suspendAccount = (store: Store, id: AccountId, actor: Actor = store.actor) =>
-  setStatus(store, id, 'suspended', actor);
-export const activateAccount = (store: Store, id: AccountId, actor: Actor = store.actor) =>
-  setStatus(store, id, 'active', actor);
 
 export async function findAccount(store: Store, id: AccountId): Promise<StoredAccount | null> {
   const row = await store.db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
@@ -52,7 +41,13 @@ export async function hasAccounts(store: Store): Promise<boolean> {
   return (await store.db.selectFrom('accounts').select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-async function setStatus(store: Store, id: AccountId, status: AccountStatus, actor: Actor): Promise<boolean> {
+/** False when there is no such account. */
+export async function setAccountStatus(
+  store: Store,
+  id: AccountId,
+  status: AccountStatus,
+  actor: Actor = store.actor,
+): Promise<boolean> {
   return transaction(store, async (tx) => {
     const before = await tx.selectFrom('accounts').select('status').where('id', '=', id).forUpdate().executeTakeFirst();
     if (before === undefined) return false;

@@ -24,24 +24,19 @@ export type NewKey = {
   readonly actor?: Actor;
 };
 
-type KeyRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_keys' };
-
 /** `token` is the whole key: show it once, store it nowhere. */
-export async function createKey(
-  store: Store,
-  desired: NewKey,
-): Promise<{ readonly ok: true; readonly key: StoredApiKey; readonly token: string } | KeyRefusal> {
+export async function createKey(store: Store, desired: NewKey) {
   const { accountId, livemode, scopes, description = '', expiresAtMs = null, ipAllowlist = [] } = desired;
   const { actor = store.actor } = desired;
   return transaction(store, async (tx) => {
-    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' };
+    if (!(await lockAccount(tx, accountId))) return { ok: false, code: 'account_not_found' } as const;
     const active = await tx
       .selectFrom('api_keys')
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .where('account_id', '=', accountId)
       .where('revoked_at', 'is', null)
       .executeTakeFirstOrThrow();
-    if (active.count >= limits.store.keysPerAccountMax) return { ok: false, code: 'too_many_keys' };
+    if (active.count >= limits.store.keysPerAccountMax) return { ok: false, code: 'too_many_keys' } as const;
 
     const nowMs = store.clock.nowMs();
     const { publicId, secretHash, token } = newApiKey(livemode);
@@ -56,7 +51,7 @@ export async function createKey(
       .executeTakeFirstOrThrow();
     const detail = { livemode, scopes, ...boundsOf(row) };
     await record(store, tx, { ...changeOf(row, actor, 'api_key.created'), detail });
-    return { ok: true, key: storedKey(row), token };
+    return { ok: true, key: storedKey(row), token } as const;
   });
 }
 
@@ -76,13 +71,9 @@ type Refused<R> = [R] extends [never] ? never : { readonly refused: R };
 export async function revokeKey<R = never>(
   store: Store,
   id: ApiKeyId,
-  { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
+  asked: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
-  return transaction(store, async (tx) => {
-    const row = await lockedKey(tx, id, accountId);
-    if (row === undefined) return null;
-    const refused = refuse?.(storedKey(row)) ?? null;
-    if (refused !== null) return { refused } as Refused<R>;
+  return withKey(store, id, asked, async (tx, row, actor) => {
     if (row.revoked_at !== null) return storedKey(row);
     const revokedAt = new Date(store.clock.nowMs());
     await tx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', id).execute();
@@ -109,15 +100,11 @@ export async function changeKey<R = never>(
   store: Store,
   id: ApiKeyId,
   change: KeyChange,
-  { accountId, actor = store.actor, refuse }: KeyAsked<R> = {},
+  asked: KeyAsked<R> = {},
 ): Promise<StoredApiKey | Refused<R> | null> {
   const { rate, ...others } = change;
   const columns = given({ ...snakeFields(others), ...(rate === undefined ? {} : rateColumns(rate)) });
-  return transaction(store, async (tx) => {
-    const before = await lockedKey(tx, id, accountId);
-    if (before === undefined) return null;
-    const refused = refuse?.(storedKey(before)) ?? null;
-    if (refused !== null) return { refused } as Refused<R>;
+  return withKey(store, id, asked, async (tx, before, actor) => {
     if (before.revoked_at !== null) return null;
     if (Object.keys(columns).length === 0) return storedKey(before);
     const row = await tx
@@ -158,11 +145,21 @@ function boundsOf(row: Selectable<ApiKeysTable>) {
   };
 }
 
-/** Locks the row until the transaction ends. */
-async function lockedKey(tx: Transaction<Tables>, id: ApiKeyId, accountId: AccountId | undefined) {
-  let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-  return query.executeTakeFirst();
+/** Locks the row until the transaction ends, in which `change` runs if the key is there and not refused. */
+function withKey<R>(
+  store: Store,
+  id: ApiKeyId,
+  { accountId, actor = store.actor, refuse }: KeyAsked<R>,
+  change: (tx: Transaction<Tables>, row: Selectable<ApiKeysTable>, actor: Actor) => Promise<StoredApiKey | null>,
+): Promise<StoredApiKey | Refused<R> | null> {
+  return transaction(store, async (tx) => {
+    let query = tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate();
+    if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+    const row = await query.executeTakeFirst();
+    if (row === undefined) return null;
+    const refused = refuse?.(storedKey(row)) ?? null;
+    return refused === null ? change(tx, row, actor) : ({ refused } as Refused<R>);
+  });
 }
 
 export async function listKeys(store: Store, accountId: AccountId, page: PageRequest): Promise<Page<StoredApiKey>> {

@@ -29,14 +29,8 @@ export const auditRecordJson = ({ atMs, actor, origin, action, target, accountId
 });
 
 export async function addAuditRecords(store: Store, records: readonly NewAuditRecord[]): Promise<void> {
-  if (records.length === 0) return;
-  await transaction(store, (tx) =>
-    appendAudit(
-      tx,
-      store.clock,
-      records.map((each) => ({ ...each, accountId: null })),
-    ),
-  );
+  const entries = records.map((each) => ({ ...each, accountId: null }));
+  await transaction(store, (tx) => appendAudit(tx, store.clock, entries));
 }
 
 type AuditQuery = {

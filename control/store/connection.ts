@@ -68,6 +68,13 @@ export function isStoreUnavailable(error: unknown): boolean {
   );
 }
 
+/** SQLSTATEs that callers explain. */
+const sqlStates = { insufficientPrivilege: '42501', undefinedTable: '42P01' } as const;
+
+export function hasSqlState(error: unknown, state: keyof typeof sqlStates): boolean {
+  return (error as { code?: unknown } | null)?.code === sqlStates[state];
+}
+
 function parseInt8(text: string): number {
   const value = Number(text);
   assert(Number.isSafeInteger(value), 'an int8 above 2^53 would be rounded');

@@ -41,7 +41,8 @@ const demoSenders = ['HELIOGRAPH', 'Heliograph', 'DEMO', '16247'];
 export async function demoAccount(store: Store, { file, realCarriers }: DemoOptions): Promise<DemoAccount | null> {
   const saved = readSaved(file);
   if (saved !== null && saved !== 'unfinished') {
-    if (!(await isValid(store, saved))) return null;
+    const tokens = [saved.liveKey ?? [], saved.testKey].flat();
+    if ((await keysInEffect(store, tokens)).length < tokens.length) return null;
     const liveKeyRevoked = await revokeLiveDemoKey(store, { file, realCarriers });
     return { ...saved, liveKey: liveKeyRevoked ? null : saved.liveKey, isNew: false, liveKeyRevoked };
   }
@@ -65,13 +66,7 @@ export async function demoAccount(store: Store, { file, realCarriers }: DemoOpti
 export async function revokeLiveDemoKey(store: Store, { file, realCarriers }: DemoOptions): Promise<boolean> {
   const saved = readSaved(file);
   if (saved === null || saved === 'unfinished' || saved.liveKey === null || realCarriers.length === 0) return false;
-  const publicId = splitApiKey(saved.liveKey)?.publicId ?? '';
-  const row = await store.db
-    .selectFrom('api_keys')
-    .select('id')
-    .where('public_id', '=', publicId)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst();
+  const [row] = await keysInEffect(store, [saved.liveKey]);
   if (row !== undefined) await revokeKey(store, row.id, { accountId: saved.accountId, actor: firstStart });
   save(file, { ...saved, liveKey: null });
   log.warn({ carriers: realCarriers }, 'the live demo key is revoked: not all carriers are simulated');
@@ -112,16 +107,15 @@ async function newDemoKey(store: Store, accountId: AccountId, livemode: boolean)
   return made.token;
 }
 
-async function isValid(store: Store, demo: Demo): Promise<boolean> {
-  const tokens = [demo.liveKey ?? [], demo.testKey].flat();
+/** Those of these keys that are not revoked. */
+function keysInEffect(store: Store, tokens: readonly string[]) {
   const publicIds = tokens.map((token) => splitApiKey(token)?.publicId ?? '');
-  const rows = await store.db
+  return store.db
     .selectFrom('api_keys')
     .select('id')
     .where('public_id', 'in', publicIds)
     .where('revoked_at', 'is', null)
     .execute();
-  return rows.length === publicIds.length;
 }
 
 function readSaved(file: string): Demo | 'unfinished' | null {

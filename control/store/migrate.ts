@@ -7,14 +7,14 @@ import { type Migration, Migrator } from 'kysely/migration';
 import { SetupError, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { dialectOf } from './connection.ts';
+import { dialectOf, hasSqlState } from './connection.ts';
 import { tenants } from './migrations/0001-tenants.ts';
 import { subscribers } from './migrations/0002-subscribers.ts';
 import { auditLog } from './migrations/0003-audit-log.ts';
 import { webhooks } from './migrations/0004-webhooks.ts';
 import { otp } from './migrations/0005-otp.ts';
 import { erasures } from './migrations/0006-erasures.ts';
-import { installationId, type Store } from './store.ts';
+import { installationIdOrNull, type Store } from './store.ts';
 import { grantRights } from './rights.ts';
 
 /** In order; the names are written into the database and must not change. */
@@ -46,10 +46,8 @@ export async function migrateStore(databaseUrl: string, upTo?: string): Promise<
   }
 }
 
-const insufficientPrivilege = '42501';
-
 function explained(error: unknown): unknown {
-  if ((error as { code?: unknown }).code === insufficientPrivilege) {
+  if (hasSqlState(error, 'insufficientPrivilege')) {
     return new SetupError(
       `The tables must be brought up to date by their owner: set DATABASE_OWNER_URL to that role (${messageOf(error)}; docs/operations.md, Roles of the database)`,
       error,
@@ -72,7 +70,7 @@ export async function prepareStore(store: Store, { databaseUrl, ownerUrl }: Data
   if (ownerUrl === null) return void (await migrateStore(databaseUrl));
   const [role] = await Promise.all([roleOf(store), migrateStore(ownerUrl)]);
   const database = await grantRights(ownerUrl, role);
-  if ((await nameOrNull(store)) !== database) {
+  if ((await installationIdOrNull(store)) !== database) {
     throw new SetupError('DATABASE_OWNER_URL: expected the same database as in DATABASE_URL');
   }
 }
@@ -80,15 +78,4 @@ export async function prepareStore(store: Store, { databaseUrl, ownerUrl }: Data
 async function roleOf(store: Store): Promise<string> {
   const { rows } = await sql<{ role: string }>`select current_user as role`.execute(store.db);
   return rows[0]?.role ?? '';
-}
-
-const undefinedTable = '42P01';
-
-async function nameOrNull(store: Store): Promise<string | null> {
-  try {
-    return await installationId(store);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== undefinedTable) throw error;
-    return null;
-  }
 }

@@ -9,8 +9,7 @@ import type { WebhookDisabledReason, WebhookOrdering } from '../../model/webhook
 import type { Rate } from '../../directory/contract.ts';
 import type { EntityKind } from '../../directory/tenant-entities.ts';
 
-const accountStatuses = ['active', 'suspended'] as const;
-export type AccountStatus = (typeof accountStatuses)[number];
+export type AccountStatus = 'active' | 'suspended';
 
 export const senderStatuses = ['approved', 'pending', 'rejected'] as const;
 export type SenderStatus = (typeof senderStatuses)[number];
@@ -19,8 +18,7 @@ export const templateStatuses = ['pending', 'approved', 'rejected'] as const;
 export type TemplateStatus = (typeof templateStatuses)[number];
 
 /** keyword: the subscriber sent STOP; only this reason is removed by START. */
-const suppressionReasons = ['opted_out', 'complaint', 'unreachable', 'manual', 'import', 'keyword'] as const;
-export type SuppressionReason = (typeof suppressionReasons)[number];
+export type SuppressionReason = 'opted_out' | 'complaint' | 'unreachable' | 'manual' | 'import' | 'keyword';
 
 export type AccountsTable = {
   id: AccountId;

@@ -19,18 +19,13 @@ const senders = reviewed('senders', limits.store.sendersPerAccountMax, (row) => 
   entityId: row.account_id,
 }));
 
-type SenderRefusal = {
-  readonly ok: false;
-  readonly code: 'account_not_found' | 'invalid_sender' | 'sender_exists' | 'too_many_senders';
-};
-
 export async function createSender(
   store: Store,
   desired: { accountId: AccountId; name: string; status: SenderStatus; actor?: Actor },
-): Promise<{ readonly ok: true; readonly sender: StoredSender } | SenderRefusal> {
+) {
   const { accountId, name, status } = desired;
   const kind = senderKindOf(name);
-  if (kind === null) return { ok: false, code: 'invalid_sender' };
+  if (kind === null) return { ok: false, code: 'invalid_sender' } as const;
   const made = await senders.create(
     store,
     desired,
@@ -38,7 +33,7 @@ export async function createSender(
       snakeFields({ id: newSenderId(nowMs), accountId, name, kind, status, createdAtMs: nowMs, categories: null }),
     { name, status },
   );
-  return made.ok ? { ok: true, sender: camelFields(made.row) } : made;
+  return made.ok ? ({ ok: true, sender: camelFields(made.row) } as const) : made;
 }
 
 /** The operator's decision about a sender, for some categories or (null) for all. Null when there is no such sender. */

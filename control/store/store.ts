@@ -5,11 +5,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { Kysely, type Transaction, sql } from 'kysely';
 import type { AccountId } from '../../model/ids.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { Turns } from '../../platform/turns.ts';
 import type { AuditAction } from './audit-actions.ts';
 import { appendAudit } from './audit-chain.ts';
-import { dialectOf } from './connection.ts';
+import { dialectOf, hasSqlState } from './connection.ts';
 import type { OutboxTable, Tables } from './schema.ts';
 import { join } from 'node:path';
 
@@ -106,6 +107,17 @@ export async function lockAccount(tx: Transaction<Tables>, accountId: AccountId)
 export async function installationId(store: Store): Promise<string> {
   const { id } = await store.db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
   return id;
+}
+
+/** The same; null for a database that no control role has used. */
+export async function installationIdOrNull(store: Store): Promise<string | null> {
+  try {
+    return await installationId(store);
+  } catch (error) {
+    if (!hasSqlState(error, 'undefinedTable')) throw error;
+    ignoring(error, 'the database has not been migrated yet');
+    return null;
+  }
 }
 
 /** The file with the name of the database this machine used last, for the doctor while that database does not run. */

@@ -23,15 +23,7 @@ const templates = reviewed('templates', limits.templates.perAccountMax, (row) =>
 
 type NewTemplate = Omit<StoredTemplate, 'id' | 'note' | 'createdAtMs'> & { readonly actor?: Actor };
 
-type TemplateRefusal = {
-  readonly ok: false;
-  readonly code: 'account_not_found' | 'template_exists' | 'too_many_templates';
-};
-
-export async function createTemplate(
-  store: Store,
-  desired: NewTemplate,
-): Promise<{ readonly ok: true; readonly template: StoredTemplate } | TemplateRefusal> {
+export async function createTemplate(store: Store, desired: NewTemplate) {
   const { accountId, name, category, body, variables, status } = desired;
   const made = await templates.create(
     store,
@@ -42,7 +34,7 @@ export async function createTemplate(
     }),
     { name, category, status },
   );
-  return made.ok ? { ok: true, template: storedTemplate(made.row) } : made;
+  return made.ok ? ({ ok: true, template: storedTemplate(made.row) } as const) : made;
 }
 
 /** The operator's decision about a template. Null when there is no such template. */

@@ -10,7 +10,7 @@ import { BusCalls } from '../../directory/bus-calls.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { tenantEntities } from '../../directory/tenant-entities.ts';
 import { reconcile } from '../../control/projection/projection.ts';
-import { createAccount, suspendAccount } from '../../control/store/accounts.ts';
+import { createAccount, setAccountStatus } from '../../control/store/accounts.ts';
 import { revokeKey } from '../../control/store/api-keys.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
 import { setSenderStatus } from '../../control/store/senders.ts';
@@ -92,7 +92,7 @@ describe('while everything runs', () => {
     expect(harness.directory.account(accountId)?.senders.size).toBe(0);
     await setSenderStatus(harness.store, sender, 'approved');
     await until('the sender is approved', () => harness.directory.account(accountId)?.senders.has('ACME'));
-    await suspendAccount(harness.store, accountId);
+    await setAccountStatus(harness.store, accountId, 'suspended');
     await until('the account is suspended', () => harness.directory.account(accountId)?.status === 'suspended');
     expect(harness.directory.authenticate(token)).toMatchObject({ ok: true, account: { status: 'suspended' } });
   });

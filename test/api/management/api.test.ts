@@ -1,7 +1,7 @@
 // The management API over real HTTP, on real PostgreSQL and NATS: what each route does, the pages, and what works while
 // the database is down.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../control/store/accounts.ts';
+import { setAccountStatus } from '../../../control/store/accounts.ts';
 import { until } from '../../support/until.ts';
 import { within } from '../../support/running-clock.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
@@ -29,7 +29,7 @@ describe('the account', () => {
   test('can be read while it is suspended', async () => {
     const suspended = await running.newAccount();
     const key = await running.newKey(suspended, true);
-    await suspendAccount(running.store, suspended);
+    await setAccountStatus(running.store, suspended, 'suspended');
     await until('it is suspended', () => running.directory.account(suspended)?.status === 'suspended');
     expect((await call('GET', '/v1/account', { key })).body).toMatchObject({ status: 'suspended' });
   });

@@ -1,7 +1,7 @@
 // Templates, suppressed numbers and settings over the real API: what is created is in effect, what is wrong is named,
 // and no account sees or changes another's.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../control/store/accounts.ts';
+import { setAccountStatus } from '../../../control/store/accounts.ts';
 import { setTemplateStatus } from '../../../control/store/templates.ts';
 import type { TemplateId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -295,7 +295,7 @@ describe('settings', () => {
     const accountId = await running.newAccount();
     const key = await running.newKey(accountId, true);
     const { id } = (await post('/v1/api-keys', { scopes: ['sms:send'] }, key)).body;
-    await suspendAccount(running.store, accountId);
+    await setAccountStatus(running.store, accountId, 'suspended');
     await until('it is suspended', () => running.directory.account(accountId)?.status === 'suspended');
     const writes: [string, string, object?][] = [
       ['POST', '/v1/api-keys', { scopes: ['sms:send'] }],

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../control/store/accounts.ts';
+import { setAccountStatus } from '../../../control/store/accounts.ts';
 import { changeAccountSettings } from '../../../control/store/account-settings.ts';
 import { changeKey, createKey } from '../../../control/store/api-keys.ts';
 import { addAuditRecords, listAuditRecords } from '../../../control/store/audit-log.ts';
@@ -64,7 +64,7 @@ describe('the chain', () => {
   test('an empty log is valid; accounts that change at the same time make one chain without gaps', async () => {
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 0, first: null, head: { seq: 0 } });
     const ids = await Promise.all(Array.from({ length: 12 }, (_, at) => newAccount(store, `A${at}`)));
-    await Promise.all(ids.map((id) => suspendAccount(store, id)));
+    await Promise.all(ids.map((id) => setAccountStatus(store, id, 'suspended')));
     expect(await verifyAudit(store)).toMatchObject({ ok: true, rows: 24, first: 1, head: { seq: 24 } });
   });
 
@@ -211,7 +211,7 @@ test('a security change is recorded with who, from where, and from what to what'
   await changeKey(store, made.key.id, { ipAllowlist: ['10.0.0.0/8'], rate: { perSecond: 5, burst: 9 } }, { actor: by });
   await changeAccountSettings(store, accountId, { ipAllowlist: ['10.0.0.0/8'], contentWords: ['casino'] }, by);
   await setSenderStatus(store, await newSender(store, accountId, 'SHOP'), 'approved', store.actor, ['otp']);
-  await suspendAccount(store, accountId);
+  await setAccountStatus(store, accountId, 'suspended');
   const { items } = await listAuditRecords(store, { limit: 20, after: null });
   const of = (action: string) => items.find((each) => each.action === action);
   expect(of('api_key.created')).toMatchObject({

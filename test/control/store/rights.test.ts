@@ -1,7 +1,7 @@
 // The two roles of the database on a real PostgreSQL: the application role can do what the product does, which the
 // other tests of control show, and nothing else; the owner migrates and grants and is no superuser.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { suspendAccount } from '../../../control/store/accounts.ts';
+import { setAccountStatus } from '../../../control/store/accounts.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
 import { auditPartitions, detachAuditPartition } from '../../../control/store/audit-partitions.ts';
 import { verifyAudit } from '../../../control/store/audit-verify.ts';
@@ -95,7 +95,7 @@ describe('the application role', () => {
   test('writes, reads and verifies the audit log, into months without a partition', async () => {
     clock.step(31 * 86_400_000);
     const accountId = await newAccount(store);
-    expect(await suspendAccount(store, accountId)).toBe(true);
+    expect(await setAccountStatus(store, accountId, 'suspended')).toBe(true);
     expect((await listAuditRecords(store, { limit: 1, after: null })).items).toMatchObject([
       { action: 'account.suspended' },
     ]);

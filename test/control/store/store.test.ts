@@ -1,7 +1,7 @@
 // The control-plane database on a real PostgreSQL: the contract of each function, both sides of each bound, and that
 // every change leaves an outbox row and an audit record.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { activateAccount, createAccount, findAccount, suspendAccount } from '../../../control/store/accounts.ts';
+import { createAccount, findAccount, setAccountStatus } from '../../../control/store/accounts.ts';
 import { createKey, listKeys, revokeKey } from '../../../control/store/api-keys.ts';
 import { isStoreUnavailable } from '../../../control/store/connection.ts';
 import { readOutbox } from '../../../control/store/outbox.ts';
@@ -41,9 +41,9 @@ const audit = async () =>
 describe('accounts', () => {
   test('an account is active, is suspended and activated again, and each step is in the outbox and recorded', async () => {
     expect(await findAccount(store, accountId)).toMatchObject({ name: 'Test', status: 'active' });
-    expect(await suspendAccount(store, accountId)).toBe(true);
+    expect(await setAccountStatus(store, accountId, 'suspended')).toBe(true);
     expect(await findAccount(store, accountId)).toMatchObject({ status: 'suspended' });
-    expect(await activateAccount(store, accountId, { name: 'key_X', from: '192.0.2.1' })).toBe(true);
+    expect(await setAccountStatus(store, accountId, 'active', { name: 'key_X', from: '192.0.2.1' })).toBe(true);
     expect(await outbox()).toEqual([`account ${accountId}`, `account ${accountId}`]);
     expect(await audit()).toEqual([
       { action: 'account.created', actor: 'operator', target: accountId },
@@ -62,7 +62,7 @@ describe('accounts', () => {
   test('an unknown account is neither found nor suspended', async () => {
     const unknown = newAccountId(1);
     expect(await findAccount(store, unknown)).toBeNull();
-    expect(await suspendAccount(store, unknown)).toBe(false);
+    expect(await setAccountStatus(store, unknown, 'suspended')).toBe(false);
   });
 });
 
