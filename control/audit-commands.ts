@@ -19,17 +19,13 @@ import type { OperatorCommand } from '../cluster/operator-commands/contract.ts';
 import { decodeCommand } from '../cluster/operator-commands/commands.ts';
 import { readPresent } from '../cluster/bus/read-present.ts';
 
-export type CommandsAudit = {
-  /** Null while it works; otherwise what stops it. */
-  failure(): string | null;
-  close(): Promise<void>;
-};
+export type CommandsAudit = ReturnType<typeof auditCommands>;
 
 const consumerName = 'audit';
 const { auditRetryMs, auditPullMs, auditAckWaitMs, callTimeoutMs } = limits.operations;
 const call = <T>(what: string, work: Promise<T>) => withDeadline(what, callTimeoutMs, work);
 
-export function auditCommands(bus: Bus, store: Store): CommandsAudit {
+export function auditCommands(bus: Bus, store: Store) {
   const stopping = new AbortController();
   let failure: string | null = null;
   let written = 0;
@@ -45,10 +41,9 @@ export function auditCommands(bus: Bus, store: Store): CommandsAudit {
           auditPullMs * 2,
           consumer.next({ expires: auditPullMs }),
         );
-        // A command that could not be written is redelivered a second later: until then the failure stays.
-        if (record === null && owing) continue;
         if (record === null) {
-          failure = null;
+          // A command that could not be written is redelivered a second later: until then the failure stays.
+          if (!owing) failure = null;
           continue;
         }
         owing = true;
@@ -73,6 +68,7 @@ export function auditCommands(bus: Bus, store: Store): CommandsAudit {
 
   const running = run();
   return {
+    /** Null while it works; otherwise what stops it. */
     failure: () => failure,
     async close() {
       stopping.abort(new Error('the audit of operator commands is closed'));
@@ -137,13 +133,13 @@ function auditOf({ id, atMs, verb, carrier, bind, reason, actor, from }: Operato
  * sequence: a purge by subject moves consumers of nats-server 2.9 past records they have not read. Returns their number.
  */
 export async function pruneCommands(bus: Bus, writtenSeq: number): Promise<number> {
-  const call = <T>(work: Promise<T>) =>
-    withDeadline('removing old operator commands', limits.operations.callTimeoutMs, work);
   const all: { readonly subject: string; readonly seq: number }[] = [];
-  const reading = { recordsMax: limits.operations.tidyMax, withinMs: limits.operations.callTimeoutMs };
+  const reading = { recordsMax: limits.operations.tidyMax, withinMs: callTimeoutMs };
   await readPresent(bus, streamNames.orders, reading, ({ subject, seq }) => all.push({ subject, seq }));
   const newest = new Map(all.map(({ subject, seq }) => [subject, seq]));
   const past = all.filter(({ subject, seq }) => seq <= writtenSeq && seq !== newest.get(subject));
-  for (const { seq } of past) await call(bus.manager.streams.deleteMessage(streamNames.orders, seq, false));
+  for (const { seq } of past) {
+    await call('removing old operator commands', bus.manager.streams.deleteMessage(streamNames.orders, seq, false));
+  }
   return past.length;
 }

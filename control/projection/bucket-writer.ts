@@ -52,7 +52,7 @@ async function write(bucket: KV, { name, text, revision }: EntryChange): Promise
 export type StoredEntry = { readonly text: string | null; readonly revision: number };
 
 /** A write of one entry; `revision` 0: the entry must not exist yet. */
-export type EntryChange = { readonly name: string; readonly text: string | null; readonly revision: number };
+export type EntryChange = StoredEntry & { readonly name: string };
 
 /** The writes that make `held` equal to `desired`: removals first, because they revoke access. */
 export function diffEntries(

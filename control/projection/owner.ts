@@ -4,7 +4,6 @@
 import { hostname } from 'node:os';
 import { type KV, Kvm } from '@nats-io/kv';
 import { SetupError, ignoring } from '../../platform/errors.ts';
-import type { Clock } from '../../platform/clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { isApiError, streamNotFound } from '../../cluster/bus/api-errors.ts';
 import { create, readEntry } from '../../cluster/bus/bucket.ts';
@@ -39,18 +38,16 @@ const ownerEntryName = 'meta.database';
 /** Makes the store's database the owner of a directory without one. Throws OwnedByAnother when another database is. */
 export async function claimDirectory(store: Store, calls: BusCalls, bucket: KV): Promise<void> {
   const ours = await installationId(store);
-  const owner = await calls.call("asking for the directory's owner", ownerIn(bucket));
-  if (owner === null) await take(store.clock, calls, bucket, ours);
-  else if (owner.database !== ours) throw new OwnedByAnother(owner, ours);
-}
-
-async function take(clock: Clock, calls: BusCalls, bucket: KV, ours: string): Promise<void> {
-  const owner: DirectoryOwner = { v: 1, database: ours, sinceMs: clock.nowMs(), host: hostname() };
-  const taken = await calls.call('taking the directory', create(bucket, ownerEntryName, JSON.stringify(owner)));
-  if (taken !== 'conflict') return;
-  const faster = await calls.call("asking for the directory's owner", ownerIn(bucket));
-  if (faster === null) throw new Error('another database took the directory and released it again');
-  if (faster.database !== ours) throw new OwnedByAnother(faster, ours);
+  const asked = () => calls.call("asking for the directory's owner", ownerIn(bucket));
+  let owner = await asked();
+  if (owner === null) {
+    const us: DirectoryOwner = { v: 1, database: ours, sinceMs: store.clock.nowMs(), host: hostname() };
+    const taken = await calls.call('taking the directory', create(bucket, ownerEntryName, JSON.stringify(us)));
+    if (taken !== 'conflict') return;
+    owner = await asked();
+  }
+  if (owner === null) throw new Error('another database took the directory and released it again');
+  if (owner.database !== ours) throw new OwnedByAnother(owner, ours);
 }
 
 /** The owner, or null. Creates nothing. */

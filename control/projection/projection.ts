@@ -5,7 +5,7 @@ import type { KV } from '@nats-io/kv';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { type OutboxRow, deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
+import { deleteOutbox, entryNameOf, readOutbox } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
 import { applyChanges, storedEntries, type StoredEntry, diffEntries } from './bucket-writer.ts';
 import type { BusCalls } from '../../directory/bus-calls.ts';
@@ -36,9 +36,14 @@ async function projectTenants(store: Store, calls: BusCalls, bucket: KV, stoppin
     const rows = await readOutbox(store, limits.directory.outboxBatchMax, 'tenants');
     metrics.directoryOutbox.set(rows.length);
     if (rows.length === 0) return;
-    const settled = await projectRows(store, calls, bucket, rows);
+    const held = await storedEntries(calls, bucket, [...new Set(rows.map(entryNameOf))]);
+    const desired = await readEntries(store.db, (kind) => [
+      ...new Set(rows.filter((row) => row.entity === kind).map((row) => row.entity_id)),
+    ]);
+    const lost = new Set((await applyChanges(calls, bucket, diffEntries(held, desired))).map(({ name }) => name));
+    const settled = rows.filter((row) => !lost.has(entryNameOf(row)));
     await deleteOutbox(store, settled);
-    // Another process projects the rest; the next pass checks again.
+    // The rest lost against another process, which projects it; the next pass checks again.
     if (settled.length < rows.length) return;
   }
 }
@@ -68,20 +73,4 @@ export async function reconcile(store: Store, calls: BusCalls): Promise<number> 
     log.warn({ drifted }, 'the directory differed from the database and was repaired');
   }
   return drifted;
-}
-
-/** Returns the rows that are projected; the others lost against another writer. */
-async function projectRows(
-  store: Store,
-  calls: BusCalls,
-  bucket: KV,
-  rows: readonly OutboxRow[],
-): Promise<OutboxRow[]> {
-  const held = await storedEntries(calls, bucket, [...new Set(rows.map(entryNameOf))]);
-  const desired = await readEntries(store, (kind) => [
-    ...new Set(rows.filter((row) => row.entity === kind).map((row) => row.entity_id)),
-  ]);
-  const lost = await applyChanges(calls, bucket, diffEntries(held, desired));
-  const lostNames = new Set(lost.map((change) => change.name));
-  return rows.filter((row) => !lostNames.has(entryNameOf(row)));
 }

@@ -20,27 +20,23 @@ const sources: { readonly [Kind in EntityKind]: Source<TenantEntities[Kind]> } =
   webhook: readWebhooks,
 };
 
-/** The entries of these entities, by name, in the order in which they are to be written. */
+/** The entries of these entities (null: all), by name, in the order in which they are to be written. */
 export async function readEntries(
-  store: Store,
-  idsOf: (kind: EntityKind) => readonly string[],
+  reader: Kysely<Tables>,
+  idsOf: (kind: EntityKind) => readonly string[] | null,
 ): Promise<Map<string, string>> {
   const desired = new Map<string, string>();
   for (const kind of entityKinds) {
     const ids = idsOf(kind);
-    if (ids.length > 0) await readKind(kind, store.db, ids, desired);
+    if (ids?.length !== 0) await readKind(kind, reader, ids, desired);
   }
   return desired;
 }
 
 /** Every entry, in one snapshot. */
-export async function readAllEntries(store: Store): Promise<Map<string, string>> {
-  const desired = new Map<string, string>();
-  const snapshot = store.db.transaction().setIsolationLevel('repeatable read');
-  await snapshot.execute(async (tx) => {
-    for (const kind of entityKinds) await readKind(kind, tx, null, desired);
-  });
-  return desired;
+export function readAllEntries({ db }: Store): Promise<Map<string, string>> {
+  const snapshot = db.transaction().setIsolationLevel('repeatable read');
+  return snapshot.execute((tx) => readEntries(tx, () => null));
 }
 
 async function readKind<Kind extends EntityKind>(

@@ -73,12 +73,9 @@ export async function changeWebhook(
     const { status, ...settings } = change;
     const wasEnabled = before.disabled_reason === null;
     const isEnabled = status === undefined ? wasEnabled : status === 'enabled';
-    const row = await tx
-      .updateTable('webhook_endpoints')
+    const row = await changedEndpoint(tx, id)
       .set(settingColumns({ ...endpointOf(before), ...settings }))
       .$if(wasEnabled !== isEnabled, (query) => query.set(disabledColumns(isEnabled ? null : 'client', store)))
-      .where('id', '=', id)
-      .returningAll()
       .executeTakeFirstOrThrow();
     const detail = changesOf(settingsOf(before), settingsOf(row));
     if (Object.keys(detail).length > 0)
@@ -98,12 +95,9 @@ export async function disableWebhook(
   reason: Exclude<WebhookDisabledReason, 'client'>,
 ): Promise<boolean> {
   return transaction(store, async (tx) => {
-    const row = await tx
-      .updateTable('webhook_endpoints')
+    const row = await changedEndpoint(tx, id)
       .set(disabledColumns(reason, store))
-      .where('id', '=', id)
       .where('disabled_reason', 'is', null)
-      .returningAll()
       .executeTakeFirst();
     if (row === undefined) return false;
     await record(store, tx, { ...changeOf(row, store.actor, 'webhook.disabled'), detail: { reason } });
@@ -128,12 +122,8 @@ export async function rotateWebhookSecret(
     const secret = newWebhookSecret();
     const secrets = rotated(secretsOf(endpointOf(before), cipher), secret, { nowMs, overlapMs });
     if (secrets.length > limits.webhooks.secretsMax) return { ok: false, code: 'too_many_secrets' };
-    const row = await tx
-      .updateTable('webhook_endpoints')
-      .set({ sealed_secrets: sealWebhookSecrets(secrets, id, cipher) })
-      .where('id', '=', id)
-      .returningAll()
-      .executeTakeFirstOrThrow();
+    const sealed = { sealed_secrets: sealWebhookSecrets(secrets, id, cipher) };
+    const row = await changedEndpoint(tx, id).set(sealed).executeTakeFirstOrThrow();
     const detail = { overlap_seconds: overlapMs / 1_000 };
     await record(store, tx, { ...changeOf(row, asked.actor, 'webhook.secret_rotated'), detail });
     return { ok: true, webhook: endpointOf(row), secret, previousEndAtMs: nowMs + overlapMs };
@@ -190,23 +180,27 @@ export async function findWebhook(
 
 /** The endpoint with this id, if it is of the account and the mode. */
 function ownEndpoint(db: Kysely<Tables>, id: WebhookEndpointId, { accountId, livemode }: Omit<Asked, 'actor'>) {
-  const own = { id, account_id: accountId, livemode };
+  return endpointsOf(db, accountId, livemode).where('id', '=', id);
+}
+
+function endpointsOf(db: Kysely<Tables>, accountId: AccountId, livemode: boolean) {
+  const own = { account_id: accountId, livemode };
   return db
     .selectFrom('webhook_endpoints')
     .selectAll()
     .where((eb) => eb.and(own));
 }
 
+/** The change of one endpoint, without what is set. */
+const changedEndpoint = (tx: Kysely<Tables>, id: WebhookEndpointId) =>
+  tx.updateTable('webhook_endpoints').where('id', '=', id).returningAll();
+
 export async function listWebhooks(
   store: Store,
   { accountId, livemode }: Omit<Asked, 'actor'>,
   page: PageRequest,
 ): Promise<Page<StoredWebhook>> {
-  const query = store.db
-    .selectFrom('webhook_endpoints')
-    .selectAll()
-    .where((eb) => eb.and({ account_id: accountId, livemode }));
-  return readPage(query, page, endpointOf);
+  return readPage(endpointsOf(store.db, accountId, livemode), page, endpointOf);
 }
 
 /** An endpoint as the directory has it. */

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { KeysUsed } from '../../api/http/keys-used.ts';
 import { keysUsedSubject } from '../../cluster/bus/subjects.ts';
-import { recordKeysUsed } from '../../control/keys-used.ts';
+import { recordKeysUsed } from '../../control/requests.ts';
 import { createAccount } from '../../control/store/accounts.ts';
 import { createKey, listKeys } from '../../control/store/api-keys.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';

@@ -5,7 +5,7 @@ import { AttemptLog } from '../../../actors/webhook/attempts/attempt-log.ts';
 import { disableSubject } from '../../../actors/webhook/contract.ts';
 import type { SendResult } from '../../../actors/webhook/send/http-sender.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
-import { disableWebhooksOnRequest } from '../../../control/disable-webhooks.ts';
+import { disableWebhooksOnRequest } from '../../../control/requests.ts';
 import { listAuditRecords } from '../../../control/store/audit-log.ts';
 import { resealWebhooks } from '../../../control/store/reseal-webhooks.ts';
 import { createWebhook } from '../../../control/store/webhook-endpoints.ts';
