@@ -6,7 +6,7 @@ import { SetupError } from '../platform/errors.ts';
 import { accountWeightMax } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
 import { type AccountSettings, changeAccountSettings } from '../control/store/account-settings.ts';
-import { accountIdOf, categoriesOf, wholeNumber } from './options.ts';
+import { accountIdOf, categoriesOf, wholeNumber, yesOrNo } from './options.ts';
 import type { Result } from './print.ts';
 import { accountNotFound, withStore } from './tenants.ts';
 
@@ -29,20 +29,15 @@ export async function limitAccount(id: string, options: LimitOptions): Promise<R
   const keysOption = '--idempotency-keys-per-hour';
   const keys = numberOrNone(keysOption, options.idempotencyKeysPerHour, 'default', 0, keysPerHourMax);
   const weight = numberOrNone('--weight', options.weight, 'default', 1, accountWeightMax);
-  const { otpShortCodes } = options;
-  if (otpShortCodes !== undefined && otpShortCodes !== 'yes' && otpShortCodes !== 'no') {
-    throw new SetupError(`--otp-short-codes: found "${otpShortCodes}", expected yes or no`);
-  }
   const settings = await settingsAfter(id, {
-    ...(otpShortCodes === undefined ? {} : { otpShortCodes: otpShortCodes === 'yes' }),
-    ...(weight === undefined ? {} : { weight: weight ?? 1 }),
-    ...(perSecond === undefined ? {} : { rate: perSecond === null ? null : { perSecond, burst: burst ?? perSecond } }),
-    ...(keys === undefined ? {} : { idempotencyKeysPerHour: keys }),
+    otpShortCodes: yesOrNo('--otp-short-codes', options.otpShortCodes),
+    weight: weight === null ? 1 : weight,
+    rate: typeof perSecond === 'number' ? { perSecond, burst: burst ?? perSecond } : perSecond,
+    idempotencyKeysPerHour: keys,
   });
-  const { rate } = settings;
+  const { rate, otpShortCodes: short } = settings;
   const keysPerHour = settings.idempotencyKeysPerHour ?? keysPerHourDefault;
   const rateLimit = rate === null ? null : { per_second: rate.perSecond, burst: rate.burst };
-  const { otpShortCodes: short } = settings;
   const json = { rate_limit: rateLimit, idempotency_keys_per_hour: keysPerHour, weight: settings.weight };
   return shown(id, { ...json, otp_short_codes: short }, [
     `requests a second     ${rate === null ? 'no limit' : `${rate.perSecond}, ${rate.burst} at once`}`,
@@ -85,17 +80,15 @@ export async function resendUnknown(id: string, options: { categories?: string }
 
 /** The account can set the same with PATCH /v1/account/settings. */
 export async function setInbound(id: string, options: { keepText?: string; helpText?: string }): Promise<Result> {
-  const { keepText, helpText } = options;
-  if (keepText !== undefined && keepText !== 'yes' && keepText !== 'no') {
-    throw new SetupError(`--keep-text: found "${keepText}", expected yes or no`);
-  }
+  const { helpText } = options;
+  const keepInboundText = yesOrNo('--keep-text', options.keepText);
   const charsMax = limits.inbound.replyCharsMax;
   if (helpText !== undefined && (helpText === '' || helpText.length > charsMax)) {
     throw new SetupError(`--help-text: expected 1 to ${charsMax} characters, or none`);
   }
   const { keepInboundText: keep, helpText: help } = await settingsAfter(id, {
-    ...(keepText === undefined ? {} : { keepInboundText: keepText === 'yes' }),
-    ...(helpText === undefined ? {} : { helpText: helpText === 'none' ? null : helpText }),
+    keepInboundText,
+    helpText: helpText === 'none' ? null : helpText,
   });
   return shown(id, { inbound: { keep_text: keep, help_text: help } }, [
     `text of subscribers’ messages  ${keep ? 'kept, encrypted' : 'not kept'}`,
@@ -103,6 +96,7 @@ export async function setInbound(id: string, options: { keepText?: string; helpT
   ]);
 }
 
+/** Fields that are undefined stay as they are. */
 async function settingsAfter(id: string, change: Partial<AccountSettings>): Promise<AccountSettings> {
   const accountId = accountIdOf(id);
   const settings = await withStore((store) => changeAccountSettings(store, accountId, change));

@@ -8,17 +8,14 @@ import { type AuditPartition, auditPartitions, detachAuditPartition } from '../c
 import { type AuditHead, verifyAudit } from '../control/store/audit-verify.ts';
 import { hasSqlState } from '../control/store/connection.ts';
 import type { Store } from '../control/store/store.ts';
-import { wholeNumber } from './options.ts';
+import { limitOf } from './options.ts';
 import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
-
-const limitDefault = 50;
-const limitMax = 1_000;
 
 type Options = { target?: string; action?: string; limit?: string };
 
 export async function auditCommand({ target, action, limit: text }: Options): Promise<Result> {
-  const limit = text === undefined ? limitDefault : wholeNumber('--limit', text, 1, limitMax);
+  const limit = limitOf(text, 50, 1_000);
   const { items } = await withStore((store) => listAuditRecords(store, { limit, after: null, target, action }));
   const data = items.map(auditRecordJson);
   // Actions of other versions can be searched too.

@@ -15,12 +15,11 @@ import { noteForAudit } from '../control/audit-notes.ts';
 import { addAuditRecords } from '../control/store/audit-log.ts';
 import { contentsOf } from './dead-contents.ts';
 import { whereFrom, operatorName } from './operator-name.ts';
-import { wholeNumber } from './options.ts';
+import { limitOf } from './options.ts';
 import type { Result } from './print.ts';
 import { withStore } from './tenants.ts';
 import { explained, withBus } from './with-bus.ts';
 
-const limitDefault = 50;
 const hexOctets = 64;
 const streamsOfDead: readonly string[] = [
   ...Object.values(streamNames.messages),
@@ -31,8 +30,7 @@ const streamsOfDead: readonly string[] = [
 
 export async function listDeadCommand(options: { stream?: string; limit?: string }): Promise<Result> {
   const from = streamOf(options.stream);
-  const { limit: text } = options;
-  const limit = text === undefined ? limitDefault : wholeNumber('--limit', text, 1, limits.operations.deadReadMax);
+  const limit = limitOf(options.limit, 50, limits.operations.deadReadMax);
   const { entries, total } = await withBus((bus) => answered(listDead(bus, from, limit)));
   const lines = entries.map(
     ({ seq, atMs, stream, subject, reason, octets }) =>

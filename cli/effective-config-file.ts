@@ -4,17 +4,11 @@ import { loadSettings } from '../config/settings.ts';
 import { isAlive } from '../cluster/embedded/processes.ts';
 import { type Connections, readConnections } from '../cluster/supervisor/data-folder.ts';
 
-export type EffectiveConfigFile = {
-  readonly file: string;
-  /** It is the running system's file. */
-  readonly isRunning: boolean;
-  /** Set when HELIOGRAPH_CONFIG of this shell names another file than the running system's. */
-  readonly warning: string | null;
-};
-
-type Env = Record<string, string | undefined>;
-
-export function effectiveConfigFile(env: Env = process.env): EffectiveConfigFile {
+/**
+ * `isRunning`: it is the running system's file · `warning`: set when HELIOGRAPH_CONFIG of this shell names another file
+ * than the running system's.
+ */
+export function effectiveConfigFile(env: Record<string, string | undefined> = process.env) {
   const { configFile, dataDir } = loadSettings(env);
   const running = runningOn(dataDir)?.configFile ?? null;
   if (running === null) return { file: configFile, isRunning: false, warning: null };
@@ -24,7 +18,7 @@ export function effectiveConfigFile(env: Env = process.env): EffectiveConfigFile
 }
 
 /** effectiveConfigFile(), with its warning printed on standard error. */
-export function effectiveConfigFileOrWarn(): EffectiveConfigFile {
+export function effectiveConfigFileOrWarn() {
   const found = effectiveConfigFile();
   if (found.warning !== null) process.stderr.write(`! ${found.warning}\n`);
   return found;

@@ -48,7 +48,8 @@ export async function eraseCommand({ number, account }: EraseOptions): Promise<R
     return { erasure: ordered, receipt: await until('the erasure', done, options).catch(goesOn(ordered)) };
   });
   const left = await rewriteTables();
-  return { json: receiptJson(erasure, receipt, left), lines: linesOf(erasure, receipt, left) };
+  const json = receiptJson(erasure, receipt, left);
+  return { json, lines: linesOf(json) };
 }
 
 const goesOn =
@@ -85,16 +86,8 @@ function receiptJson({ id, accountId, atMs }: Erasure, receipt: Receipt, databas
   };
 }
 
-function linesOf(erasure: Erasure, receipt: Receipt, databaseLeft: string | null): string[] {
-  const {
-    id,
-    account,
-    at,
-    finished_at: end,
-    removed,
-    left,
-    database_files: files,
-  } = receiptJson(erasure, receipt, databaseLeft);
+function linesOf(json: ReturnType<typeof receiptJson>): string[] {
+  const { id, account, at, finished_at: end, removed, left, database_files: files } = json;
   const counts = (of: Readonly<Record<string, number>>) => Object.entries(of).filter(([, count]) => count > 0);
   const list = (of: Readonly<Record<string, number>>) =>
     counts(of).map(([what, count]) => `  ${what.padEnd(22)} ${count}`);

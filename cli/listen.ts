@@ -11,6 +11,7 @@ import { newWebhookSecret, webhookSecretPrefix } from '../model/webhook-secrets.
 import { systemClock } from '../platform/clock.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
+import { someOf } from './options.ts';
 
 export type ListenOptions = {
   readonly forwardTo?: string;
@@ -36,7 +37,8 @@ export async function listen(options: ListenOptions): Promise<never> {
   const api = urlOf('--api', options.api ?? `http://127.0.0.1:${settings.httpPort}`);
   const key = testKeyOf(options.key, settings.dataDir);
   const target = options.forwardTo === undefined ? null : urlOf('--forward-to', options.forwardTo);
-  const wanted = typesOf(options.events);
+  const { events } = options;
+  const wanted = events === undefined ? null : new Set<string>(someOf('--events', events, webhookEventTypes));
   const secret = secretOf(options.secret);
   const isJson = options.json === true;
   let cursor: string | null = null;
@@ -157,21 +159,8 @@ function testKeyOf(given: string | undefined, dataDir: string): string {
   );
 }
 
-function typesOf(text: string | undefined): ReadonlySet<string> | null {
-  if (text === undefined) return null;
-  const known: readonly string[] = webhookEventTypes;
-  const types = text.split(',').map((each) => each.trim());
-  const odd = types.find((each) => !known.includes(each));
-  if (odd !== undefined) throw new SetupError(`--events: found "${odd}", expected some of ${known.join(', ')}`);
-  return new Set(types);
-}
-
 function secretOf(given: string | undefined): string {
   if (given === undefined) return newWebhookSecret();
-  if (
-    /^[A-Za-z0-9+/]{32,88}={0,2}$/.test(given.slice(webhookSecretPrefix.length)) &&
-    given.startsWith(webhookSecretPrefix)
-  )
-    return given;
+  if (new RegExp(`^${webhookSecretPrefix}[A-Za-z0-9+/]{32,88}={0,2}$`).test(given)) return given;
   throw new SetupError('--secret: expected a secret such as the one this command prints (whsec_…)');
 }

@@ -15,12 +15,27 @@ export function accountIdOf(text: string, option = ''): AccountId {
   throw new SetupError(`${option === '' ? '' : `${option}: `}found "${text}", expected an account id (acc_…)`);
 }
 
-/** Parses --categories; null without it. */
-export function categoriesOf(text: string | undefined): readonly Category[] | null {
-  if (text === undefined) return null;
+/** Parses --limit. */
+export const limitOf = (text: string | undefined, usual: number, max: number): number =>
+  text === undefined ? usual : wholeNumber('--limit', text, 1, max);
+
+/** Undefined without the option. */
+export function yesOrNo(option: string, text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'yes' || text === 'no') return text === 'yes';
+  throw new SetupError(`${option}: found "${text}", expected yes or no`);
+}
+
+/** A list with commas. */
+export function someOf<T extends string>(option: string, text: string, known: readonly T[], expected = 'some of'): T[] {
   return text.split(',').map((each) => {
-    const category = each.trim() as Category;
-    if (categories.includes(category)) return category;
-    throw new SetupError(`--categories: found "${category}", expected some of ${categories.join(', ')}`);
+    const name = each.trim();
+    const found = known.find((one) => one === name);
+    if (found !== undefined) return found;
+    throw new SetupError(`${option}: found "${name}", expected ${expected} ${known.join(', ')}`);
   });
 }
+
+/** Parses --categories; null without it. */
+export const categoriesOf = (text: string | undefined): readonly Category[] | null =>
+  text === undefined ? null : someOf('--categories', text, categories);

@@ -6,12 +6,10 @@ import { SetupError, messageOf } from '../platform/errors.ts';
 import { typeOfNumber } from '../smpp/numbers.ts';
 import type { ReceiptState } from '../smpp/receipt.ts';
 import type { RecordedMessage } from '../smpp/simulator/recording.ts';
-import { wholeNumber } from './options.ts';
+import { limitOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
 import { explained } from './with-bus.ts';
 
-const limitDefault = 20;
-const limitMax = 1_000;
 const answeredWithinMs = 10_000;
 
 type Options = { readonly carrier?: string; readonly limit?: string };
@@ -20,7 +18,7 @@ type Recorded = RecordedMessage & { readonly state: ReceiptState | null };
 type Received = Recorded & { readonly carrier: string };
 
 export async function phoneCommand(number: string | undefined, options: Options): Promise<Result> {
-  const limit = options.limit === undefined ? limitDefault : wholeNumber('--limit', options.limit, 1, limitMax);
+  const limit = limitOf(options.limit, 20, 1_000);
   if (number !== undefined && !/^\+?\d{3,15}$/.test(number)) {
     throw new SetupError(`found "${number}", expected a number such as +8801712345678`);
   }

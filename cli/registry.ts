@@ -4,6 +4,7 @@ import { AssertionFailed } from '../platform/assert.ts';
 import { SetupError, messageOf } from '../platform/errors.ts';
 import { snakeFields } from '../platform/letter-case.ts';
 import { limits } from '../platform/limits.ts';
+import { thousands } from '../platform/thousands.ts';
 import { printable } from '../model/plain-text.ts';
 import { categories } from '../model/message.ts';
 import { categoryBit } from '../policy/admission/recipient-gates.ts';
@@ -55,11 +56,11 @@ export const importCommand =
         ...snakeFields({ notServed: rows.notServed, conflicts, resumedFromLine: report.resumedFrom }),
       },
       lines: [
-        `${changed ? 'In effect' : 'Unchanged'}  ${name} ${version}: ${format(numbers)} numbers, before ${format(numbersBefore)}`,
-        `Read      ${format(rows.lines)} lines: ${format(rows.entries)} rows, ${format(rows.badRows)} bad, ${format(rows.notServed)} of numbers not served here`,
+        `${changed ? 'In effect' : 'Unchanged'}  ${name} ${version}: ${thousands(numbers)} numbers, before ${thousands(numbersBefore)}`,
+        `Read      ${thousands(rows.lines)} lines: ${thousands(rows.entries)} rows, ${thousands(rows.badRows)} bad, ${thousands(rows.notServed)} of numbers not served here`,
         ...(conflicts === 0
           ? []
-          : [`Conflicts ${format(conflicts)} numbers are listed with two carriers; one of the two is used`]),
+          : [`Conflicts ${thousands(conflicts)} numbers are listed with two carriers; one of the two is used`]),
       ],
     };
   };
@@ -87,7 +88,7 @@ export const statusCommand = (name: RegistryName) => async (): Promise<Result> =
   const version = versionName(pointer.value);
   return {
     json: { object: 'registry', registry: name, version, numbers: count, imported_at: importedAt, source, callingCode },
-    lines: [`${name} ${version}: ${format(count)} numbers, imported ${importedAt} from ${source}`],
+    lines: [`${name} ${version}: ${thousands(count)} numbers, imported ${importedAt} from ${source}`],
   };
 };
 
@@ -131,5 +132,3 @@ function withRegistryBus<T>(work: (bus: Bus) => Promise<T>): Promise<T> {
     }
   });
 }
-
-const { format } = new Intl.NumberFormat('en-US');

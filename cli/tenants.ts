@@ -1,6 +1,6 @@
 // `accounts create|list|suspend|activate`, `keys create|list|revoke`: manages tenants in the database of the running
 // system. The outbox sends every change to all ingresses.
-import { type Scope, accountScopes, isOperatorScope, isScope, scopes as allScopes } from '../model/api-key.ts';
+import { accountScopes, isOperatorScope, scopes as allScopes } from '../model/api-key.ts';
 import type { ApiKeyId } from '../model/ids.ts';
 import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
@@ -13,7 +13,7 @@ import type { Page } from '../control/store/page.ts';
 import { type Store, openStore } from '../control/store/store.ts';
 import { readConnections } from '../cluster/supervisor/data-folder.ts';
 import { operatorName } from './operator-name.ts';
-import { accountIdOf } from './options.ts';
+import { accountIdOf, someOf } from './options.ts';
 import { type Result, quoted } from './print.ts';
 import { closing } from './with-bus.ts';
 import { demoKeysFile, savedDemo } from '../control/store/demo.ts';
@@ -53,7 +53,9 @@ export async function createKeyCommand(options: {
   description?: string;
 }): Promise<Result> {
   const accountId = accountIdOf(options.account, '--account');
-  const wanted = { accountId, livemode: options.test !== true, scopes: scopesOf(options.scopes) };
+  const scopes =
+    options.scopes === undefined ? accountScopes : someOf('--scopes', options.scopes, allScopes, 'scopes of');
+  const wanted = { accountId, livemode: options.test !== true, scopes };
   const operators = wanted.scopes.filter(isOperatorScope);
   if (!wanted.livemode && operators.length > 0) {
     throw new SetupError(
@@ -65,7 +67,7 @@ export async function createKeyCommand(options: {
     if (made.code === 'account_not_found') throw accountNotFound(accountId);
     throw new SetupError(`${made.code}: revoke a key of ${accountId} first`);
   }
-  const { id, livemode, scopes } = made.key;
+  const { id, livemode } = made.key;
   return {
     json: { id, object: 'api_key', account: accountId, livemode, scopes, key: made.token },
     lines: [
@@ -144,15 +146,6 @@ export async function withStore<T>(
     if (isStoreUnavailable(error)) throw new SetupError(`The database cannot be reached: ${messageOf(error)}`, error);
     throw error;
   }
-}
-
-function scopesOf(text: string | undefined): Scope[] {
-  if (text === undefined) return [...accountScopes];
-  return text.split(',').map((each) => {
-    const scope = each.trim();
-    if (!isScope(scope)) throw new SetupError(`--scopes: found "${scope}", expected scopes of ${allScopes.join(', ')}`);
-    return scope;
-  });
 }
 
 /**

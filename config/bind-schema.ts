@@ -1,6 +1,6 @@
 // The schema of one bind in heliograph.yaml: address, credentials, TLS.
 import { z } from 'zod';
-import { mapOf, oneOf, pattern, rawMapOf, whole, words, yesOrNo } from './fields.ts';
+import { mapOf, oneOf, pattern, rawMapOf, switchOr, whole, words, yesOrNo } from './fields.ts';
 import { camelFields } from '../platform/letter-case.ts';
 
 const file = words(1, 4_096, 'the path of a PEM file').nullable().default(null);
@@ -40,11 +40,7 @@ export const bindSchema = mapOf({
   window: whole(1, 1_000).default(10),
   /** Sessions opened with these credentials. */
   count: whole(1, 64).default(1),
-  tls: z
-    .union([z.boolean(), tlsSchema], {
-      error: (issue) =>
-        typeof issue.input === 'object' && issue.input !== null ? undefined : 'true, false or keys such as ca_file',
-    })
+  tls: switchOr(tlsSchema, 'true, false or keys such as ca_file')
     .default(false)
     .transform((tls) => tls !== false && camelFields(tls === true ? tlsSchema.parse({}) : tls)),
 });

@@ -3,29 +3,18 @@
 import { z } from 'zod';
 import { categories } from '../model/message.ts';
 import { limits } from '../platform/limits.ts';
-import type { DoNotDisturbRules, KeywordRules, QuietRule } from '../policy/country/contract.ts';
+import type { CountryRules, QuietRule } from '../policy/country/contract.ts';
 import { carrierName, listOf, mapOf, oneOf, pattern, whole, words, yesOrNo } from './fields.ts';
 
 /** Reads a pack by name or file; null when there is none. Throws BadConfiguration when it is invalid. */
 export type PackReader = (pack: string) => PackFile | null;
 
 /** The country's rules with all defaults, and the pack they came from. */
-export type CountryConfig = {
-  pack: string | null;
-  name: string;
-  /** With the plus sign: `+880`. */
-  callingCode: string;
-  /** Allowed numbers of digits after the calling code. */
-  nationalLengths: number[];
-  /** Longest national prefix wins: `{ '17': 'alpha' }` for +88017… */
-  prefixes: Record<string, string>;
+export type CountryConfig = Required<CountryRules> & {
+  readonly pack: string | null;
+  readonly name: string;
   /** Carrier names of the pack → ours; null: none of ours. */
-  carrierNames: Record<string, string | null>;
-  lengthsByPrefix: Record<string, number[]>;
-  trunkPrefix: string;
-  quietHours: QuietRule[];
-  doNotDisturb: DoNotDisturbRules;
-  keywords: KeywordRules;
+  readonly carrierNames: Readonly<Record<string, string | null>>;
 };
 
 /** The value of `country`: complete, or a pack with some keys changed. */

@@ -14,6 +14,9 @@ export const whole = (min: number, max: number) => {
 export const words = (min: number, max: number, error = `text of ${min} to ${max} characters`) =>
   z.string({ error }).min(min, { error }).max(max, { error });
 export const pattern = (form: RegExp, error: string) => z.string({ error }).regex(form, { error });
+export const textThat = (fits: (text: string) => boolean, error: string) => z.string({ error }).refine(fits, { error });
+export const numberFrom = (min: number, max: number, error: string) =>
+  z.number({ error }).min(min, { error }).max(max, { error });
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, { error: `one of ${values.join(', ')}` });
 export const listOf = <T extends z.ZodType>(item: T, max: number, min = 0) => {
@@ -31,6 +34,11 @@ export const rawMapOf = <T extends z.ZodRawShape>(shape: T) => {
 /** A map with one value of a kind for each of these names. */
 export const eachOf = <Name extends string, T extends z.ZodType>(names: readonly Name[], valueOf: (name: Name) => T) =>
   rawMapOf(Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, T>);
+/** true, false or a map. Of a map its own problems are reported. */
+export const switchOr = <T extends z.ZodType>(map: T, error: string) =>
+  z.union([z.boolean(), map], {
+    error: (issue) => (typeof issue.input === 'object' && issue.input !== null ? undefined : error),
+  });
 /** `calling_code` in the file is `callingCode` in the result. */
 export const mapOf = <T extends z.ZodRawShape>(shape: T) => rawMapOf(shape).transform(camelFields);
 export const carrierName = pattern(/^[a-z][a-z0-9-]{0,31}$/, 'a name of a-z, 0-9 and -, at most 32 characters');

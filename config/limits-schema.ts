@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { type BoundName, type Share, boundNames, defaultShares, shareProblem } from '../platform/limits-shares.ts';
 import { eachOf, mapOf, rawMapOf, whole } from './fields.ts';
-import { snakeCase } from '../platform/letter-case.ts';
+import { camelFields, snakeCase } from '../platform/letter-case.ts';
 import { accountQueueMaxDefault } from '../platform/limits-lanes.ts';
 import { limits } from '../platform/limits.ts';
 import { type StreamMb, linkDaysDefault, streamMbDefault } from '../platform/limits-streams.ts';
@@ -12,14 +12,12 @@ import { type StreamMb, linkDaysDefault, streamMbDefault } from '../platform/lim
 const units = whole(1, 1_000_000_000).optional();
 const reserved = whole(0, 1_000_000_000).optional();
 
+const shareKeys = {
+  ...{ total: units, per_account: units, per_account_urgent: units },
+  ...{ reserve: reserved, reserve_otp: reserved },
+};
 const shareOf = (name: BoundName) =>
-  rawMapOf({
-    total: units,
-    per_account: units,
-    per_account_urgent: units,
-    reserve: reserved,
-    reserve_otp: reserved,
-  })
+  rawMapOf(shareKeys)
     .superRefine((file, context) => {
       const wrong = shareProblem(withDefaults(name, file));
       if (wrong !== null) context.addIssue({ code: 'custom', message: wrong });
@@ -27,24 +25,11 @@ const shareOf = (name: BoundName) =>
     .transform((file) => withDefaults(name, file))
     .prefault({});
 
-type ShareFile = Partial<
-  Record<'total' | 'per_account' | 'per_account_urgent' | 'reserve' | 'reserve_otp', number | undefined>
->;
-
-function withDefaults(name: BoundName, file: ShareFile): Share {
-  const usual: Share = defaultShares[name];
-  const perAccountUrgent = file.per_account_urgent ?? usual.perAccountUrgent;
-  const reserve = file.reserve ?? usual.reserve;
+function withDefaults(name: BoundName, file: { readonly [Key in keyof typeof shareKeys]?: number }): Share {
+  const share: Share = { ...defaultShares[name], ...camelFields(file) };
+  if (file.reserve_otp !== undefined || share.reserveOtp === undefined) return share;
   // A reserve that was made smaller has less for OTP.
-  const usualOtp = usual.reserveOtp === undefined ? undefined : Math.min(usual.reserveOtp, reserve);
-  const reserveOtp = file.reserve_otp ?? usualOtp;
-  return {
-    total: file.total ?? usual.total,
-    perAccount: file.per_account ?? usual.perAccount,
-    reserve,
-    ...(perAccountUrgent !== undefined && { perAccountUrgent }),
-    ...(reserveOtp !== undefined && { reserveOtp }),
-  };
+  return { ...share, reserveOtp: Math.min(share.reserveOtp, share.reserve) };
 }
 
 const mb = whole(16, 10_000_000);

@@ -1,30 +1,24 @@
 // The schema of `links` in heliograph.yaml: the domains of short links, and what their redirects do.
 import { z } from 'zod';
-import { rawMapOf, yesOrNo } from './fields.ts';
+import { rawMapOf, textThat, yesOrNo } from './fields.ts';
 import { camelFields } from '../platform/letter-case.ts';
 import { isAccountId } from '../model/ids.ts';
 
-const originExpected = 'an address without a path, such as https://sms.example.com';
-const origin = z
-  .string({ error: originExpected })
-  .refine(isOrigin, { error: originExpected })
-  .transform((text) => new URL(text).origin);
-
-const pageExpected = 'the address of a page, such as https://example.com/expired';
-const page = z
-  .string({ error: pageExpected })
-  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), { error: pageExpected })
-  .transform((text) => new URL(text).href);
+const origin = textThat(isOrigin, 'an address without a path, such as https://sms.example.com').transform(
+  (text) => new URL(text).origin,
+);
+const page = textThat(
+  (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+  'the address of a page, such as https://example.com/expired',
+).transform((text) => new URL(text).href);
 
 const loopExpected = 'a page that is no short link itself: unknown codes would lead back to it';
-
-const accountExpected = 'the id of an account: acc_…';
 
 export const linksSchema = rawMapOf({
   /** `https://sms.example.com`, without a slash at the end; null: this machine's own HTTP port. */
   base_url: origin.nullable().default(null),
   /** Accounts with a domain of their own. */
-  accounts: z.record(z.string().refine(isAccountId, { error: accountExpected }), origin).default({}),
+  accounts: z.record(textThat(isAccountId, 'the id of an account: acc_…'), origin).default({}),
   /** Where an unknown or expired code leads; null: to an answer that says so. */
   fallback_url: page.nullable().default(null),
   /** Whether ClickHouse gets the addresses of those who click. */

@@ -1,9 +1,6 @@
 // Loads heliograph.yaml, or refuses it with all its problems: file, line, found, expected. The supervisor reads it
 // once; its children get the result in the environment and need neither the file nor the parser.
-import { readFileSync } from 'node:fs';
-import { relative } from 'node:path';
-import { messageOf } from '../platform/errors.ts';
-import { BadConfiguration } from './bad-configuration.ts';
+import { readOrRefuse, shown } from './bad-configuration.ts';
 import type { Configuration } from './configuration.ts';
 
 /** sysexits.h EX_CONFIG: process managers can distinguish a bad configuration from a crash. */
@@ -22,15 +19,7 @@ export async function loadConfiguration(file: string, env: Env = process.env): P
 }
 
 export async function readConfiguration(file: string, env: Env = process.env): Promise<Configuration> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new BadConfiguration([
-      `${shown(file)}: cannot be read (${messageOf(error)}); set HELIOGRAPH_CONFIG to the file`,
-    ]);
-  }
-  return parseText(text, file, env);
+  return parseText(readOrRefuse(file, '; set HELIOGRAPH_CONFIG to the file'), file, env);
 }
 
 /** Parses `text`; `file` is for error messages and relative paths only. */
@@ -42,10 +31,4 @@ export async function parseText(text: string, file: string, env: Env = process.e
 /** Whether the supervisor passed a configuration, so that the file is not read. */
 export function isHandedOver(env: Env = process.env): boolean {
   return (env[configurationVariable] ?? '') !== '';
-}
-
-/** The path relative to the working directory if it is below it. */
-function shown(file: string): string {
-  const short = relative(process.cwd(), file);
-  return short === '' || short.startsWith('..') ? file : short;
 }

@@ -15,7 +15,7 @@ import {
 } from '../policy/otp/contract.ts';
 import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
 import { hedgingBounds } from '../policy/otp-hedging/contract.ts';
-import { eachOf, listOf, mapOf, oneOf, pattern, whole } from './fields.ts';
+import { eachOf, listOf, mapOf, numberFrom, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 
 const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -76,17 +76,15 @@ const guard = mapOf({
   .transform(({ rules: modes, ...lists }) => ({ modes, ...lists }))
   .prefault({});
 
-const share = ({ min, max }: { readonly min: number; readonly max: number }, usual: number) => {
-  const error = `a share from ${min} to ${max}`;
-  return z.number({ error }).min(min, { error }).max(max, { error }).default(usual);
-};
+const share = ({ min, max }: { readonly min: number; readonly max: number }, usual: number) =>
+  numberFrom(min, max, `a share from ${min} to ${max}`).default(usual);
 const { responseFloorMs: floor, receiptFloorMs: receiptFloor } = hedgingBounds;
 const hedging = mapOf({
-  enabled: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.enabled),
+  enabled: yesOrNo.default(hedgingRulesDefault.enabled),
   share: share(hedgingBounds.share, hedgingRulesDefault.share),
   control: share(hedgingBounds.control, hedgingRulesDefault.control),
   response_floor_ms: whole(floor.min, floor.max).default(hedgingRulesDefault.responseFloorMs),
-  receipts: z.boolean({ error: 'true or false' }).default(hedgingRulesDefault.receipts),
+  receipts: yesOrNo.default(hedgingRulesDefault.receipts),
   receipt_floor_ms: whole(receiptFloor.min, receiptFloor.max).default(hedgingRulesDefault.receiptFloorMs),
 }).prefault({});
 

@@ -2,13 +2,12 @@
 // then what a schema cannot check (duplicate names, unknown carriers, a missing secret, PDU settings that contradict each
 // other). It also reads country packs: those of Heliograph by name (bd, fr), an operator's own by file.
 import { type Configuration, sandboxCarrierName, type CarrierConfig } from './configuration.ts';
-import { BadConfiguration } from './bad-configuration.ts';
+import { BadConfiguration, readOrRefuse, shown } from './bad-configuration.ts';
 import { type Place, problemAt, problemsOf, readYaml } from './yaml-file.ts';
 import { configurationSchema } from './schema.ts';
 import { storeMbNeeded } from '../platform/limits-streams.ts';
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { messageOf } from '../platform/errors.ts';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type PackFile, type PackReader, packSchema } from './country-schema.ts';
 
 export function parseConfiguration(
@@ -46,6 +45,9 @@ function crossProblems(
     carrier === sandboxCarrierName
       ? `found "${carrier}", which is for test keys only, expected ${known}`
       : `found "${carrier}", expected ${known}`;
+  const check = (carrier: string, path: PropertyKey[]) => {
+    if (!names.includes(carrier)) add(path, wrong(carrier));
+  };
 
   content.carriers.forEach((carrier, index) => {
     const path = ['carriers', index];
@@ -92,17 +94,13 @@ function crossProblems(
     }
   }
   configuration.routes.forEach((route, index) => {
-    route.carriers.forEach((carrier, at) => {
-      if (!names.includes(carrier)) add(['routes', index, 'carriers', at], wrong(carrier));
-    });
+    route.carriers.forEach((carrier, at) => check(carrier, ['routes', index, 'carriers', at]));
     if (route.choose === 'conversion' && route.classes.join() !== 'otp') {
       const found = `found "conversion" for ${route.classes.length === 0 ? 'every class' : route.classes.join(', ')}`;
       add(['routes', index, 'choose'], `${found}, expected classes: [otp]: other messages have no code to be entered`);
     }
   });
-  configuration.routing.fallback.forEach((carrier, at) => {
-    if (!names.includes(carrier)) add(['routing', 'fallback', at], wrong(carrier));
-  });
+  configuration.routing.fallback.forEach((carrier, at) => check(carrier, ['routing', 'fallback', at]));
   const { streamStoreMbMax, streamMb, shares } = configuration.limits;
   const reservedMb = storeMbNeeded(streamMb, shares);
   if (reservedMb > streamStoreMbMax) {
@@ -150,18 +148,8 @@ function packReader(configFile: string): PackReader {
 }
 
 function readPack(file: string): PackFile {
-  const short = relative(process.cwd(), file);
-  const fileName = short.startsWith('..') ? file : short;
-  const { place, content } = readYaml(textOf(file, fileName), fileName);
+  const { place, content } = readYaml(readOrRefuse(file), shown(file));
   const parsed = packSchema.safeParse(content);
   if (!parsed.success) throw new BadConfiguration(problemsOf(place, parsed.error.issues));
   return parsed.data;
-}
-
-function textOf(file: string, fileName: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new BadConfiguration([`${fileName}: cannot be read (${messageOf(error)})`]);
-  }
 }

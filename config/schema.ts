@@ -13,7 +13,18 @@ import { type CountryConfig, type PackReader, countrySchema } from './country-sc
 import { responseTimerSMax } from './drain-times.ts';
 import { otpSchema } from './otp-schema.ts';
 import { retentionSchema } from './retention-schema.ts';
-import { carrierName, listOf, mapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import {
+  carrierName,
+  listOf,
+  mapOf,
+  numberFrom,
+  oneOf,
+  pattern,
+  switchOr,
+  textThat,
+  whole,
+  yesOrNo,
+} from './fields.ts';
 import { sandboxCarrierName } from './sandbox.ts';
 import { wireKeys, wireOf } from './wire-schema.ts';
 import { parseNetwork } from '../platform/ip-address.ts';
@@ -46,14 +57,8 @@ const threads = z
   .transform((wanted) =>
     wanted === 'auto' ? Math.max(1, Math.min(8, Math.floor(availableParallelism() / 2))) : wanted,
   );
-const share = (max: number) => {
-  const error = `a number from 0 to ${max}`;
-  return z.number({ error }).min(0, { error }).max(max, { error });
-};
-const seconds = z
-  .number({ error: 'seconds from 0.2 to 3600' })
-  .min(0.2, { error: 'seconds from 0.2 to 3600' })
-  .max(3_600, { error: 'seconds from 0.2 to 3600' });
+const share = (max: number) => numberFrom(0, max, `a number from 0 to ${max}`);
+const seconds = numberFrom(0.2, 3_600, 'seconds from 0.2 to 3600');
 const ton = whole(0, 6).nullable().default(null);
 const npi = whole(0, 18).nullable().default(null);
 
@@ -85,12 +90,7 @@ const carrier = mapOf({
   tps: whole(1, 100_000),
   /** Whether `tps` counts over the whole carrier account or for each bind. */
   tps_scope: oneOf(['carrier', 'bind']).default('carrier'),
-  simulate: z
-    .union([z.boolean(), simulator], {
-      error: (issue) =>
-        typeof issue.input === 'object' && issue.input !== null ? undefined : 'true, false or options of the simulator',
-    })
-    .default(false),
+  simulate: switchOr(simulator, 'true, false or options of the simulator').default(false),
   classes: listOf(oneOf(categories), 3, 1).default([...categories]),
   /** Kinds of sender it transmits unchanged; messages with another kind are routed elsewhere. */
   senders: listOf(oneOf(senderKinds), 3, 1).default([...senderKinds]),
@@ -110,9 +110,10 @@ const carrier = mapOf({
   /** Overrides of the outcome table, by the name of the command_status: `ESME_RSYSERR`, `0x00000501`. */
   errors: z
     .record(
-      z.string().refine((key) => statusOf(key) !== null, {
-        error: 'a command_status: a name of SMPP such as ESME_RTHROTTLED, or a number such as 1281 or 0x501',
-      }),
+      textThat(
+        (key) => statusOf(key) !== null,
+        'a command_status: a name of SMPP such as ESME_RTHROTTLED, or a number such as 1281 or 0x501',
+      ),
       oneOf(errorActions),
       { error: 'a map of command_status to later, throttle, next, reject or stop' },
     )
@@ -132,25 +133,19 @@ const carrier = mapOf({
 const { networksMax } = limits.access;
 const { wordsMax, wordCharsMax, wordsInPhraseMax, domainsMax, domainCharsMax } = limits.content;
 
-const networkExpected = 'a network such as 10.0.0.0/8 or 2001:db8::/32, or one address';
-const network = z
-  .string({ error: networkExpected })
-  .refine((text) => parseNetwork(text) !== null, { error: networkExpected });
-
-const phraseExpected = `1 to ${wordsInPhraseMax} words, at most ${wordCharsMax} characters`;
-const phrase = z.string({ error: phraseExpected }).refine(
-  (text) => {
-    if (text.length > wordCharsMax) return false;
-    const words = wordsOf(text);
-    return words.length > 0 && words.length <= wordsInPhraseMax;
-  },
-  { error: phraseExpected },
+const network = textThat(
+  (text) => parseNetwork(text) !== null,
+  'a network such as 10.0.0.0/8 or 2001:db8::/32, or one address',
 );
-
-const domainExpected = 'a domain such as example.com';
-const domain = z
-  .string({ error: domainExpected })
-  .refine((text) => text.length <= domainCharsMax && domainOf(text) !== null, { error: domainExpected });
+const phrase = textThat((text) => {
+  if (text.length > wordCharsMax) return false;
+  const words = wordsOf(text);
+  return words.length > 0 && words.length <= wordsInPhraseMax;
+}, `1 to ${wordsInPhraseMax} words, at most ${wordCharsMax} characters`);
+const domain = textThat(
+  (text) => text.length <= domainCharsMax && domainOf(text) !== null,
+  'a domain such as example.com',
+);
 
 const fileKeys = {
   carriers: listOf(carrier, 64),

@@ -6,8 +6,8 @@ import { SetupError } from '../platform/errors.ts';
 import { logLevels } from '../platform/log.ts';
 import type { SimulatedPorts } from './configuration.ts';
 
-export type Role = 'ingress' | 'carriers' | 'webhooks' | 'analytics' | 'control' | 'smpp';
-const rolesAll: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'];
+const rolesAll = ['ingress', 'carriers', 'webhooks', 'analytics', 'control', 'smpp'] as const;
+export type Role = (typeof rolesAll)[number];
 /** The default of `npm start`: all roles that exist. */
 const rolesBuilt: readonly Role[] = ['ingress', 'carriers', 'webhooks', 'analytics', 'control'];
 

@@ -5,7 +5,7 @@ import { nationalLanguages, type NationalLanguage } from '../model/text/national
 import type { CountryConfig } from './country-schema.ts';
 import { eachOf, listOf, mapOf, rawMapOf, oneOf, pattern, whole, yesOrNo } from './fields.ts';
 import { camelFields } from '../platform/letter-case.ts';
-import { addressKinds, tlvSources, tlvTypes, type TlvType, type WireConfig, type WireTlvConfig } from './wire.ts';
+import { addressKinds, tlvSources, tlvTypes, type TlvType, type WireTlvConfig } from './wire.ts';
 
 const languages = Object.keys(nationalLanguages) as [NationalLanguage, ...NationalLanguage[]];
 const octet = whole(0, 255);
@@ -44,24 +44,31 @@ export const wireKeys = {
     latin1_data_coding: octet.default(3),
     concatenation: oneOf(['udh', 'sar', 'message_payload']).default('udh'),
   }).prefault({}),
+  /** National shift tables of GSM-7 that the carrier transmits to the handset. */
   national_tables: listOf(oneOf(languages), languages.length).default([]),
+  /** TON and NPI of the sender by kind; null keeps those derived from its form. */
   source_rules: eachOf(addressKinds, () => kind.prefault({})).prefault({}),
   destination_format: oneOf(['e164_digits', 'national', 'plus']).default('e164_digits'),
   national_prefix: pattern(/^\d{0,4}$/, 'up to four digits in quotes, such as "0"').default(''),
   validity_period: oneOf(['none', 'relative', 'absolute']).default('relative'),
   priority_flag: mapOf(byCategory(whole(0, 4).default(0))).prefault({}),
   service_type: mapOf(byCategory(pattern(/^[\x21-\x7e]{0,5}$/, 'at most five characters').default(''))).prefault({}),
+  /** Replaces the message's registered_delivery; null keeps it. */
   registered_delivery: whole(0, 31).nullable().default(null),
   tlvs: listOf(tlv, 16).default([]),
+  /** The carrier supports query_sm: submits with a late response and no receipt are queried. */
   query_sm: yesOrNo.default(false),
+  /** The carrier supports cancel_sm: a copy that is not needed any more is cancelled. */
   cancel_sm: yesOrNo.default(false),
 };
 
 const wireSchema = z.object(wireKeys).transform(camelFields);
 type WireFile = z.infer<typeof wireSchema>;
 
+export type WireConfig = ReturnType<typeof wireOf>;
+
 /** `country`: its numbers have a national form. */
-export function wireOf(from: WireFile, country: CountryConfig): WireConfig {
+export function wireOf(from: WireFile, country: CountryConfig) {
   const { validityPeriod, priorityFlag, serviceType, registeredDelivery, querySm, cancelSm } = from;
   const { gsm7: gsm7Form, ...text } = from.text;
   return {

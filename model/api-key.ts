@@ -79,10 +79,6 @@ export function isOperatorScope(scope: string): boolean {
   return (operatorScopes as readonly string[]).includes(scope);
 }
 
-export function isScope(text: string): text is Scope {
-  return (scopes as readonly string[]).includes(text);
-}
-
 // Octets from 248 on are discarded: 248 is a multiple of 62, so every character is equally likely.
 function base62(chars: number): string {
   let text = '';

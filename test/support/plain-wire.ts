@@ -1,5 +1,5 @@
 // A carrier's PDU settings of plain SMPP 3.4, which are the defaults of heliograph.yaml (test/config/wire.test.ts).
-import type { WireConfig } from '../../config/wire.ts';
+import type { WireConfig } from '../../config/wire-schema.ts';
 
 /** The settings of plain SMPP 3.4. */
 export const plainWire: WireConfig = {

@@ -1,7 +1,7 @@
 // The settings of a carrier through the whole actor: whatever form its PDUs take, each message is submitted once, reads
 // as it was written, is delivered, and counts the same segments against the contract.
 import { afterEach, describe, expect, test } from 'vitest';
-import type { WireConfig, WireTextConfig } from '../../../config/wire.ts';
+import type { WireConfig } from '../../../config/wire-schema.ts';
 import { plainWire } from '../../support/plain-wire.ts';
 import { type CarrierHarness, carrierWith, openCarrierHarness } from '../../support/carrier-harness.ts';
 
@@ -10,13 +10,13 @@ afterEach(() => harness.stop());
 
 const once = { twice: [], never: [] };
 const long = (nonce: string) => `#${nonce}# ${'long '.repeat(80)}`;
-const text = (changes: Partial<WireTextConfig>): WireConfig => ({
+const text = (changes: Partial<WireConfig['text']>): WireConfig => ({
   ...plainWire,
   text: { ...plainWire.text, ...changes },
 });
 
 describe('long messages are delivered and read as they were written', () => {
-  test.each<[string, Partial<WireTextConfig>, number]>([
+  test.each<[string, Partial<WireConfig['text']>, number]>([
     ['by SAR', { concatenation: 'sar' }, 3],
     ['in one message_payload', { concatenation: 'message_payload' }, 1],
     ['packed under data_coding 0xF1', { gsm7Form: 'packed', gsm7DataCoding: 0xf1 }, 3],

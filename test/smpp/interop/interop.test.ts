@@ -2,7 +2,7 @@
 // must be what was meant, in every form that a carrier can be configured for.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { segmentsOf, submitPdu } from '../../../actors/carrier/submit/submit-pdu.ts';
-import type { WireConfig, WireTextConfig } from '../../../config/wire.ts';
+import type { WireConfig } from '../../../config/wire-schema.ts';
 import { plainWire } from '../../support/plain-wire.ts';
 import { countSegments } from '../../../model/text/segment-count.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -54,7 +54,7 @@ async function submit(seen: Witness, text: string, wire: Partial<WireConfig> = {
 }
 
 const joined = (submits: Seen[]) => submits.map((each) => each['text']).join('');
-const textRules = (changes: Partial<WireTextConfig>) => ({ text: { ...plainWire.text, ...changes } });
+const textRules = (changes: Partial<WireConfig['text']>) => ({ text: { ...plainWire.text, ...changes } });
 
 const everyGsmCharacter =
   '@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';

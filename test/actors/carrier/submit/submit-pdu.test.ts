@@ -7,7 +7,7 @@ import {
   submitHeader,
   submitPdu,
 } from '../../../../actors/carrier/submit/submit-pdu.ts';
-import type { WireConfig } from '../../../../config/wire.ts';
+import type { WireConfig } from '../../../../config/wire-schema.ts';
 import { plainWire } from '../../../support/plain-wire.ts';
 import { messageWith } from '../../../support/messages.ts';
 
