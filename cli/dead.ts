@@ -65,20 +65,20 @@ type Replay = { readonly seq: number; readonly code: string; readonly detail: st
 type ReplayOptions = { all?: boolean; stream?: string; again?: boolean };
 
 export async function replayDeadCommand(texts: readonly string[], options: ReplayOptions): Promise<Result> {
+  const { all = false, again = false } = options;
   const from = streamOf(options.stream);
-  if (options.all === true ? texts.length > 0 : texts.length === 0) {
+  if (all ? texts.length > 0 : texts.length === 0) {
     throw new SetupError('dead replay: expected record numbers, or --all');
   }
-  if (options.all !== true && from !== null) throw new SetupError('--stream goes with --all');
+  if (!all && from !== null) throw new SetupError('--stream goes with --all');
   const given = texts.map(seqOf);
   const results = await withBus(async (bus) => {
     // Listed before the first replay: a record that returns to DEAD at once is not replayed for ever.
-    const { entries } =
-      options.all === true ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : none;
-    const seqs = options.all === true ? entries.map(({ seq }) => seq) : [...new Set(given)];
-    const all: Replay[] = [];
-    for (const seq of seqs) all.push(await replayOne(bus, seq, options.again === true));
-    return all;
+    const listed = all ? await answered(listDead(bus, from, limits.operations.deadReadMax)) : null;
+    const seqs = new Set(listed === null ? given : listed.entries.map(({ seq }) => seq));
+    const done: Replay[] = [];
+    for (const seq of seqs) done.push(await replayOne(bus, seq, again));
+    return done;
   });
   const replayed = results.flatMap(({ code, entry }) => (code === 'replayed' && entry !== undefined ? [entry] : []));
   const failure = await audit('replayed', replayed);
@@ -97,8 +97,6 @@ export async function replayDeadCommand(texts: readonly string[], options: Repla
   ];
   return { json: { data, audited: failure === null }, lines, exitCode: replayed.length < results.length ? 1 : 0 };
 }
-
-const none = { entries: [] as readonly DeadEntry[] };
 
 export async function dropDeadCommand(text: string, { yes = false }: { yes?: boolean }): Promise<Result> {
   const seq = seqOf(text);
@@ -129,27 +127,19 @@ async function replayOne(bus: Bus, seq: number, again: boolean): Promise<Replay>
 async function tryReplay(bus: Bus, seq: number, again: boolean): Promise<Replay> {
   const record = await readDead(bus, seq);
   if (record === null) return { seq, code: 'not_found', detail: 'DEAD holds no record of that number' };
+  const ended = (code: string, detail: string): Replay => ({ seq, entry: record, code, detail });
   const contents = contentsOf(record);
-  if (contents === null) {
-    return {
-      seq,
-      entry: record,
-      code: 'unreadable',
-      detail: 'this version cannot read it either: it would return to DEAD',
-    };
-  }
+  if (contents === null) return ended('unreadable', 'this version cannot read it either: it would return to DEAD');
   const begun = contents.message === null ? 'no' : await wasEverBegun(bus, contents.message);
   if (begun === 'yes') {
-    const detail = 'a carrier has it already, or it is final: a replay could send it twice. Drop it';
-    return { seq, entry: record, code: 'begun', detail };
+    return ended('begun', 'a carrier has it already, or it is final: a replay could send it twice. Drop it');
   }
   if (begun === 'unclear') {
     const detail = 'the event store is unavailable, so it is unknown whether a carrier has it: run it again later';
-    return { seq, entry: record, code: 'unclear', detail };
+    return ended('unclear', detail);
   }
   const replayed = await replayDead(bus, record, { again });
-  if (replayed.ok) return { seq, entry: record, code: 'replayed', detail: '' };
-  return { seq, entry: record, code: replayed.code, detail: replayed.detail };
+  return replayed.ok ? ended('replayed', '') : ended(replayed.code, replayed.detail);
 }
 
 /** Whether any carrier ever had a part of it: stricter than the carriers' own check, because an operator can wait. */

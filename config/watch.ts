@@ -22,18 +22,12 @@ type WatchOptions = {
   readonly clock?: Clock;
 };
 
-export type ConfigurationWatch = {
-  /** Null while the file is in effect; else why it is not, one line per problem. */
-  refused(): readonly string[] | null;
-  /** Checks now instead of at the next interval; for tests and for a signal. */
-  look(): Promise<void>;
-  stop(): void;
-};
+export type ConfigurationWatch = ReturnType<typeof watchConfiguration>;
 
 /** Opens a problem that is none of the file's: the change is valid, and read at the start only. */
 export const restartNeeded = 'needs a restart: ';
 
-export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
+export function watchConfiguration(options: WatchOptions) {
   const { file, parse, apply, clock = systemClock } = options;
   let inEffect = options.inEffect;
   let refused: readonly string[] | null = null;
@@ -106,7 +100,9 @@ export function watchConfiguration(options: WatchOptions): ConfigurationWatch {
 
   const stopLooks = clock.every(limits.configuration.lookEveryMs, () => void look());
   return {
+    /** Null while the file is in effect; else why it is not, one line per problem. */
     refused: () => refused,
+    /** Checks now instead of at the next interval; for tests and for a signal. */
     look,
     stop() {
       stopped = true;

@@ -49,10 +49,7 @@ export async function bringKeptNotes(bus: Bus, dataDir: string): Promise<void> {
 
 const keptIn = (dataDir: string) => join(dataDir, 'audit-notes');
 
-function recordOf(
-  { action, target, detail, by }: AuditNote,
-  clock: Clock,
-): { readonly recordId: string; readonly text: string } {
+function recordOf({ action, target, detail, by }: AuditNote, clock: Clock) {
   const atMs = clock.nowMs();
   const recordId = newAuditId(atMs);
   const text = JSON.stringify({ v: 1, recordId, atMs, actor: by.name, origin: by.from, action, target, detail });

@@ -126,19 +126,12 @@ export class Links {
   }
 }
 
-export type LinkDirectory = {
-  readonly links: Links;
-  /** False until everything that LINKS held at the start is in memory: an unknown code may be a good one. */
-  readonly isComplete: boolean;
-  /** Resolves when the record of this sequence has been applied. */
-  reached(seq: number): Promise<void>;
-  close(): Promise<void>;
-};
+export type LinkDirectory = ReturnType<typeof openLinks>;
 
 type Waiter = { readonly seq: number; readonly reached: () => void };
 
 /** Resolves at once; links come in while the process serves. */
-export function openLinks(bus: Bus, clock: Clock = systemClock): LinkDirectory {
+export function openLinks(bus: Bus, clock: Clock = systemClock) {
   const links = new Links();
   let isComplete = false;
   let waiters: Waiter[] = [];
@@ -176,16 +169,15 @@ export function openLinks(bus: Bus, clock: Clock = systemClock): LinkDirectory {
 
   return {
     links,
+    /** False until everything that LINKS held at the start is in memory: an unknown code may be a good one. */
     get isComplete() {
       return isComplete;
     },
-    reached: (seq) =>
-      seq <= reader.position.seq
-        ? Promise.resolve()
-        : new Promise((reached) => {
-            waiters.push({ seq, reached });
-          }),
-    async close() {
+    /** Resolves when the record of this sequence has been applied. */
+    async reached(seq: number): Promise<void> {
+      if (seq > reader.position.seq) await new Promise<void>((reached) => waiters.push({ seq, reached }));
+    },
+    async close(): Promise<void> {
       stopSweep();
       reader.stop();
       await reader.done.catch((error: unknown) => ignoring(error, 'the reader ended with its owner'));

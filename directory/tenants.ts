@@ -150,18 +150,14 @@ class Numbers {
 
   /** Replaces an account's senders. */
   change(accountId: AccountId, before: Iterable<string>, now: Iterable<string>): void {
-    for (const sender of before) {
-      const digits = digitsOf(sender);
-      if (digits === null) continue;
+    for (const [digits, sender] of numbersOf(before)) {
       const left = (this.#owners.get(digits) ?? []).filter(
         (owner) => owner.accountId !== accountId || owner.sender !== sender,
       );
       if (left.length > 0) this.#owners.set(digits, left);
       else this.#owners.delete(digits);
     }
-    for (const sender of now) {
-      const digits = digitsOf(sender);
-      if (digits === null) continue;
+    for (const [digits, sender] of numbersOf(now)) {
       const owners = [...(this.#owners.get(digits) ?? []), { accountId, sender }];
       // Ids sort by time: the oldest account comes first.
       this.#owners.set(
@@ -177,10 +173,12 @@ class Numbers {
   }
 }
 
-function digitsOf(sender: string): string | null {
-  const kind = senderKindOf(sender);
-  if (kind !== 'numeric' && kind !== 'short_code') return null;
-  return sender.startsWith('+') ? sender.slice(1) : sender;
+/** Those that are numbers, each after its digits. */
+function* numbersOf(senders: Iterable<string>): Generator<[digits: string, sender: string]> {
+  for (const sender of senders) {
+    const kind = senderKindOf(sender);
+    if (kind === 'numeric' || kind === 'short_code') yield [sender.replace(/^\+/, ''), sender];
+  }
 }
 
 class TemplateIndex implements AccountTemplates {

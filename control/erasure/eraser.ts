@@ -5,7 +5,6 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
-import type { Bus } from '../../cluster/bus/connect.ts';
 import {
   type Counts,
   type ErasureJob,
@@ -17,8 +16,6 @@ import {
   encodeErasure,
 } from '../../cluster/bus/erasures.ts';
 import { streamOfBucket } from '../../cluster/bus/streams.ts';
-import type { NumberHashes } from '../../model/number-hash.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { untilDone, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -28,13 +25,7 @@ import type { Store } from '../store/store.ts';
 import { eraseFromDatabase, erasuresInDatabase } from './erase-database.ts';
 import { type EraseStreamsParts, eraseFromStreams } from './erase-streams.ts';
 
-export type EraserParts = EraseStreamsParts & {
-  readonly bus: Bus;
-  readonly store: Store;
-  readonly numbers: NumberHashes;
-  readonly dataDir: string;
-  readonly clock: Clock;
-};
+export type EraserParts = EraseStreamsParts & { readonly store: Store; readonly dataDir: string };
 
 export type Eraser = { close(): Promise<void> };
 

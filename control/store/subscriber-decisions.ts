@@ -26,10 +26,9 @@ export async function writeDecision(
   return transaction(store, async (tx) => {
     const list = await lockedList(tx, accountId);
     if (list === null) return null;
-    const before = {
-      block: outboxEntryOf(accountId, list.suppression_bits, blockOfPlace(place, list.suppression_bits)),
-    };
-    const ended = (how: Written['ended']) => ({ ended: how, block: before.block.entityId });
+    const blockIn = ({ suppression_bits: bits }: ListState) =>
+      outboxEntryOf(accountId, bits, blockOfPlace(place, bits)).entityId;
+    const ended = (how: Written['ended']) => ({ ended: how, block: blockIn(list) });
     if (!(await isLastWord(tx, decision, numberKey))) return ended('stale');
     const keys = erasedKey === null ? [numberKey] : [numberKey, erasedKey];
     const difference =
@@ -46,8 +45,7 @@ export async function writeDecision(
       detail: { sender: decision.sender },
       outbox,
     });
-    const { suppression_bits: bits } = (await lockedList(tx, accountId)) as ListState;
-    return { ended: 'written', block: outboxEntryOf(accountId, bits, blockOfPlace(place, bits)).entityId };
+    return { ended: 'written', block: blockIn((await lockedList(tx, accountId)) as ListState) };
   });
 }
 

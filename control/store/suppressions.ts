@@ -25,30 +25,21 @@ type NewSuppressions = {
   readonly actor?: Actor;
 };
 
-type SuppressionRefusal = { readonly ok: false; readonly code: 'account_not_found' | 'too_many_suppressions' };
-
 /** Numbers already listed stay unchanged and are not counted in `added`. */
-export async function addSuppressions(
-  store: Store,
-  desired: NewSuppressions,
-): Promise<{ readonly ok: true; readonly added: readonly StoredSuppression[] } | SuppressionRefusal> {
+export async function addSuppressions(store: Store, desired: NewSuppressions) {
   const { accountId, sender, category, reason, actor = store.actor } = desired;
   const numbers = [...new Set(desired.numbers.map(numberKeyOf))];
   return transaction(store, async (tx) => {
     const account = await lockedList(tx, accountId);
-    if (account === null) return { ok: false, code: 'account_not_found' };
+    if (account === null) return { ok: false, code: 'account_not_found' } as const;
     if (account.suppressed + numbers.length > limits.suppression.perAccountMax) {
-      return { ok: false, code: 'too_many_suppressions' };
+      return { ok: false, code: 'too_many_suppressions' } as const;
     }
     const rows = await insertInParts(store, tx, numbers, desired);
-    if (rows.length === 0) return { ok: true, added: [] };
-    const outbox = await touch(
-      tx,
-      accountId,
-      account,
-      rows.map((row) => row.place),
-      rows.length,
-    );
+    const added = { ok: true, added: rows.map(storedSuppression) } as const;
+    if (rows.length === 0) return added;
+    const places = rows.map((row) => row.place);
+    const outbox = await touch(tx, accountId, account, places, rows.length);
     await record(store, tx, {
       accountId,
       actor,
@@ -57,7 +48,7 @@ export async function addSuppressions(
       detail: { count: rows.length, sender, category, reason },
       outbox,
     });
-    return { ok: true, added: rows.map(storedSuppression) };
+    return added;
   });
 }
 

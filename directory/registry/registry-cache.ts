@@ -3,13 +3,9 @@ import type { Registries } from '../../policy/registry/contract.ts';
 import { openTable } from '../../policy/registry/number-table.ts';
 import type { RegistryVersionEvent } from './contract.ts';
 
-export type RegistryCache = {
-  /** Called for every message: a version may be replaced between two of them. */
-  readonly current: () => Registries;
-  apply(registryUpdate: RegistryVersionEvent): void;
-};
+export type RegistryCache = ReturnType<typeof registryCache>;
 
-export function registryCache(registryUpdate: readonly RegistryVersionEvent[]): RegistryCache {
+export function registryCache(registryUpdate: readonly RegistryVersionEvent[]) {
   let registries: Registries = { dnd: null, ported: null };
   const apply = (each: RegistryVersionEvent) => {
     const empty = each.version === 'none' ? null : 'unknown';
@@ -17,5 +13,7 @@ export function registryCache(registryUpdate: readonly RegistryVersionEvent[]): 
     registries = { ...registries, [each.name]: state };
   };
   for (const each of registryUpdate) apply(each);
-  return { current: () => registries, apply };
+  /** Called for every message: a version may be replaced between two of them. */
+  const current = () => registries;
+  return { current, apply };
 }

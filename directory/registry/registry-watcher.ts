@@ -12,17 +12,10 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import type { RegistryVersionEvent } from './contract.ts';
 import { RegistryVersions, versionName } from './versions.ts';
 
-export type RegistryWatcher = {
-  /** What every new thread gets at its start. */
-  registryUpdate(): readonly RegistryVersionEvent[];
-  stop(): void;
-};
+export type RegistryWatcher = Awaited<ReturnType<typeof watchRegistries>>;
 
 /** Resolves after the first check, so that no message passes before the registries were checked. */
-export async function watchRegistries(
-  bus: Bus,
-  onVersion: (registryUpdate: RegistryVersionEvent) => void,
-): Promise<RegistryWatcher> {
+export async function watchRegistries(bus: Bus, onVersion: (registryUpdate: RegistryVersionEvent) => void) {
   const versions = await RegistryVersions.open(bus);
   const held = new Map<RegistryName, RegistryVersionEvent>();
   let stopped = false;
@@ -88,7 +81,8 @@ export async function watchRegistries(
   });
 
   return {
-    registryUpdate: () => [...held.values()],
+    /** What every new thread gets at its start. */
+    registryUpdate: (): readonly RegistryVersionEvent[] => [...held.values()],
     stop() {
       stopped = true;
       stopLooking();

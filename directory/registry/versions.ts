@@ -113,20 +113,19 @@ export class RegistryVersions {
   }
 
   async #chunksOf(name: RegistryName, sha256: string): Promise<Set<string>> {
-    const filter = subjectOf(`${name}.chunk.${sha256.slice(0, hashChars)}.>`);
-    const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });
-    const prefix = subjectOf('');
-    return new Set(Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length)));
+    return new Set(await this.#keysOf(`${name}.chunk.${sha256.slice(0, hashChars)}.>`));
+  }
+
+  async #keysOf(filter: string): Promise<string[]> {
+    const info = await this.bus.manager.streams.info(streamName, { subjects_filter: subjectOf(filter) });
+    return Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(subjectOf('').length));
   }
 
   /** The previous version stays: a process may be loading it. Purged without markers, which would stay for ever. */
   async #purgeAllBut(name: RegistryName, keep: readonly string[]): Promise<void> {
-    const filter = subjectOf(`${name}.chunk.>`);
-    const info = await this.bus.manager.streams.info(streamName, { subjects_filter: filter });
-    const hashAt = subjectOf(`${name}.chunk.`).length;
-    const hashes = new Set(
-      Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(hashAt, hashAt + hashChars)),
-    );
+    const hashAt = `${name}.chunk.`.length;
+    const keys = await this.#keysOf(`${name}.chunk.>`);
+    const hashes = new Set(keys.map((key) => key.slice(hashAt, hashAt + hashChars)));
     const kept = keep.map((sha256) => sha256.slice(0, hashChars));
     for (const hash of hashes) {
       if (kept.includes(hash)) continue;

@@ -128,13 +128,11 @@ async function publish(versions: RegistryVersions, order: ImportOrder, table: Ui
   return { version: versionName(pointer), changed: true };
 }
 
-type ImportLock = { release(): Promise<void> };
-
 type Owner = { readonly host: string; readonly pid: number };
 const { lockLapsesMs, lockRenewMs } = limits.registry;
 
 /** Throws SetupError while another import of this registry is running. */
-async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock): Promise<ImportLock> {
+async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock) {
   const key = `${name}.lock`;
   const us = JSON.stringify({ host: hostname(), pid: process.pid } satisfies Owner);
   let revision = await take(kv, key, us, name, clock);
@@ -148,7 +146,7 @@ async function lockImport(kv: KV, name: RegistryName, clock: Clock = systemClock
     );
   });
   return {
-    async release() {
+    async release(): Promise<void> {
       stop();
       await renewing;
       await remove(kv, key, revision).catch((error: unknown) => {
@@ -167,12 +165,9 @@ async function take(kv: KV, key: string, us: string, name: RegistryName, clock: 
   const owner = entry.json<Owner>();
   if (!hasEnded(owner)) await clock.sleep(lockLapsesMs);
   const takenOver = await replace(kv, key, us, revision);
-  if (takenOver === 'conflict') throw inUse(name, owner);
-  return takenOver.revision;
-}
-
-function inUse(name: RegistryName, { host, pid }: Owner): SetupError {
-  return new SetupError(
+  if (takenOver !== 'conflict') return takenOver.revision;
+  const { host, pid } = owner;
+  throw new SetupError(
     `the ${name} registry is being imported by process ${pid} on ${host}: wait for it, or end that process`,
   );
 }

@@ -10,7 +10,6 @@ import { limits } from '../../../platform/limits.ts';
 export type Source = {
   /** Changes with the file: size, modification time, and its first and last bytes. */
   readonly identity: string;
-  readonly bytes: number;
   /** Lines from `offset` of the unpacked text on. An overlong line is truncated. */
   lines(offset: number): AsyncGenerator<SourceLines>;
 };
@@ -32,7 +31,6 @@ export async function openSource(file: string): Promise<Source> {
   const { size, identity, isGzip } = await probe(file);
   return {
     identity,
-    bytes: size,
     async *lines(offset) {
       const raw = createReadStream(file, { highWaterMark: pieceBytes, start: isGzip ? 0 : offset });
       const text = isGzip ? raw.pipe(createGunzip({ chunkSize: pieceBytes })) : raw;
