@@ -1,6 +1,7 @@
 // The fields of a DEAD record that are readable without the body key: ids, account, masked numbers. Bodies stay sealed.
 // Null: this version cannot read the record either.
-import { RejectMessage, ignoring, messageOf } from '../platform/errors.ts';
+import { RejectMessage, ignoring } from '../platform/errors.ts';
+import { jsonObjectIn } from '../platform/json.ts';
 import { maskNumber } from '../platform/log.ts';
 import type { Message } from '../model/message.ts';
 import { unopened } from '../model/records/body-cipher.ts';
@@ -70,13 +71,9 @@ function inboundFields(subject: string, data: Uint8Array): DeadContents['fields'
 }
 
 function receiptFields(data: Uint8Array): DeadContents['fields'] {
-  let parked: { receipt?: { carrierMessageId?: unknown; state?: unknown; recipient?: unknown } };
-  try {
-    parked = JSON.parse(Buffer.from(data).toString()) as typeof parked;
-  } catch (error) {
-    throw new RejectMessage('poison_record', `not a parked receipt: ${messageOf(error)}`);
-  }
-  const { carrierMessageId, state, recipient } = parked.receipt ?? {};
+  const parked = jsonObjectIn(data);
+  if (parked === null) throw new RejectMessage('poison_record', 'not a parked receipt');
+  const { carrierMessageId, state, recipient } = (parked['receipt'] ?? {}) as Record<string, unknown>;
   if (typeof carrierMessageId !== 'string' || typeof recipient !== 'string') throw new Error('not a parked receipt');
   return {
     kind: 'receipt',

@@ -105,9 +105,8 @@ export class Links {
     const disabled = this.#disabled.has(target.linkId);
     const link: HeldLink = { ...target, disabled, createdAtMs, expiresAtMs: 0, series: 0 };
     this.#links.set(target.linkId, link);
-    const ofAccount = this.#byAccount.get(target.accountId);
-    if (ofAccount === undefined) this.#byAccount.set(target.accountId, new Set([link]));
-    else ofAccount.add(link);
+    const ofAccount = this.#byAccount.get(target.accountId) ?? new Set<HeldLink>();
+    this.#byAccount.set(target.accountId, ofAccount.add(link));
     return link;
   }
 

@@ -130,12 +130,9 @@ export class Tenants {
   }
 
   #templateIndexOf(accountId: AccountId): TemplateIndex {
-    let templateIndex = this.#templates.get(accountId);
-    if (templateIndex === undefined) {
-      templateIndex = new TemplateIndex();
-      this.#templates.set(accountId, templateIndex);
-    }
-    return templateIndex;
+    const index = this.#templates.get(accountId) ?? new TemplateIndex();
+    this.#templates.set(accountId, index);
+    return index;
   }
 }
 

@@ -30,11 +30,8 @@ export class Webhooks {
 
   /** It changes as the account's endpoints do. */
   ofAccount(accountId: AccountId): EndpointsOfAccount {
-    let index = this.#ofAccount.get(accountId);
-    if (index === undefined) {
-      index = new EndpointsOfAccount();
-      this.#ofAccount.set(accountId, index);
-    }
+    const index = this.#ofAccount.get(accountId) ?? new EndpointsOfAccount();
+    this.#ofAccount.set(accountId, index);
     return index;
   }
 }

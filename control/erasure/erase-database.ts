@@ -14,23 +14,22 @@ export async function eraseFromDatabase(store: Store, numbers: NumberHashes, era
   const { place, accountId, atMs } = erasure;
   const isOurs = (number: number) => numbers.of(`+${number}`) === erasure.hash;
   const until = new Date(atMs);
-  let listed = store.db
+  const ofAccount = accountId === null ? {} : { account_id: accountId as AccountId };
+  const listed = store.db
     .selectFrom('suppressions')
     .select(['account_id', 'number'])
     .distinct()
     .where('place', '=', place)
     .where('number', '<', erasedKeysFrom)
-    .where('created_at', '<=', until);
-  let decided = store.db
+    .where('created_at', '<=', until)
+    .where((eb) => eb.and(ofAccount));
+  const decided = store.db
     .selectFrom('subscriber_decisions')
     .select(['account_id', 'number'])
     .distinct()
     .where('number', '<', erasedKeysFrom)
-    .where('at_ms', '<=', Math.floor(atMs));
-  if (accountId !== null) {
-    listed = listed.where('account_id', '=', accountId as AccountId);
-    decided = decided.where('account_id', '=', accountId as AccountId);
-  }
+    .where('at_ms', '<=', Math.floor(atMs))
+    .where((eb) => eb.and(ofAccount));
   const found = [...(await listed.execute()), ...(await decided.execute())].filter(({ number }) => isOurs(number));
   const accounts = new Map(found.map(({ account_id, number }) => [account_id, number]));
   let suppressions = 0;

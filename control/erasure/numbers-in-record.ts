@@ -57,14 +57,11 @@ function read(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumber
   if (stream === streamNames.webhooks || stream === streamNames.webhookLog)
     return ofWebhook(data, storedMs, accountIn(subject));
   if (stream === streamNames.webhookAttempts) return ofAttempts(record, cipher);
-  if (stream === streamOfBucket('otp')) {
-    if (data.length === 0) return nothing;
-    const { number } = decodeOtpNumber(data);
-    return number.to === null
-      ? nothing
-      : { held: [{ number: number.to, accountId: accountIn(subject), sinceMs: storedMs }], message: null };
-  }
-  return nothing;
+  if (stream !== streamOfBucket('otp') || data.length === 0) return nothing;
+  const { to: number } = decodeOtpNumber(data).number;
+  return number === null
+    ? nothing
+    : { held: [{ number, accountId: accountIn(subject), sinceMs: storedMs }], message: null };
 }
 
 const waiting = Object.values(streamNames.waiting);

@@ -2,8 +2,7 @@
 // under its name, to be dumped and dropped; the record of the detaching has its last hash, so that the rest of the
 // chain can still be verified.
 import { sql } from 'kysely';
-import { appendAudit } from './audit-chain.ts';
-import { type Store, transaction } from './store.ts';
+import { type Store, record, transaction } from './store.ts';
 
 export type AuditPartition = {
   /** `2026-11` */
@@ -38,35 +37,23 @@ function startOf(month: string, monthsLater = 0): Date {
   return new Date(Date.UTC(year, number - 1 + monthsLater));
 }
 
-type Detached =
-  | { readonly ok: true; readonly partition: AuditPartition }
-  | { readonly ok: false; readonly code: 'no_such_month' | 'not_the_oldest' | 'still_written' };
-
 /** Detaches the oldest partition, never the current month: the rest stays contiguous. */
-export async function detachAuditPartition(store: Store, month: string): Promise<Detached> {
+export async function detachAuditPartition(store: Store, month: string) {
   const all = await auditPartitions(store);
   const partition = all.find((each) => each.month === month);
-  if (partition === undefined) return { ok: false, code: 'no_such_month' };
-  if (all[0]?.month !== month) return { ok: false, code: 'not_the_oldest' };
+  if (partition === undefined) return { ok: false, code: 'no_such_month' } as const;
+  if (all[0]?.month !== month) return { ok: false, code: 'not_the_oldest' } as const;
   return transaction(store, async (tx) => {
     const chain = await tx.selectFrom('audit_chain').select('month').forUpdate().executeTakeFirstOrThrow();
-    if (chain.month === month) return { ok: false, code: 'still_written' };
+    if (chain.month === month) return { ok: false, code: 'still_written' } as const;
     const { table, rows, firstRow, lastRow } = partition;
     const { rows: last } = await sql<{ hash: Buffer }>`
       select hash from ${sql.table(table)} where id = ${lastRow}`.execute(tx);
     await sql`alter table audit_log detach partition ${sql.table(table)}`.execute(tx);
-    await appendAudit(tx, store.clock, [
-      {
-        atMs: null,
-        accountId: null,
-        actor: store.actor.name,
-        origin: store.actor.from,
-        action: 'audit.detached',
-        target: table,
-        detail: { rows, first_row: firstRow, last_row: lastRow, last_hash: last[0]?.hash.toString('hex') ?? null },
-        recordId: null,
-      },
-    ]);
-    return { ok: true, partition };
+    const hash = last[0]?.hash.toString('hex') ?? null;
+    const detail = { rows, first_row: firstRow, last_row: lastRow, last_hash: hash };
+    const { actor } = store;
+    await record(store, tx, { accountId: null, actor, action: 'audit.detached', target: table, detail, outbox: null });
+    return { ok: true, partition } as const;
   });
 }

@@ -10,16 +10,12 @@ import type { Store } from './store.ts';
 /** The end of the chain, to be kept elsewhere: `seq:hash`. */
 export type AuditHead = { readonly seq: number; readonly hash: string };
 
-type Verified =
-  | { readonly ok: true; readonly rows: number; readonly first: number | null; readonly head: AuditHead }
-  | { readonly ok: false; readonly brokenAt: number; readonly why: string };
-
 type Row = Omit<AuditLogTable, 'detail'> & { readonly detail: unknown };
 
 const rowsAtOnce = 1_000;
 
 /** `expected`: heads kept earlier; each must still be in the chain. Reads pages, so that writers never wait. */
-export async function verifyAudit(store: Store, expected: readonly AuditHead[] = []): Promise<Verified> {
+export async function verifyAudit(store: Store, expected: readonly AuditHead[] = []) {
   const chain = await store.db.selectFrom('audit_chain').select(['seq', 'hash']).executeTakeFirstOrThrow();
   const broken = (brokenAt: number, why: string) => ({ ok: false, brokenAt, why }) as const;
   const unseen = new Map(expected.map(({ seq, hash }) => [seq, hash]));
@@ -61,7 +57,7 @@ export async function verifyAudit(store: Store, expected: readonly AuditHead[] =
   const now = await store.db.selectFrom('audit_chain').select('seq').executeTakeFirstOrThrow();
   const stray = more.find(({ id }) => id > now.seq || id < 1);
   if (stray !== undefined) return broken(stray.id, 'it was written past the chain');
-  return { ok: true, rows, first, head: { seq, hash: Buffer.from(hash).toString('hex') } };
+  return { ok: true, rows, first, head: { seq, hash: Buffer.from(hash).toString('hex') } } as const;
 }
 
 async function pageAfter(store: Store, seq: number, last: number): Promise<Row[]> {

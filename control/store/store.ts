@@ -48,7 +48,8 @@ export function openStore(
 }
 
 type Change = {
-  readonly accountId: AccountId;
+  /** Null: the whole installation. */
+  readonly accountId: AccountId | null;
   readonly actor: Actor;
   readonly action: AuditAction;
   readonly target: string;
