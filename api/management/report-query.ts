@@ -54,13 +54,10 @@ function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>
 }
 
 /** `classes`: of the report `clicks`. */
-type TextParameter = 'from' | 'to' | 'time_zone' | 'group_by' | 'classes' | Report['filters'][number];
+type TextParameter = 'from' | 'to' | 'time_zone' | 'group_by' | 'classes' | Filter;
 export type ReportParameters = { readonly [name in TextParameter]?: string | undefined } & {
   readonly format?: ReportQuery['format'] | undefined;
-    format: formatParameter,
-    ...Object.fromEntries(
-      report.filters.map((name) => [name, textParameter(100).optional().describe(filterHelp[name])]),
-    ),
+};
 
 /** What is asked for, without whose it is; or which parameter is wrong. */
 export function reportQueryOf(
