@@ -1,14 +1,13 @@
 // The binds of one carrier. smpp/bind-keeper keeps each open; they write submits and deliver answers and receipts. All
 // binds of a carrier live in one thread, so nothing here needs a lock.
 import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
-import type { DesiredState } from '../../../cluster/operator-commands/contract.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { subscriberDigits } from '../../../smpp/numbers.ts';
 import type { CancelFields, QueryFields, ShortMessagePdu } from '../../../smpp/pdu.ts';
 import type { CancelDone, QueryDone } from '../../../smpp/request-window.ts';
-import { BindKeeper, type KeeperState } from '../../../smpp/bind-keeper.ts';
+import { BindKeeper } from '../../../smpp/bind-keeper.ts';
 import type { ReconnectBudget } from '../../../smpp/reconnect-budget.ts';
 import type { CloseCause, Respond, SubmitResponse } from '../../../smpp/session-contract.ts';
 import type { BindWatch } from '../../flight/carrier-flight.ts';

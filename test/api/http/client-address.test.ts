@@ -1,6 +1,6 @@
 // The client's address behind proxies: only what a trusted proxy wrote counts, read from its end.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { forwardedFor } from '../../../api/http/client-address.ts';
 import { type Network, formatIp, parseIp, parseNetwork } from '../../../platform/ip-address.ts';
 import { limits } from '../../../platform/limits.ts';
