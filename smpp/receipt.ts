@@ -41,7 +41,7 @@ export function isReceipt(esmClass: number): boolean {
 
 const isIntermediate = (esmClass: number): boolean => (esmClass & 0x3c) === 0x20;
 
-/** Reads a receipt; its dates are taken for UTC. */
+/** Reads a receipt. Its submit date is taken for UTC; its done date is not read. */
 export function parseReceipt(pdu: ShortMessagePdu): ReceiptReading {
   if (!isReceipt(pdu.esmClass)) return notAReceipt;
   let id = '';

@@ -100,10 +100,17 @@ describe('a receipt as text', () => {
     expect(read).toMatchObject({ carrierMessageId: '1', state: 'delivered', errorCode: '000' });
   });
 
-  test('takes dates as UTC, and leaves out invalid ones', () => {
-    const text = 'id:1 submit date:2611200519 done date:9999999999 stat:DELIVRD';
-    const reading = parseReceipt(delivery(text));
-    expect(reading.kind === 'receipt' && reading.receipt.submittedAt).toBe(Date.UTC(2026, 10, 20, 5, 19));
+  test.each([
+    ['2611200519', Date.UTC(2026, 10, 20, 5, 19)],
+    ['261120051907', Date.UTC(2026, 10, 20, 5, 19, 7)],
+    ['202611200519', Date.UTC(2026, 10, 20, 5, 19)],
+    ['2613200519', undefined],
+    ['2611200560', undefined],
+    ['26112005', undefined],
+    ['yesterday', undefined],
+  ])('takes the submit date %s as UTC, or as none', (date, submittedAt) => {
+    const reading = parseReceipt(delivery(`id:1 submit date:${date} done date:2611200520 stat:DELIVRD`));
+    expect(reading.kind === 'receipt' && reading.receipt.submittedAt).toBe(submittedAt);
   });
 
   test('in UCS-2 and behind a header is read too', () => {
