@@ -124,11 +124,23 @@ function textOf(pdu: ShortMessagePdu): string {
   return pdu.dataCoding === 8 ? decodeText(octets, 8) : octets.toString('latin1');
 }
 
-/** YYMMDDhhmm or YYMMDDhhmmss, also with a four-digit year. */
+/** YYMMDDhhmm or YYMMDDhhmmss, also with a four-digit year. Twelve digits are read in the first way that is a date. */
 function readDate(text: string): number | undefined {
   if (!/^\d+$/.test(text)) return undefined;
-  const digits = text.length === 10 || text.length === 12 ? `20${text}` : text;
-  if (digits.length !== 12 && digits.length !== 14) return undefined;
+  switch (text.length) {
+    case 10:
+      return dateOf(`20${text}`);
+    case 12:
+      return dateOf(`20${text}`) ?? dateOf(text);
+    case 14:
+      return dateOf(text);
+    default:
+      return undefined;
+  }
+}
+
+/** YYYYMMDDhhmm, perhaps with seconds. */
+function dateOf(digits: string): number | undefined {
   const part = (from: number, to: number) => Number(digits.slice(from, to));
   const [month, day, hour, minute] = [part(4, 6), part(6, 8), part(8, 10), part(10, 12)];
   if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59) return undefined;
