@@ -13,8 +13,3 @@ const log = Math.log(bucketGrowth);
 export function latencyBucket(ms: number): number {
   return ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / log);
 }
-
-/** The whole milliseconds in the middle of a bucket: what a report gives for a percentile that falls into it. */
-export function bucketMs(bucket: number): number {
-  return bucket <= 0 ? 0 : Math.round(bucketGrowth ** (bucket - 0.5));
-}

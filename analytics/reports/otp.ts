@@ -1,24 +1,11 @@
-// The report of the funnel of one-time passwords, as data (report.ts).
-import { otpRows } from './otp-rows.ts';
-import type { Report, ReportColumn } from './report.ts';
+// The reports of one-time passwords, as data (report.ts): their funnel, whether carriers' receipts can be believed (who
+// enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
+import { otpDecisionRows, otpRows, otpTrustRows } from './otp-rows.ts';
+import { type Report, count, milliseconds, rate, share, shareSql, text } from './report.ts';
 
 const started = 'sum(otp)';
 const verified = "countIf(status = 'verified')";
-const percents = [50, 90, 99] as const;
-
-const count = (name: string, help: string, condition: string): ReportColumn => ({
-  name,
-  unit: 'count',
-  help,
-  sql: `countIf(${condition})`,
-});
-
-const share = (name: string, help: string, part: string, whole: string): ReportColumn => ({
-  name,
-  unit: 'share',
-  help,
-  sql: `if(${whole} = 0, NULL, round(${part} / ${whole}, 4))`,
-});
+const countIf = (name: string, help: string, condition: string) => count(name, help, `countIf(${condition})`);
 
 export const otp: Report = {
   name: 'otp',
@@ -33,40 +20,131 @@ export const otp: Report = {
   filters: ['carrier', 'sender', 'prefix', 'language', 'purpose'],
   always: [],
   measures: [
-    { name: 'started', unit: 'count', help: 'one-time passwords', sql: started },
-    { name: 'messages', unit: 'count', help: 'messages with their codes', sql: 'sum(sends)' },
-    { name: 'submitted', unit: 'count', help: 'with a message that a carrier took', sql: 'sum(submitted)' },
-    { name: 'delivered', unit: 'count', help: 'with a receipt that says delivered', sql: 'sum(delivered)' },
-    { name: 'verified', unit: 'count', help: 'entered', sql: verified },
-    count('pending', 'may still be entered', "status = 'pending'"),
-    count('expired', 'not entered in time', "reason = 'expired'"),
-    count('delivery_failed', 'not entered in time, and no message arrived', "reason = 'delivery_failed'"),
-    count('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
-    count('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
-    count('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
-    share('delivered_share', 'delivered ÷ started', 'sum(delivered)', started),
-    share('conversion', 'verified ÷ started', verified, started),
+    count('started', 'one-time passwords', started),
+    count('messages', 'messages with their codes', 'sum(sends)'),
+    count('submitted', 'with a message that a carrier took', 'sum(submitted)'),
+    count('delivered', 'with a receipt that says delivered', 'sum(delivered)'),
+    count('verified', 'entered', verified),
+    countIf('pending', 'may still be entered', "status = 'pending'"),
+    countIf('expired', 'not entered in time', "reason = 'expired'"),
+    countIf('delivery_failed', 'not entered in time, and no message arrived', "reason = 'delivery_failed'"),
+    countIf('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
+    countIf('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
+    countIf('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
+    share('delivered_share', 'delivered ÷ started', shareSql('sum(delivered)', started)),
+    share('conversion', 'verified ÷ started', shareSql(verified, started)),
     share(
       'conversion_of_delivered',
       'verified among delivered ÷ delivered',
-      "countIf(status = 'verified' AND delivered = 1)",
-      'sum(delivered)',
+      shareSql("countIf(status = 'verified' AND delivered = 1)", 'sum(delivered)'),
     ),
-    ...percents.map(
-      (percent): ReportColumn => ({
-        name: `verified_p${percent}_ms`,
-        unit: 'ms',
-        help: `${percent} % of the verified ones were entered within this time of their start`,
-        sql: `if(${verified} = 0, NULL, toUInt32(quantileExactIf(${percent / 100})(took_ms, status = 'verified')))`,
-      }),
+    ...[50, 90, 99].map((percent) =>
+      milliseconds(
+        `verified_p${percent}_ms`,
+        `${percent} % of the verified ones were entered within this time of their start`,
+        `if(${verified} = 0, NULL, toUInt32(quantileExactIf(${percent / 100})(took_ms, status = 'verified')))`,
+      ),
     ),
-    count(
+    countIf(
       'blocked',
       'requests that the guard refused: no one-time passwords, and in no other column',
       "refused = 'block'",
     ),
-    count('challenged', 'requests to which it answered with a challenge, likewise', "refused = 'challenge'"),
+    countIf('challenged', 'requests to which it answered with a challenge, likewise', "refused = 'challenge'"),
   ],
   reads: ['otp', 'sends', 'submitted', 'delivered', 'status', 'reason', 'took_ms', 'refused', 'counted'],
+  counted: 'counted',
+};
+
+/** Everybody else's row of the same time and numbers. */
+const peers = (column: string) => `(sum(${column}) OVER peers - ${column})`;
+const peersClaimed = peers('m_claimed_delivered');
+const peersVerified = peers('m_verified_of_claimed_count');
+
+/** Wilson's bounds of a share at 95 % (Wilson 1927). */
+const z = 1.96;
+const wilson = (part: string, whole: string, sign: '+' | '-') =>
+  `((${part} / ${whole} + ${(z * z) / 2} / ${whole} ${sign} ${z} * sqrt(${part} / ${whole} * (1 - ${part} / ${whole}) / ${whole} + ` +
+  `${(z * z) / 4} / (${whole} * ${whole}))) / (1 + ${z * z} / ${whole}))`;
+
+/** Fewer receipts say nothing; and a difference of three points is no reason to suspect a carrier. */
+const claimedLeast = 100;
+const differenceLeast = 0.03;
+const verifiedOfClaimed = 'countIf(claimed = 1 AND verified = 1)';
+
+export const otpTrust: Report = {
+  name: 'otp-trust',
+  title: 'Whether receipts can be believed',
+  description:
+    'For each carrier, how many one-time passwords with a receipt “delivered” were entered, beside the other carriers: receipts ' +
+    'that are claimed are not followed by codes that are entered. Counted are those whose time is over, with one message through one ' +
+    'carrier and a code of Heliograph’s own, at the time of their start.',
+  table: 'otps',
+  rows: otpTrustRows,
+  where: '',
+  groupBy: ['hour', 'day', 'sender', 'prefix'],
+  filters: ['carrier', 'sender', 'prefix'],
+  always: [text('carrier', '', 'carrier')],
+  measures: [
+    count('messages', 'taken by the carrier', 'sum(counted)'),
+    count('claimed_delivered', 'with a receipt that says delivered', 'sum(claimed)'),
+    share('claimed_share', 'claimed_delivered ÷ messages', 'round(sum(claimed) / sum(counted), 4)'),
+    count('verified', 'entered, with or without a receipt', 'sum(verified)'),
+    share(
+      'conversion',
+      'verified ÷ messages: what routes with `choose: conversion` are drawn by, there of the last minutes',
+      'round(sum(verified) / sum(counted), 4)',
+    ),
+    count('verified_of_claimed_count', 'entered among those with such a receipt', verifiedOfClaimed),
+    share('trust', 'verified_of_claimed_count ÷ claimed_delivered', shareSql(verifiedOfClaimed, 'sum(claimed)')),
+  ],
+  compared: [
+    share(
+      'peers_trust',
+      'the same figure of all other rows together, of the same hour, day and prefix where grouped by them',
+      shareSql(peersVerified, peersClaimed),
+    ),
+    count(
+      'suspicious',
+      `1: with at least ${claimedLeast} receipts here and elsewhere, trust is below that of the peers by more than chance explains ` +
+        `(Wilson’s upper bound here below their lower bound less ${differenceLeast}, 95 % each)`,
+      `toUInt8(m_claimed_delivered >= ${claimedLeast} AND ${peersClaimed} >= ${claimedLeast} AND ` +
+        `${wilson('m_verified_of_claimed_count', 'm_claimed_delivered', '+')} < ${wilson(peersVerified, peersClaimed, '-')} - ${differenceLeast})`,
+    ),
+  ],
+  peersOf: ['hour', 'day', 'prefix'],
+  reads: ['carrier', 'claimed', 'verified', 'counted'],
+  counted: 'counted',
+};
+
+export const otpDecisions: Report = {
+  name: 'otp-decisions',
+  title: 'What the guard against fraud decided',
+  description:
+    'Blocks of numbers, their releases, and refused requests for one-time passwords, by rule, with the figures they rest on; also ' +
+    'what rules in shadow mode would have done. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
+  table: 'otp_guard_decisions',
+  rows: otpDecisionRows,
+  where: '',
+  groupBy: ['hour', 'day', 'prefix'],
+  filters: ['prefix'],
+  always: [
+    text('what', '`block`, `release` or `refusal` of a request', 'decision'),
+    text('rule', 'docs/otp-guard.md explains them', 'by_rule'),
+    text('action', 'of refusals: `block` or `challenge`', 'asked'),
+    text('mode', '`on`, or `shadow`: reported only', 'in_mode'),
+  ],
+  measures: [
+    count('decisions', 'of a flood of refusals only a part is kept', 'sum(counted)'),
+    rate('figure_max', 'the greatest figure of the rule', 'round(max(figure), 3)'),
+    rate('threshold', 'of the last one', 'round(argMax(bound, happened), 3)'),
+    text('last_at', 'the last one, in UTC', "formatDateTime(max(happened), '%FT%TZ', 'UTC')"),
+    text(
+      'last_until',
+      'until when the last block lasts, or was released, in UTC; empty for refusals',
+      "if(max(until_at) <= toDateTime64(0, 3, 'UTC'), '', formatDateTime(max(until_at), '%FT%TZ', 'UTC'))",
+    ),
+  ],
+  reads: ['decision', 'by_rule', 'asked', 'in_mode', 'figure', 'bound', 'happened', 'until_at', 'counted'],
   counted: 'counted',
 };

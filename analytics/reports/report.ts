@@ -96,6 +96,25 @@ export type ReportQuery = {
 /** What most reports share: messages by their present status. */
 export const overMessages = {
   table: 'message_counts',
+  where: '',
   groupBy: dimensions,
   filters: ['carrier', 'category', 'sender'],
+  always: [],
 } as const;
+
+const columnIn =
+  (unit: ColumnUnit) =>
+  (name: string, help: string, sql: string): ReportColumn => ({ name, unit, help, sql });
+
+export const text = columnIn('text');
+export const count = columnIn('count');
+export const share = columnIn('share');
+export const rate = columnIn('rate');
+export const milliseconds = columnIn('ms');
+
+/** A share as SQL; NULL of nothing. */
+export const shareSql = (part: string, whole: string): string => `if(${whole} = 0, NULL, round(${part} / ${whole}, 4))`;
+
+/** The middle of a latency bucket (latency-buckets.ts) in whole milliseconds, as SQL; NULL where nothing was `counted`. */
+export const bucketMsSql = (counted: string, bucket: string, type: 'UInt32' | 'UInt64'): string =>
+  `if(${counted} <= 0, NULL, to${type}(if(${bucket} = 0, 0, round(pow(1.05, ${bucket} - 0.5)))))`;

@@ -6,7 +6,7 @@ import { CountChanges } from '../../analytics/recorder/counts/count-changes.ts';
 import { applyEvent, countedStatuses, emptyCounted, noTime } from '../../analytics/recorder/counts/counted-state.ts';
 import { MessageStates } from '../../analytics/recorder/counts/message-states.ts';
 import { Names } from '../../analytics/recorder/counts/names.ts';
-import { latency } from '../../analytics/reports/latency.ts';
+import { latency } from '../../analytics/reports/messages.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';

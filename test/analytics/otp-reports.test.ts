@@ -2,9 +2,7 @@
 // second telling of everything; then each report is computed again from what the test itself did.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../actors/otp-events/otp-events.ts';
-import { otpDecisions } from '../../analytics/reports/otp-decisions.ts';
-import { otpTrust } from '../../analytics/reports/otp-trust.ts';
-import { otp as otpReport } from '../../analytics/reports/otp.ts';
+import { otp as otpReport, otpDecisions, otpTrust } from '../../analytics/reports/otp.ts';
 import type { Dimension, Report, ReportQuery } from '../../analytics/reports/report.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
