@@ -9,7 +9,7 @@ import { fitsRow } from '../store/event-row.ts';
 import type { NativeBlock } from '../store/native-block.ts';
 import { CountChanges } from './counts/count-changes.ts';
 import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
-import type { Names } from './counts/names.ts';
+import type { Names } from '../store/names.ts';
 import type { Recorded } from './recorded-before.ts';
 
 /**

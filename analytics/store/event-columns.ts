@@ -22,47 +22,40 @@ export type StreamPlace = {
 const time = "DateTime64(3, 'UTC')";
 
 export class EventColumns {
-  readonly #eventId = new FixedTextColumn('event_id', eventIdChars);
-  readonly #kind = new DictionaryColumn('kind');
-  readonly #at = new WideColumn('at', time);
-  readonly #messageId = new TextColumn('message_id');
-  readonly #accountId = new DictionaryColumn('account_id');
-  readonly #keyId = new DictionaryColumn('key_id');
-  readonly #carrier = new DictionaryColumn('carrier');
-  readonly #hop = new NumberColumn('hop', 'UInt8');
-  readonly #attempt = new NumberColumn('attempt', 'UInt16');
-  readonly #segment = new NumberColumn('segment', 'UInt8');
-  readonly #segments = new NumberColumn('segments', 'UInt8');
-  readonly #carrierMessageId = new TextColumn('carrier_message_id');
-  readonly #error = new DictionaryColumn('error');
-  readonly #epoch = new WideColumn('epoch', 'UInt64');
-  readonly #category = new DictionaryColumn('category');
-  readonly #sender = new DictionaryColumn('sender');
-  readonly #recipient = new TextColumn('recipient');
-  readonly #encoding = new DictionaryColumn('encoding');
-  readonly #livemode = new NumberColumn('livemode', 'Bool');
-  readonly #clientReference = new TextColumn('client_reference');
-  readonly #campaignId = new DictionaryColumn('campaign_id');
-  readonly #variantId = new DictionaryColumn('variant_id');
-  readonly #templateId = new DictionaryColumn('template_id');
-  readonly #acceptedAt = new WideColumn('accepted_at', time);
-  readonly #validUntil = new WideColumn('valid_until', time);
-  readonly #streamEpoch = new WideColumn('stream_epoch', 'UInt64');
-  readonly #streamSeq = new WideColumn('stream_seq', 'UInt64');
-  readonly #batchIndex = new NumberColumn('batch_index', 'UInt16');
-  readonly #recordedAt = new WideColumn('recorded_at', time);
-  readonly #scheduledAt = new WideColumn('scheduled_at', time);
-  readonly #keyword = new DictionaryColumn('keyword');
-  readonly #inbound = new TextColumn('inbound');
-  readonly #recipientHash = new WideColumn('recipient_hash', 'UInt64');
-  readonly #rows = new BlockRows([
-    ...[this.#eventId, this.#kind, this.#at, this.#messageId, this.#accountId, this.#keyId, this.#carrier, this.#hop],
-    ...[this.#attempt, this.#segment, this.#segments, this.#carrierMessageId, this.#error, this.#epoch, this.#category],
-    ...[this.#sender, this.#recipient, this.#encoding, this.#livemode, this.#clientReference, this.#campaignId],
-    ...[this.#variantId, this.#templateId, this.#acceptedAt, this.#validUntil, this.#streamEpoch, this.#streamSeq],
-    ...[this.#batchIndex, this.#recordedAt, this.#scheduledAt, this.#keyword, this.#inbound],
-    this.#recipientHash,
-  ]);
+  readonly #rows = new BlockRows();
+  readonly #eventId = this.#rows.column(new FixedTextColumn('event_id', eventIdChars));
+  readonly #kind = this.#rows.column(new DictionaryColumn('kind'));
+  readonly #at = this.#rows.column(new WideColumn('at', time));
+  readonly #messageId = this.#rows.column(new TextColumn('message_id'));
+  readonly #accountId = this.#rows.column(new DictionaryColumn('account_id'));
+  readonly #keyId = this.#rows.column(new DictionaryColumn('key_id'));
+  readonly #carrier = this.#rows.column(new DictionaryColumn('carrier'));
+  readonly #hop = this.#rows.column(new NumberColumn('hop', 'UInt8'));
+  readonly #attempt = this.#rows.column(new NumberColumn('attempt', 'UInt16'));
+  readonly #segment = this.#rows.column(new NumberColumn('segment', 'UInt8'));
+  readonly #segments = this.#rows.column(new NumberColumn('segments', 'UInt8'));
+  readonly #carrierMessageId = this.#rows.column(new TextColumn('carrier_message_id'));
+  readonly #error = this.#rows.column(new DictionaryColumn('error'));
+  readonly #epoch = this.#rows.column(new WideColumn('epoch', 'UInt64'));
+  readonly #category = this.#rows.column(new DictionaryColumn('category'));
+  readonly #sender = this.#rows.column(new DictionaryColumn('sender'));
+  readonly #recipient = this.#rows.column(new TextColumn('recipient'));
+  readonly #encoding = this.#rows.column(new DictionaryColumn('encoding'));
+  readonly #livemode = this.#rows.column(new NumberColumn('livemode', 'Bool'));
+  readonly #clientReference = this.#rows.column(new TextColumn('client_reference'));
+  readonly #campaignId = this.#rows.column(new DictionaryColumn('campaign_id'));
+  readonly #variantId = this.#rows.column(new DictionaryColumn('variant_id'));
+  readonly #templateId = this.#rows.column(new DictionaryColumn('template_id'));
+  readonly #acceptedAt = this.#rows.column(new WideColumn('accepted_at', time));
+  readonly #validUntil = this.#rows.column(new WideColumn('valid_until', time));
+  readonly #streamEpoch = this.#rows.column(new WideColumn('stream_epoch', 'UInt64'));
+  readonly #streamSeq = this.#rows.column(new WideColumn('stream_seq', 'UInt64'));
+  readonly #batchIndex = this.#rows.column(new NumberColumn('batch_index', 'UInt16'));
+  readonly #recordedAt = this.#rows.column(new WideColumn('recorded_at', time));
+  readonly #scheduledAt = this.#rows.column(new WideColumn('scheduled_at', time));
+  readonly #keyword = this.#rows.column(new DictionaryColumn('keyword'));
+  readonly #inbound = this.#rows.column(new TextColumn('inbound'));
+  readonly #recipientHash = this.#rows.column(new WideColumn('recipient_hash', 'UInt64'));
 
   get rows(): number {
     return this.#rows.rows;

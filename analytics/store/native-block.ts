@@ -9,12 +9,14 @@ const none: Dropped = new Set();
 const roomFirst = 64;
 
 export class BlockRows {
-  readonly #columns: readonly Column[];
+  readonly #columns: Column[] = [];
   #rows = 0;
   #room = 0;
 
-  constructor(columns: readonly Column[]) {
-    this.#columns = columns;
+  /** The next column, before the first row. */
+  column<T extends Column>(column: T): T {
+    this.#columns.push(column);
+    return column;
   }
 
   get rows(): number {

@@ -1,67 +1,71 @@
 // Columns of rows to insert, in the octets of ClickHouse's Native format: nothing is left to be parsed, and no object is
 // made for a row. A column is filled by row number; its owner calls `reserve` before it fills rows beyond the last reserve.
 import { assert } from '../../platform/assert.ts';
+import { Names } from './names.ts';
 
 /** Row numbers to leave out. */
 export type Dropped = ReadonlySet<number>;
 
-export type Column = {
+export abstract class Column {
   readonly name: string;
   /** ClickHouse's name of the type. */
   readonly type: string;
-  /** Makes room for this many rows; what is there stays. */
-  reserve(rows: number): void;
-  /** Whether each row has the default of its type, so that the column may be left out. */
-  isDefault(): boolean;
-  /** The first `rows` rows without the dropped ones. */
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[];
-};
+  /** 0 while each row has the default of its type. */
+  protected any = 0;
 
-/** Numbers of one, two or four octets. */
-export class NumberColumn implements Column {
-  readonly name: string;
-  readonly type: string;
-  #values: Words;
-  #any = 0;
-
-  constructor(name: string, type: keyof typeof numberTypes) {
+  constructor(name: string, type: string) {
     this.name = name;
     this.type = type;
-    this.#values = new numberTypes[type](0);
   }
 
-  reserve(rows: number): void {
-    this.#values = grown(this.#values, rows);
+  /** Makes room for this many rows; what is there stays. */
+  abstract reserve(rows: number): void;
+
+  /** Whether each row has the default of its type, so that the column may be left out. */
+  isDefault(): boolean {
+    return this.any === 0;
+  }
+
+  /** The first `rows` rows without the dropped ones. */
+  abstract octets(rows: number, dropped: Dropped): readonly Uint8Array[];
+}
+
+/** `each` values for each row. */
+abstract class ArrayColumn<T extends Words> extends Column {
+  protected values: T;
+  readonly #each: number;
+
+  constructor(name: string, type: string, values: T, each: number) {
+    super(name, type);
+    this.values = values;
+    this.#each = each;
+  }
+
+  override reserve(rows: number): void {
+    this.values = grown(this.values, rows * this.#each);
+  }
+
+  override octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
+    return [octetsOf(kept(this.values, rows, this.#each, dropped))];
+  }
+}
+
+/** Numbers of one, two or four octets. */
+export class NumberColumn extends ArrayColumn<Words> {
+  constructor(name: string, type: keyof typeof numberTypes) {
+    super(name, type, new numberTypes[type](0), 1);
   }
 
   set(row: number, value: number): void {
-    this.#values[row] = value;
-    this.#any |= value;
-  }
-
-  isDefault(): boolean {
-    return this.#any === 0;
-  }
-
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
-    return [octetsOf(kept(this.#values, rows, 1, dropped))];
+    this.values[row] = value;
+    this.any |= value;
   }
 }
 
 /** Whole numbers up to 2^53 in eight octets, as two words. */
-export class WideColumn implements Column {
-  readonly name: string;
-  readonly type: string;
-  #words = new Uint32Array(0);
-  #any = 0;
-
+export class WideColumn extends ArrayColumn<Uint32Array<ArrayBuffer>> {
   constructor(name: string, type: 'UInt64' | 'Int64' | "DateTime64(3, 'UTC')") {
-    this.name = name;
-    this.type = type;
-  }
-
-  reserve(rows: number): void {
-    this.#words = grown(this.#words, rows * 2);
+    super(name, type, new Uint32Array(0), 2);
   }
 
   set(row: number, value: number): void {
@@ -71,68 +75,45 @@ export class WideColumn implements Column {
 
   /** A value of 64 bits, which is no exact number. */
   setWords(row: number, low: number, high: number): void {
-    this.#words[row * 2] = low;
-    this.#words[row * 2 + 1] = high;
-    this.#any |= low | high;
-  }
-
-  isDefault(): boolean {
-    return this.#any === 0;
-  }
-
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
-    return [octetsOf(kept(this.#words, rows, 2, dropped))];
+    this.values[row * 2] = low;
+    this.values[row * 2 + 1] = high;
+    this.any |= low | high;
   }
 }
 
 /** FixedString of ASCII. */
-export class FixedTextColumn implements Column {
-  readonly name: string;
-  readonly type: string;
+export class FixedTextColumn extends ArrayColumn<Uint8Array<ArrayBuffer>> {
   readonly #width: number;
-  #octets = new Uint8Array(0);
 
   constructor(name: string, width: number) {
-    this.name = name;
-    this.type = `FixedString(${String(width)})`;
+    super(name, `FixedString(${String(width)})`, new Uint8Array(0), width);
     this.#width = width;
-  }
-
-  reserve(rows: number): void {
-    this.#octets = grown(this.#octets, rows * this.#width);
   }
 
   /** `text` has exactly the width's characters. */
   set(row: number, text: string): void {
-    const octets = this.#octets;
+    const octets = this.values;
     const width = this.#width;
     const from = row * width;
     for (let at = 0; at < width; at += 1) octets[from + at] = text.charCodeAt(at);
   }
 
-  isDefault(): boolean {
+  override isDefault(): boolean {
     return false;
-  }
-
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
-    return [kept(this.#octets, rows, this.#width, dropped)];
   }
 }
 
 /** String: each with its length before it. Rows are set in order. */
-export class TextColumn implements Column {
-  readonly name: string;
-  readonly type = 'String';
+export class TextColumn extends Column {
   #text = Buffer.allocUnsafe(0);
   #ends = new Uint32Array(0);
   #end = 0;
-  #any = false;
 
   constructor(name: string) {
-    this.name = name;
+    super(name, 'String');
   }
 
-  reserve(rows: number): void {
+  override reserve(rows: number): void {
     this.#ends = grown(this.#ends, rows);
   }
 
@@ -141,7 +122,7 @@ export class TextColumn implements Column {
     const most = this.#end + lengthOctetsMax + length * octetsPerUnit;
     if (most > this.#text.length) this.#grow(most);
     if (typeof text === 'string' && length > 0) {
-      this.#any = true;
+      this.any = 1;
       if (!this.#writeShort(text, length)) this.#writeAny(text, length);
     } else {
       this.#text[this.#end] = 0;
@@ -150,11 +131,7 @@ export class TextColumn implements Column {
     this.#ends[row] = this.#end;
   }
 
-  isDefault(): boolean {
-    return !this.#any;
-  }
-
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
+  override octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
     if (dropped.size === 0) return [this.#text.subarray(0, this.#end)];
     const octets: Uint8Array[] = [];
     for (let row = 0; row < rows; row += 1) {
@@ -193,20 +170,17 @@ export class TextColumn implements Column {
 }
 
 /** LowCardinality(String): the different texts once, and for each row which of them. */
-export class DictionaryColumn implements Column {
-  readonly name: string;
-  readonly type = 'LowCardinality(String)';
-  readonly #indexes = new Map<string, number>([['', 0]]);
+export class DictionaryColumn extends Column {
+  readonly #texts = new Names();
   #rows = new Uint16Array(0);
-  #any = false;
   #lastText = '';
   #lastIndex = 0;
 
   constructor(name: string) {
-    this.name = name;
+    super(name, 'LowCardinality(String)');
   }
 
-  reserve(rows: number): void {
+  override reserve(rows: number): void {
     this.#rows = grown(this.#rows, rows);
   }
 
@@ -214,35 +188,23 @@ export class DictionaryColumn implements Column {
     const text = typeof value === 'string' ? value : '';
     if (text !== this.#lastText) {
       this.#lastText = text;
-      this.#lastIndex = this.#indexOf(text);
+      this.#lastIndex = this.#texts.indexOf(text);
+      assert(this.#lastIndex < 2 ** 16, 'a row has 16 bits to say which text it has');
     }
     this.#rows[row] = this.#lastIndex;
-    if (this.#lastIndex !== 0) this.#any = true;
+    this.any |= this.#lastIndex;
   }
 
-  isDefault(): boolean {
-    return !this.#any;
-  }
-
-  octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
+  override octets(rows: number, dropped: Dropped): readonly Uint8Array[] {
     const indexes = kept(this.#rows, rows, 1, dropped);
-    const isNarrow = this.#indexes.size <= 256;
-    const keys = [...this.#indexes.keys()].map(textOctets);
+    const { texts } = this.#texts;
+    const isNarrow = texts.length <= 256;
     return [
-      words(sharedDictionaries, 0, keysFollow | (isNarrow ? 0 : 1), 0, keys.length, 0),
-      ...keys,
+      words(sharedDictionaries, 0, keysFollow | (isNarrow ? 0 : 1), 0, texts.length, 0),
+      ...texts.map(textOctets),
       words(indexes.length, 0),
       isNarrow ? Uint8Array.from(indexes) : octetsOf(indexes),
     ];
-  }
-
-  #indexOf(text: string): number {
-    const known = this.#indexes.get(text);
-    if (known !== undefined) return known;
-    const index = this.#indexes.size;
-    assert(index < 2 ** 16, 'a row has 16 bits to say which text it has');
-    this.#indexes.set(text, index);
-    return index;
   }
 }
 

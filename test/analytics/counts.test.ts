@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CountChanges } from '../../analytics/recorder/counts/count-changes.ts';
 import { applyEvent, countedStatuses, emptyCounted, noTime } from '../../analytics/recorder/counts/counted-state.ts';
 import { MessageStates } from '../../analytics/recorder/counts/message-states.ts';
-import { Names } from '../../analytics/recorder/counts/names.ts';
+import { Names } from '../../analytics/store/names.ts';
 import { latency } from '../../analytics/reports/messages.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';

@@ -45,7 +45,8 @@ describe('a block', () => {
           text: new TextColumn('text'),
           word: new DictionaryColumn('word'),
         };
-        const filled = new BlockRows(Object.values(columns));
+        const filled = new BlockRows();
+        for (const each of Object.values(columns)) filled.column(each);
         for (const cells of rows) {
           const at = filled.add();
           for (const name of ['small', 'medium', 'seconds', 'wide', 'signed'] as const)
@@ -71,8 +72,8 @@ describe('a block', () => {
   });
 
   test('says with two octets which of more than 256 texts a row has', () => {
-    const word = new DictionaryColumn('word');
-    const filled = new BlockRows([word]);
+    const filled = new BlockRows();
+    const word = filled.column(new DictionaryColumn('word'));
     const words = Array.from({ length: 700 }, (_, at) => `word ${String(at % 350)}`);
     for (const each of words) word.set(filled.add(), each);
     expect(readBlock(filled.block()!.octets).columns['word']).toEqual(words);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Told } from '../../actors/webhook/fan-out/told.ts';
 import { applyEvent, countedStatuses, emptyCounted } from '../../analytics/recorder/counts/counted-state.ts';
-import { Names } from '../../analytics/recorder/counts/names.ts';
+import { Names } from '../../analytics/store/names.ts';
 import { copiesBits } from '../../model/copies.ts';
 import { type DeliveryEvent, type EventKind, eventOfMessage } from '../../model/delivery-event.ts';
 import { foldEvents } from '../../model/fold.ts';

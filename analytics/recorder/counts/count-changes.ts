@@ -7,7 +7,7 @@ import type { NativeBlock } from '../../store/native-block.ts';
 import { tsvText } from '../../store/tab-separated.ts';
 import { LatencyRows, MessageRows, type Sums } from './count-rows.ts';
 import { type CountedState, countedStatuses, noTime, refusedStatus } from './counted-state.ts';
-import type { Names } from './names.ts';
+import type { Names } from '../../store/names.ts';
 
 /** The spans of a message's life whose lengths are counted. */
 export const latencyStages = ['accepted_to_submitted', 'submitted_to_delivered', 'accepted_to_delivered'] as const;

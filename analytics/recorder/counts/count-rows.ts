@@ -9,81 +9,67 @@ type Shared = { readonly of: DeliveryEvent; readonly slotS: number };
 /** Messages, segments submitted, messages sent again: changes, with a sign. */
 export type Sums = [messages: number, segments: number, resent: number];
 
-export class MessageRows {
-  readonly #account = new DictionaryColumn('account_id');
-  readonly #livemode = new NumberColumn('livemode', 'Bool');
-  readonly #slot = new NumberColumn('slot', "DateTime('UTC')");
-  readonly #category = new DictionaryColumn('category');
-  readonly #sender = new DictionaryColumn('sender');
-  readonly #encoding = new DictionaryColumn('encoding');
-  readonly #segments = new NumberColumn('segments', 'UInt8');
-  readonly #campaign = new DictionaryColumn('campaign_id');
-  readonly #variant = new DictionaryColumn('variant_id');
-  readonly #carrier = new DictionaryColumn('carrier');
-  readonly #status = new DictionaryColumn('status');
-  readonly #error = new DictionaryColumn('error');
-  readonly #messages = new WideColumn('messages', 'Int64');
-  readonly #segmentsSubmitted = new WideColumn('segments_submitted', 'Int64');
-  readonly #resent = new WideColumn('resent', 'Int64');
-  readonly #rows = new BlockRows([
-    ...[this.#account, this.#livemode, this.#slot, this.#category, this.#sender, this.#encoding, this.#segments],
-    ...[this.#campaign, this.#variant, this.#carrier, this.#status, this.#error],
-    ...[this.#messages, this.#segmentsSubmitted, this.#resent],
-  ]);
+/** The columns of both tables. */
+class CountRows {
+  protected readonly rows = new BlockRows();
+  readonly #account = this.rows.column(new DictionaryColumn('account_id'));
+  readonly #livemode = this.rows.column(new NumberColumn('livemode', 'Bool'));
+  readonly #slot = this.rows.column(new NumberColumn('slot', "DateTime('UTC')"));
+  readonly #category = this.rows.column(new DictionaryColumn('category'));
+  readonly #carrier = this.rows.column(new DictionaryColumn('carrier'));
+  readonly #messages = this.rows.column(new WideColumn('messages', 'Int64'));
 
-  add({ of, slotS }: Shared, state: { status: string; carrier: string; error: string }, sums: Sums): void {
-    const row = this.#rows.add();
+  /** The number of a new row, for the columns of the table. */
+  protected addShared({ of, slotS }: Shared, carrier: string, messages: number): number {
+    const row = this.rows.add();
     this.#account.set(row, of.accountId);
     this.#livemode.set(row, of.livemode ? 1 : 0);
     this.#slot.set(row, slotS);
     this.#category.set(row, of.category);
+    this.#carrier.set(row, carrier);
+    this.#messages.set(row, messages);
+    return row;
+  }
+
+  /** Null without rows. */
+  block(): NativeBlock | null {
+    return this.rows.block();
+  }
+}
+
+export class MessageRows extends CountRows {
+  readonly #sender = this.rows.column(new DictionaryColumn('sender'));
+  readonly #encoding = this.rows.column(new DictionaryColumn('encoding'));
+  readonly #segments = this.rows.column(new NumberColumn('segments', 'UInt8'));
+  readonly #campaign = this.rows.column(new DictionaryColumn('campaign_id'));
+  readonly #variant = this.rows.column(new DictionaryColumn('variant_id'));
+  readonly #status = this.rows.column(new DictionaryColumn('status'));
+  readonly #error = this.rows.column(new DictionaryColumn('error'));
+  readonly #segmentsSubmitted = this.rows.column(new WideColumn('segments_submitted', 'Int64'));
+  readonly #resent = this.rows.column(new WideColumn('resent', 'Int64'));
+
+  add(shared: Shared, state: { status: string; carrier: string; error: string }, sums: Sums): void {
+    const { of } = shared;
+    const row = this.addShared(shared, state.carrier, sums[0]);
     this.#sender.set(row, of.sender);
     this.#encoding.set(row, of.encoding);
     this.#segments.set(row, of.segments);
     this.#campaign.set(row, of.campaignId);
     this.#variant.set(row, of.variantId);
-    this.#carrier.set(row, state.carrier);
     this.#status.set(row, state.status);
     this.#error.set(row, state.error);
-    this.#messages.set(row, sums[0]);
     this.#segmentsSubmitted.set(row, sums[1]);
     this.#resent.set(row, sums[2]);
   }
-
-  /** Null without rows. */
-  block(): NativeBlock | null {
-    return this.#rows.block();
-  }
 }
 
-export class LatencyRows {
-  readonly #account = new DictionaryColumn('account_id');
-  readonly #livemode = new NumberColumn('livemode', 'Bool');
-  readonly #slot = new NumberColumn('slot', "DateTime('UTC')");
-  readonly #category = new DictionaryColumn('category');
-  readonly #carrier = new DictionaryColumn('carrier');
-  readonly #stage = new DictionaryColumn('stage');
-  readonly #bucket = new NumberColumn('bucket', 'UInt16');
-  readonly #messages = new WideColumn('messages', 'Int64');
-  readonly #rows = new BlockRows([
-    ...[this.#account, this.#livemode, this.#slot, this.#category, this.#carrier, this.#stage],
-    ...[this.#bucket, this.#messages],
-  ]);
+export class LatencyRows extends CountRows {
+  readonly #stage = this.rows.column(new DictionaryColumn('stage'));
+  readonly #bucket = this.rows.column(new NumberColumn('bucket', 'UInt16'));
 
-  add({ of, slotS }: Shared, length: { stage: string; bucket: number; carrier: string }, messages: number): void {
-    const row = this.#rows.add();
-    this.#account.set(row, of.accountId);
-    this.#livemode.set(row, of.livemode ? 1 : 0);
-    this.#slot.set(row, slotS);
-    this.#category.set(row, of.category);
-    this.#carrier.set(row, length.carrier);
+  add(shared: Shared, length: { stage: string; bucket: number; carrier: string }, messages: number): void {
+    const row = this.addShared(shared, length.carrier, messages);
     this.#stage.set(row, length.stage);
     this.#bucket.set(row, length.bucket);
-    this.#messages.set(row, messages);
-  }
-
-  /** Null without rows. */
-  block(): NativeBlock | null {
-    return this.#rows.block();
   }
 }

@@ -3,7 +3,7 @@
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
 import { type MessageStatus, isTerminal, messageStatuses } from '../../../model/status.ts';
-import type { Names } from './names.ts';
+import type { Names } from '../../store/names.ts';
 
 /** The statuses that are counted: those of messages, and requests that a gate refused, which were never messages. */
 export const countedStatuses: readonly (MessageStatus | 'refused')[] = [...messageStatuses, 'refused'];

@@ -1,6 +1,6 @@
 // What reports count of recently seen messages, so that an event changes counts without a query: rows of numbers in two
-// open-addressing tables, as the memory of ids (../seen-ids.ts). When the younger table is full the older one is cleared;
-// every message with an event since `coversFromMs` is in them, and older ones are folded from the event store.
+// tables (../id-tables.ts). Every message with an event since `coversFromMs` is in them, and older ones are folded from the
+// event store.
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { metrics } from '../../../platform/telemetry.ts';
@@ -13,15 +13,13 @@ import {
   segmentBits,
 } from './counted-state.ts';
 import type { CountChanges } from './count-changes.ts';
-import { Names } from './names.ts';
+import { IdTables } from '../id-tables.ts';
+import { Names } from '../../store/names.ts';
 import { copiesBits, isSecondCopy, noCopies } from '../../../model/copies.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 
-type Generation = { readonly words: Uint32Array; size: number; sinceMs: number };
-
 /** Words of a message: two of its id, then its state. */
 const wordsEach = 8;
-const fullAt = 0.6;
 /** Beyond these names everything is forgotten: a row has 16 bits for one, and an event of a batch may add two. */
 const namesMax = 16_384;
 
@@ -29,26 +27,19 @@ assert(countedStatuses.length <= 16, 'a status has four bits in a row');
 assert(namesMax + 2 * limits.recorder.insertRowsMax < 60_000, 'a batch could have more names than a row has bits for');
 
 export class MessageStates {
-  readonly #mask: number;
-  readonly #sizeMax: number;
-  #young: Generation;
-  #old: Generation;
+  readonly #tables: IdTables;
   #names = new Names();
   readonly #before: CountedState = emptyCounted();
   readonly #state: CountedState = emptyCounted();
 
   /** `coversFromMs`: every event recorded since then will be applied; 0 on an empty store. */
   constructor(coversFromMs: number, slots: number = limits.recorder.countedSlotsPerGeneration) {
-    assert((slots & (slots - 1)) === 0, 'the number of slots is a power of two');
-    this.#mask = slots - 1;
-    this.#sizeMax = Math.floor(slots * fullAt);
-    this.#young = { words: new Uint32Array(slots * wordsEach), size: 0, sinceMs: coversFromMs };
-    this.#old = { words: new Uint32Array(slots * wordsEach), size: 0, sinceMs: coversFromMs };
+    this.#tables = new IdTables(coversFromMs, slots, wordsEach);
   }
 
   /** Messages accepted after this time (and the clocks' difference) are in the tables, or have no event yet. */
   get coversFromMs(): number {
-    return this.#old.sinceMs;
+    return this.#tables.coversFromMs;
   }
 
   /** The names that states refer to; others after a turn. */
@@ -62,10 +53,13 @@ export class MessageStates {
     const { messageId } = event;
     const high = wordOf(messageId, messageId.length - 12);
     const low = wordOf(messageId, messageId.length - 6) || 1; // 0 marks an empty slot
-    const slot = this.#find(this.#young, high, low);
-    const isNew = slot < 0 && !this.#loadFrom(this.#old, this.#find(this.#old, high, low));
-    if (slot >= 0) load(this.#young.words, slot, this.#state);
-    if (isNew) Object.assign(this.#state, emptyState);
+    const { young, old } = this.#tables;
+    const slot = this.#tables.find(young, high, low);
+    const oldSlot = slot < 0 ? this.#tables.find(old, high, low) : -1;
+    const isNew = slot < 0 && oldSlot < 0;
+    if (slot >= 0) load(young, slot, this.#state);
+    else if (oldSlot >= 0) load(old, oldSlot, this.#state);
+    else Object.assign(this.#state, emptyState);
     Object.assign(this.#before, this.#state);
     applyEvent(this.#state, event, this.#names);
     changes.add(event, isNew ? null : this.#before, this.#state);
@@ -74,45 +68,18 @@ export class MessageStates {
       metrics.otpHedgesDelivered.inc({ carrier: event.carrier, copy });
     }
     const at = slot < 0 ? ~slot : slot;
-    store(this.#young.words, at, this.#state);
-    if (slot >= 0) return;
-    this.#young.words[at] = high;
-    this.#young.words[at + 1] = low;
-    this.#young.size += 1;
+    store(young, at, this.#state);
+    if (slot < 0) this.#tables.insert(at, high, low);
   }
 
   /** Called between batches: forgets the older table when the younger is full. `nowMs` never decreases. */
   turnWhenFull(nowMs: number): void {
-    if (this.#names.size > namesMax) {
+    if (this.#names.texts.length > namesMax) {
       this.#names = new Names();
-      this.#turn(nowMs);
-      this.#turn(nowMs);
-    } else if (this.#young.size >= this.#sizeMax) {
-      this.#turn(nowMs);
-    }
-  }
-
-  #turn(nowMs: number): void {
-    const { words } = this.#old;
-    this.#old = this.#young;
-    words.fill(0);
-    this.#young = { words, size: 0, sinceMs: nowMs + 1 };
-  }
-
-  #loadFrom({ words }: Generation, slot: number): boolean {
-    if (slot < 0) return false;
-    load(words, slot, this.#state);
-    return true;
-  }
-
-  /** The index of the message's words, or the complement of the index at which to insert them. */
-  #find({ words }: Generation, high: number, low: number): number {
-    let slot = (low ^ (high >>> 7)) & this.#mask;
-    for (;;) {
-      const at = slot * wordsEach;
-      if (words[at + 1] === 0) return ~at;
-      if (words[at + 1] === low && words[at] === high) return at;
-      slot = (slot + 1) & this.#mask;
+      this.#tables.turn(nowMs);
+      this.#tables.turn(nowMs);
+    } else if (this.#tables.isFull) {
+      this.#tables.turn(nowMs);
     }
   }
 }

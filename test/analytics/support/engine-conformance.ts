@@ -74,7 +74,8 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
       new DictionaryColumn('kind'),
       new TextColumn('left_out'),
     ] as const;
-    const filled = new BlockRows([n, at, word, kind, leftOut]);
+    const filled = new BlockRows();
+    for (const each of [n, at, word, kind, leftOut]) filled.column(each);
     for (const cells of rows) {
       const row = filled.add();
       n.set(row, cells.n);
@@ -98,8 +99,8 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
   });
 
   test('refuses a block that is cut off, and writes none of it', async () => {
-    const n = new WideColumn('n', 'UInt64');
-    const rows = new BlockRows([n]);
+    const rows = new BlockRows();
+    const n = rows.column(new WideColumn('n', 'UInt64'));
     for (const value of [8, 9]) n.set(rows.add(), value);
     const block = rows.block()!.octets;
     await expect(engine.insertBlock('each (n)', 'insert_deduplicate = 0', block.subarray(0, -1))).rejects.toThrow();

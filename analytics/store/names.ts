@@ -1,12 +1,13 @@
-// Small numbers for the few texts that many messages share (carriers, error codes), so that states of messages fit into
-// arrays of numbers.
+// Small numbers for the few texts that many rows share (carriers, error codes), so that columns of rows and the states of
+// messages fit into arrays of numbers.
 
 export class Names {
   readonly #texts: string[] = [''];
   readonly #indexes = new Map([['', 0]]);
 
-  get size(): number {
-    return this.#texts.length;
+  /** Each at its number. */
+  get texts(): readonly string[] {
+    return this.#texts;
   }
 
   /** The number of this text; 0 is the empty one. */
