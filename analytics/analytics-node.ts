@@ -9,6 +9,7 @@ import { numberKey } from '../cluster/bus/installation-secret.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { changeSince } from '../cluster/bus/stream-position.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
+import type { DeliveryEvent } from '../model/delivery-event.ts';
 import { NumberHashes } from '../model/number-hash.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { untilDone, withDeadline } from '../platform/deadline.ts';
@@ -23,18 +24,18 @@ import { type ClickRecording, recordClicks } from './clicks/click-recorder.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
-import { type Purge, startPurge } from './purge.ts';
+import { startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
 import { Arrivals } from './queries/arrivals.ts';
 import { RecordedEvents } from './queries/recorded-events.ts';
 import { unflushedOver } from './recorder/batch.ts';
 import { unavailable, upToDateOver } from './queries/up-to-date.ts';
-import { type Reaper, startReaper } from './reaper/reaper.ts';
+import { startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
-import { type Trim, type TrimmedDays, startTrim } from './store/trim.ts';
+import { type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
   health(): { ok: boolean; detail: string };
@@ -46,11 +47,10 @@ export type AnalyticsNode = {
 
 /** What only the recording node has. */
 type Keepers = {
-  readonly reaper: Reaper;
-  readonly purge: Purge;
+  /** Reaper, purge and trim. */
+  readonly timed: readonly { stop(): void }[];
   readonly clicks: ClickRecording;
   readonly facts: FactRecorder;
-  readonly trim: Trim;
 };
 
 const watchEveryMs = 5_000;
@@ -82,36 +82,26 @@ export async function startAnalytics(
   const numbers = new NumberHashes(await numberKey(bus), clock);
   const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
   const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, (query) =>
-    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser.ask(query),
+    eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser(query),
   );
 
   async function record(): Promise<void> {
     for (const each of await erasureJobs(bus)) erased.add(each);
-    const started = await startRecorder({
-      bus,
-      engine,
-      publisher,
-      erased,
-      arrived: (event) => arrivals.arrived(event.messageId),
-      numbers,
-      clock,
-    });
+    const arrived = ({ messageId }: DeliveryEvent) => arrivals.arrived(messageId);
+    const started = await startRecorder({ bus, engine, publisher, erased, arrived, numbers, clock });
     recorder = started;
     answers.beginToRecord();
     // Only the recording node may reap and purge: only it knows which events are not flushed yet.
     keepers = {
-      reaper: startReaper({
-        engine,
-        recorded,
-        unflushed,
-        upToDate,
-        writer,
-        bucket: () => openBucket(bus, 'recorder'),
-        heldSinceMs: () => started.heldSinceMs,
-        clock,
-      }),
-      purge: startPurge(bus, () => started.recorded, clock),
-      trim: startTrim(engine, trimmed, clock),
+      timed: [
+        startReaper({
+          ...{ engine, recorded, unflushed, upToDate, writer, clock },
+          bucket: () => openBucket(bus, 'recorder'),
+          heldSinceMs: () => started.heldSinceMs,
+        }),
+        startPurge(bus, () => started.recorded, clock),
+        startTrim(engine, trimmed, clock),
+      ],
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }),
       facts: recordFacts({ bus, engine, publisher, clock }),
     };
@@ -131,9 +121,7 @@ export async function startAnalytics(
       eraser = null;
       ending.abort(new Error('this node does not record any more'));
       if (!stopping.signal.aborted) answers.endToRecord();
-      keepers?.reaper.stop();
-      keepers?.purge.stop();
-      keepers?.trim.stop();
+      stopTimed();
       void keepers?.clicks.stop(0);
       void keepers?.facts.stop();
       keepers = null;
@@ -141,6 +129,10 @@ export async function startAnalytics(
       if (how === 'fenced') void waitForSilence();
       if (how === 'stream_changed') void recordAgain();
     });
+  }
+
+  function stopTimed(): void {
+    for (const each of keepers?.timed ?? []) each.stop();
   }
 
   const recordAgain = () =>
@@ -172,17 +164,14 @@ export async function startAnalytics(
   const cancelLag = clock.every(watchEveryMs, () => void measureLag(bus, () => recorder));
 
   return {
-    health: () =>
-      recorder === null ? { ok: true, detail: 'another node records' } : { ok: true, detail: 'recording' },
+    health: () => ({ ok: true, detail: recorder === null ? 'another node records' : 'recording' }),
     get lateMs() {
       return recorder?.lateMs ?? 0;
     },
     async stop(deadlineMs) {
       stopping.abort(new Error('the analytics node stops'));
       cancelLag();
-      keepers?.reaper.stop();
-      keepers?.purge.stop();
-      keepers?.trim.stop();
+      stopTimed();
       arrivals.close();
       writer.flush();
       reports.stop();

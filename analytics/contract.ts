@@ -6,9 +6,9 @@ import type { Counts, Erasure } from '../cluster/bus/erasures.ts';
 import type { HedgeRule } from '../model/copies.ts';
 import type { DeliveryEvent, EventKind } from '../model/delivery-event.ts';
 import type { Fact } from '../model/fact.ts';
-import type { HistoryEntry } from '../model/fold.ts';
+import type { MessageState } from '../model/fold.ts';
 import type { Keyword } from '../model/keyword.ts';
-import type { Category, Encoding } from '../model/message.ts';
+import type { Category } from '../model/message.ts';
 import type { MessageStatus } from '../model/status.ts';
 import type { WebhookEventType } from '../model/webhook-endpoint.ts';
 import type { Use } from '../platform/shared-bound.ts';
@@ -146,31 +146,27 @@ export type ListMessagesReply =
   | BadQuery;
 
 /** The folded state of one message, ready for the API. Times are wall time in milliseconds since the epoch. */
-export type MessageView = {
-  readonly id: string;
-  /** A request refused at the ingress: it never was a message, and its recipient is masked. */
-  readonly refused: boolean;
-  readonly direction: Direction;
-  readonly status: MessageStatus;
-  /** For a message from a subscriber: the client's number in `to`, the subscriber's in `from`. */
-  readonly to: string;
-  readonly from: string;
-  readonly category: Category;
-  readonly encoding: Encoding;
-  readonly segments: number;
-  readonly livemode: boolean;
-  readonly clientReference: string | null;
-  readonly acceptedAtMs: number;
-  /** The time it was scheduled for; null: at once. */
-  readonly scheduledAtMs: number | null;
-  readonly submittedAtMs: number | null;
-  readonly deliveredAtMs: number | null;
-  readonly error: string | null;
-  readonly carrier: string | null;
-  readonly history: readonly HistoryEntry[];
-  /** For messages from subscribers; null for others. */
-  readonly inbound: InboundView | null;
-};
+export type MessageView = FoldedFacts &
+  SharedFacts & {
+    readonly id: string;
+    /** A request refused at the ingress: it never was a message, and its recipient is masked. */
+    readonly refused: boolean;
+    readonly direction: Direction;
+    /** For a message from a subscriber: the client's number in `to`, the subscriber's in `from`. */
+    readonly to: string;
+    readonly from: string;
+    /** For messages from subscribers; null for others. */
+    readonly inbound: InboundView | null;
+  };
+
+type FoldedFacts = Pick<
+  MessageState,
+  'status' | 'history' | 'acceptedAtMs' | 'submittedAtMs' | 'deliveredAtMs' | 'error' | 'carrier'
+>;
+type SharedFacts = Pick<
+  DeliveryEvent,
+  'category' | 'encoding' | 'segments' | 'livemode' | 'clientReference' | 'scheduledAtMs'
+>;
 
 export type InboundView = {
   readonly keyword: Keyword | null;

@@ -9,13 +9,13 @@ import { changeSince, type StreamPosition } from '../cluster/bus/stream-position
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
 import { readWebhookPlace } from '../cluster/bus/webhook-place.ts';
-import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
 import { log } from '../platform/log.ts';
 import { metrics } from '../platform/telemetry.ts';
 
-export type Purge = { run(): Promise<void>; stop(): void };
+type Purge = { run(): Promise<void>; stop(): void };
 
 /** Twice the replay window: an actor that starts while its replay is read still finds all of it. */
 const keepMs = limits.carrier.replayWindowMs * 2;
@@ -51,7 +51,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     samples = samples.filter((_, at) => (samples[at + 1]?.atMs ?? nowMs) > nowMs - keepMs);
     metrics.eventsStreamBytes.set(state.bytes);
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
-    const readers = readersThatCount(await positions(bus), fullness);
+    const readers = readersThatCount(await readersOf(bus, streamNames.events), fullness);
     const recordedAndRead = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
     const upTo = Math.min(recordedAndRead, await toldTo(bus, String(created), fullness));
     const kept = await keptByCarriers(upTo, await floors.all(), {
@@ -77,10 +77,10 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     return kept;
   }
 
-  const cancel: Cancel = clock.every(limits.recorder.purgeEveryMs, () => {
+  const stop = clock.every(limits.recorder.purgeEveryMs, () => {
     run().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'EVENTS could not be purged this time'));
   });
-  return { run, stop: cancel };
+  return { run, stop };
 }
 
 /** The last purgeable sequence, and the carrier whose floor limits it. */
@@ -126,26 +126,23 @@ export function readersThatCount(all: readonly ReaderPosition[], fullness: numbe
   if (fullness <= limits.recorder.foreignReadersRatio) return all;
   const left = all.filter(({ durable, outstanding }) => durable && outstanding > 0);
   for (const { name, outstanding } of left) {
-    log.error(
-      { alarm: 'events_reader_missing', consumer: name, outstanding },
-      'EVENTS is purged before this reader has read it',
-    );
+    const of = { alarm: 'events_reader_missing', consumer: name, outstanding };
+    log.error(of, 'EVENTS is purged before this reader has read it');
   }
   return all.filter(({ durable }) => !durable);
 }
 
-async function positions(bus: Bus): Promise<readonly ReaderPosition[]> {
+/** The positions of the consumers of a stream. */
+export async function readersOf(bus: Bus, stream: string): Promise<readonly ReaderPosition[]> {
   const found: ReaderPosition[] = [];
-  for await (const { name, config, ack_floor, delivered, num_pending, num_ack_pending } of bus.manager.consumers.list(
-    streamNames.events,
-  )) {
+  for await (const { name, config, ack_floor, delivered, ...of } of bus.manager.consumers.list(stream)) {
     found.push({
       name,
       durable: (config.durable_name ?? '') !== '',
       acks: config.ack_policy !== 'none',
       ackFloorSeq: ack_floor.stream_seq,
       deliveredSeq: delivered.stream_seq,
-      outstanding: num_pending + num_ack_pending,
+      outstanding: of.num_pending + of.num_ack_pending,
     });
   }
   return found;

@@ -4,7 +4,7 @@
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import type { IssuedLinks } from '../../model/records/click-record.ts';
 import { latencyBucket } from '../latency-buckets.ts';
-import { tsvText } from '../store/tab-separated.ts';
+import { tsvLine } from '../store/tab-separated.ts';
 import type { ClickReason } from './classify.ts';
 import type { CodeOwner } from './click-rows.ts';
 import { type FirstClicks, noClicks } from './recorded-clicks.ts';
@@ -70,15 +70,10 @@ function firstOf(firsts: FirstClicks, classes: number): number {
   return first;
 }
 
-type Owner = Pick<
-  CodeOwner,
-  'accountId' | 'livemode' | 'category' | 'carrier' | 'sender' | 'campaignId' | 'variantId' | 'acceptedAtMs'
->;
 const slotS = 1_800;
 
-function ownerCells(owner: Owner): string {
+function ownerCells(owner: CodeOwner): string {
   const { accountId, livemode, acceptedAtMs, category, carrier, sender, campaignId, variantId } = owner;
   const slot = Math.floor(acceptedAtMs / 1_000 / slotS) * slotS;
-  const texts = [category, carrier, sender, campaignId, variantId].map(tsvText).join('\t');
-  return `${tsvText(accountId)}\t${livemode ? 1 : 0}\t${slot}\t${texts}`;
+  return tsvLine([accountId, livemode, slot, category, carrier, sender, campaignId, variantId]);
 }

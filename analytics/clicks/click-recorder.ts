@@ -18,7 +18,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
-import { type PendingRange, Progress } from '../recorder/progress.ts';
+import { type PendingRange, Progress, continuesAt } from '../recorder/progress.ts';
 import { insertSettings, untilStored } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
 import { Bursts } from './bursts.ts';
@@ -176,14 +176,11 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     }
   }
 
-  async function announce({ firstSeq, lastSeq, lastAtNs }: ClickBatch): Promise<string> {
+  async function announce(closed: ClickBatch): Promise<string> {
     const before = replay;
     replay = null;
-    if (before !== null && firstSeq <= before.last) return before.token;
-    const token = progress.newToken(firstSeq, lastSeq);
-    const range = { first: firstSeq, last: lastSeq, lastAtNs: String(lastAtNs), token };
-    await progress.save(recorded, range, stopping.signal);
-    return token;
+    if (before !== null && closed.firstSeq <= before.last) return before.token;
+    return progress.announce(closed, recorded, stopping.signal);
   }
 
   /**
@@ -266,7 +263,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   const stopPurge = clock.every(purgeEveryMs, () => {
     purge().catch((error: unknown) => ignoring(error, 'CLICKS is purged the next time'));
   });
-  const from = replay === null ? recorded : { ...recorded, seq: replay.first - 1, storedAtNs: null };
+  const from = continuesAt(recorded, replay);
   const reader = readStream(bus, { stream, from, take, prefetch: prefetchRecords, clock });
   // A range that is repeated may end with the stream.
   reader.caughtUp.then(

@@ -5,8 +5,9 @@ import type { ClickFact } from '../../model/fact.ts';
 import type { EventId } from '../../model/ids.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Cell, Engine } from '../store/engine.ts';
-import { tsvText } from '../store/tab-separated.ts';
+import { type Cell, type Engine, slowRows } from '../store/engine.ts';
+import { orNull } from '../store/event-row.ts';
+import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 import type { ClickVerdict } from './classify.ts';
 
 /** The message that a code was made for. */
@@ -26,9 +27,7 @@ export const clickColumns = `click_id, at, code, link_id, url, ${ownerColumns}, 
 
 export function codeRows(issued: IssuedLinks, token: string): string {
   const owner = ownerCells(issued);
-  return issued.links
-    .map((link) => `${codeNumber(link)}\t${tsvText(link.linkId)}\t${tsvText(link.url)}\t${owner}\t${token}\n`)
-    .join('');
+  return issued.links.map((link) => tsvRow([codeNumber(link), link.linkId, link.url, ...owner, token])).join('');
 }
 
 export type ResolvedClick = {
@@ -45,47 +44,32 @@ export function clickRow(
   token: string,
 ): string {
   const reasons = `[${verdict.reasons.map((reason) => `'${reason}'`).join(',')}]`;
-  return (
-    `${click.clickId}\t${time(click.atMs)}\t${codeNumber(click)}\t${tsvText(click.linkId)}\t${tsvText(click.url)}\t` +
-    `${ownerCells(owner ?? nobody(click))}\t${deliveredAtMs === null ? never : time(deliveredAtMs)}\t${verdict.class}\t${reasons}\t` +
-    `${tsvText(click.userAgent)}\t${tsvText(click.address)}\t${time(recordedAtMs)}\t${token}\n`
-  );
+  return tsvRow([
+    ...[click.clickId, tsvTime(click.atMs), codeNumber(click), click.linkId, click.url],
+    ...ownerCells(owner ?? nobody(click)),
+    ...[tsvTime(deliveredAtMs), verdict.class, reasons, click.userAgent, click.address, tsvTime(recordedAtMs), token],
+  ]);
 }
 
-function ownerCells(owner: CodeOwner): string {
-  const texts = [owner.messageId, owner.accountId].map(tsvText).join('\t');
-  const more = [owner.category, owner.sender, owner.carrier, owner.campaignId, owner.variantId, owner.templateId];
-  return `${texts}\t${owner.livemode ? 1 : 0}\t${more.map(tsvText).join('\t')}\t${time(owner.acceptedAtMs)}\t${time(owner.dueAtMs)}`;
+function ownerCells(owner: CodeOwner): readonly (string | boolean | null)[] {
+  const { messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId } = owner;
+  const times = [owner.acceptedAtMs, owner.dueAtMs].map(tsvTime);
+  return [messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId, ...times];
 }
 
 /** Whose a click on a code that was never sent is: nobody's message, in the hour of the click. */
 export function nobody({ accountId, livemode, atMs }: Click): CodeOwner {
+  const message = { messageId: '', category: '', sender: '', carrier: '' };
   const nothing = { campaignId: null, variantId: null, templateId: null };
-  return {
-    messageId: '',
-    accountId,
-    livemode,
-    category: '',
-    sender: '',
-    carrier: '',
-    ...nothing,
-    acceptedAtMs: atMs,
-    dueAtMs: atMs,
-  };
+  return { ...message, ...nothing, accountId, livemode, acceptedAtMs: atMs, dueAtMs: atMs };
 }
-
-const never = '1970-01-01 00:00:00';
-/** DateTime64(3) reads a bare number of seconds. */
-const time = (ms: number): string => (ms / 1_000).toFixed(3);
 
 export const clickFactColumns =
   'event_id, click_id, toUnixTimestamp64Milli(at), link_id, url, message_id, class, reasons, category, sender, campaign_id, ' +
   'variant_id, template_id';
 
-export function clickFactOf(
-  row: readonly Cell[],
-  { accountId, livemode }: { readonly accountId: string; readonly livemode: boolean },
-): ClickFact {
+export function clickFactOf(row: readonly Cell[], owner: Pick<ClickFact, 'accountId' | 'livemode'>): ClickFact {
+  const { accountId, livemode } = owner;
   return {
     ...{ kind: 'click', accountId, livemode },
     eventId: row[0] as EventId,
@@ -109,13 +93,12 @@ export async function ownersOf(engine: Engine, codes: readonly number[]): Promis
   const owners = new Map<number, CodeOwner>();
   for (let from = 0; from < codes.length; from += limits.clicks.lookupMax) {
     const asked = codes.slice(from, from + limits.clicks.lookupMax);
-    const rows = await engine.rows(
+    const rows = await slowRows(
+      engine,
       `SELECT code, message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id,
          toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(due_at)
        FROM link_codes WHERE code IN (${asked.join(', ')}) ORDER BY accepted_at
        ${inOneThread}`,
-      {},
-      limits.recorder.insertTimeoutMs,
     );
     for (const row of rows) owners.set(Number(row[0]), ownerOf(row));
   }
@@ -137,5 +120,3 @@ function ownerOf(row: readonly Cell[]): CodeOwner {
     dueAtMs: row[11] as number,
   };
 }
-
-const orNull = (cell: Cell | undefined): string | null => (cell === '' || cell === undefined ? null : (cell as string));

@@ -4,7 +4,7 @@ import { foldEvents } from '../../model/fold.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { RotatingMap } from '../../platform/rotating-map.ts';
-import type { RecordedEvents } from '../queries/recorded-events.ts';
+import { type RecordedEvents, eventsOfMany } from '../queries/recorded-events.ts';
 import type { UpToDate } from '../queries/up-to-date.ts';
 import type { Unflushed } from '../recorder/batch.ts';
 import type { CodeOwner } from './click-rows.ts';
@@ -32,16 +32,9 @@ export function deliveredAtOver({ recorded, unflushed, upToDate, clock }: Source
     const unknown = [...open.values()];
     for (let from = 0; from < unknown.length; from += limits.queries.messagesPerReadMax) {
       const asked = unknown.slice(from, from + limits.queries.messagesPerReadMax);
-      const answer = await upToDate.surely(async () => {
-        // First what is held: it may be in ClickHouse a moment later, and the fold drops repeats.
-        const notWritten = asked.map(({ messageId }) => unflushed.eventsOf(messageId));
-        const found = await recorded.ofMany(asked);
-        return asked.map(({ messageId }, at) =>
-          foldEvents([...(found.get(messageId) ?? []), ...(notWritten[at] ?? [])]),
-        );
-      });
+      const answer = await upToDate.surely(() => eventsOfMany(recorded, unflushed, asked));
       if (answer.result !== 'sure') throw new Error(`receipts are not known: ${answer.detail}`);
-      for (const state of answer.value) {
+      for (const state of answer.value.map(foldEvents)) {
         if (state?.deliveredAtMs == null) continue;
         delivered.set(state.first.messageId, state.deliveredAtMs);
         held.set(state.first.messageId, state.deliveredAtMs);

@@ -4,11 +4,9 @@
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Engine } from '../store/engine.ts';
+import { type Engine, slowRows } from '../store/engine.ts';
 import type { ClickReason } from './classify.ts';
 import { codeNumber, inOneThread } from './click-rows.ts';
-
-const { insertTimeoutMs } = limits.recorder;
 
 /** A recorded click: its class, and whether it is a row of this insert. */
 export type RecordedClick = {
@@ -26,7 +24,8 @@ export async function recordedClicks(
   const recorded = new Map<string, RecordedClick>();
   for (const asked of slicesOf(clicks)) {
     const times = asked.map(({ atMs }) => atMs);
-    const rows = await engine.rows(
+    const rows = await slowRows(
+      engine,
       `SELECT click_id, class, reasons, insert_token = {token:String} FROM link_clicks
        WHERE account_id IN {accountIds:Array(String)} AND click_id IN {clickIds:Array(String)}
          AND at >= fromUnixTimestamp64Milli({fromMs:Int64}) AND at <= fromUnixTimestamp64Milli({toMs:Int64})
@@ -38,7 +37,6 @@ export async function recordedClicks(
         toMs: Math.ceil(Math.max(...times)),
         token,
       },
-      insertTimeoutMs,
     );
     for (const [clickId, clickClass, reasons, isOfInsert] of rows) {
       recorded.set(clickId as string, {
@@ -63,11 +61,11 @@ export async function newlyIssued(engine: Engine, issued: readonly IssuedLinks[]
   const written = new Set<string>();
   const counted = new Set<string>();
   for (const asked of slicesOf([...new Set(issued.map(({ messageId }) => messageId))])) {
-    const rows = await engine.rows(
+    const rows = await slowRows(
+      engine,
       `SELECT message_id, code, insert_token = {token:String} FROM link_codes WHERE message_id IN {asked:Array(String)}
        ${inOneThread}`,
       { asked, token },
-      insertTimeoutMs,
     );
     for (const [messageId, code, isOfInsert] of rows) {
       written.add(`${messageId as string} ${code as number}`);
@@ -98,12 +96,12 @@ export async function firstClicksOf(
 ): Promise<ReadonlyMap<string, FirstClicks>> {
   const firsts = new Map<string, number[]>();
   for (const asked of slicesOf(messageIds)) {
-    const rows = await engine.rows(
+    const rows = await slowRows(
+      engine,
       `SELECT message_id, class, toUnixTimestamp64Milli(min(at)) FROM link_clicks
        WHERE message_id IN {asked:Array(String)} AND insert_token != {token:String} GROUP BY message_id, class
        ${inOneThread}`,
       { asked, token },
-      insertTimeoutMs,
     );
     for (const [messageId, clickClass, atMs] of rows) {
       const of = firsts.get(messageId as string) ?? [...noClicks];

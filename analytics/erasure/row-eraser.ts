@@ -11,9 +11,10 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { EraseRows, EraseRowsReply } from '../contract.ts';
-import type { Engine } from '../store/engine.ts';
+import { literal } from '../sql/sql-user.ts';
+import { type Engine, slowRows } from '../store/engine.ts';
 import { mutate } from '../store/mutate.ts';
-import { tsvText } from '../store/tab-separated.ts';
+import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 import type { ErasedNumbers } from './erased-numbers.ts';
 
 type RowEraserOptions = {
@@ -27,10 +28,8 @@ type RowEraserOptions = {
   readonly stopping: AbortSignal;
 };
 
-export type RowEraser = {
-  /** Begins, or says how it stands. */
-  ask(query: EraseRows): Promise<EraseRowsReply>;
-};
+/** Begins, or says how it stands. */
+export type RowEraser = (query: EraseRows) => Promise<EraseRowsReply>;
 
 const tables = ['sms_events', 'sms_submits', 'link_codes', 'link_clicks'] as const;
 const askEveryMs = 500;
@@ -68,32 +67,22 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
     erased.add(erasure);
     await orderErasure(bus, erasure);
   }
-  return {
-    async ask({ erasure }) {
-      const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure);
-      if (removed !== null) return { result: 'done', removed };
-      begin(erasure);
-      return { result: 'running' };
-    },
+  return async ({ erasure }) => {
+    const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure);
+    if (removed !== null) return { result: 'done', removed };
+    begin(erasure);
+    return { result: 'running' };
   };
 }
 
 /** What an erasure removed; null: this store has not carried it out. */
 async function removedBy(engine: Engine, { id }: Erasure): Promise<Counts | null> {
-  const [row] = await engine.rows(
-    'SELECT removed FROM erasures FINAL WHERE id = {id:String}',
-    { id },
-    limits.recorder.insertTimeoutMs,
-  );
+  const [row] = await slowRows(engine, 'SELECT removed FROM erasures FINAL WHERE id = {id:String}', { id });
   return row === undefined ? null : (JSON.parse(row[0] as string) as Counts);
 }
 
 async function carriedOutHere(engine: Engine): Promise<Map<string, Erasure>> {
-  const rows = await engine.rows(
-    'SELECT id, mark FROM erasures FINAL ORDER BY id',
-    {},
-    limits.recorder.insertTimeoutMs,
-  );
+  const rows = await slowRows(engine, 'SELECT id, mark FROM erasures FINAL ORDER BY id');
   return new Map(rows.map(([id, mark]) => [id as string, JSON.parse(mark as string) as Erasure]));
 }
 
@@ -104,14 +93,11 @@ async function erase({ bus, engine, recordedTo, clock, stopping }: RowEraserOpti
     limitMs: limits.erasure.deadlineMs,
     everyMs: askEveryMs,
   });
-  const own = ownRows(erasure);
-  const ids = (
-    await engine.rows(
-      `SELECT DISTINCT message_id FROM sms_events WHERE ${own} ORDER BY 1 SETTINGS max_threads = 1`,
-      {},
-      limits.recorder.insertTimeoutMs,
-    )
-  ).map(([id]) => id as string);
+  const found = await slowRows(
+    engine,
+    `SELECT DISTINCT message_id FROM sms_events WHERE ${ownRows(erasure)} ORDER BY 1 SETTINGS max_threads = 1`,
+  );
+  const ids = found.map(([id]) => id as string);
   const removed: Record<string, number> = { messages: ids.length };
   const change = { clock, signal: stopping };
   for (const table of tables) removed[table] = 0;
@@ -119,38 +105,29 @@ async function erase({ bus, engine, recordedTo, clock, stopping }: RowEraserOpti
     // Ids are of our own making or a client's key of letters: quoted like every text all the same.
     const some = ids.slice(from, from + limits.erasure.messagesAtOnce);
     for (const table of tables) {
-      const [row] = await engine.rows(
+      const [row] = await slowRows(
+        engine,
         `SELECT toUInt64(count()) FROM ${table} WHERE message_id IN {some:Array(String)} SETTINGS max_threads = 1`,
         { some },
-        limits.recorder.insertTimeoutMs,
       );
       const count = Number(row?.[0]);
       if (count === 0) continue;
       removed[table] = (removed[table] ?? 0) + count;
-      await mutate(engine, table, `DELETE WHERE message_id IN (${some.map(quoted).join(',')})`, change);
+      await mutate(engine, table, `DELETE WHERE message_id IN (${some.map(literal).join(',')})`, change);
     }
   }
   await withoutOldParts(engine, clock, stopping);
-  const at = (erasure.atMs / 1_000).toFixed(3);
-  await engine.insert(
-    'erasures (id, recipient_hash, account_id, at, mark, removed)',
-    Buffer.from(
-      `${erasure.id}\t${erasure.hash}\t${erasure.accountId ?? ''}\t${at}\t${tsvText(JSON.stringify(markOf(erasure)))}\t${tsvText(JSON.stringify(removed))}\n`,
-    ),
-  );
-  log.info({ id: erasure.id, removed }, 'a number was erased from ClickHouse');
+  const { id, hash, listKey, place, accountId, atMs, by } = erasure;
+  const mark = JSON.stringify({ id, hash, listKey, place, accountId, atMs, by } satisfies Erasure);
+  const row = tsvRow([id, hash, accountId, tsvTime(atMs), mark, JSON.stringify(removed)]);
+  await engine.insert('erasures (id, recipient_hash, account_id, at, mark, removed)', Buffer.from(row));
+  log.info({ id, removed }, 'a number was erased from ClickHouse');
 }
-
-const markOf = ({ id, hash, listKey, place, accountId, atMs, by }: Erasure): Erasure => ({
-  ...{ id, hash, listKey, place, accountId, atMs, by },
-});
 
 function ownRows({ hash, accountId, atMs }: Erasure): string {
-  const account = accountId === null ? '' : `account_id = ${quoted(accountId)} AND `;
+  const account = accountId === null ? '' : `account_id = ${literal(accountId)} AND `;
   return `${account}recipient_hash = ${BigInt(hash)} AND accepted_at <= fromUnixTimestamp64Milli(toInt64(${Math.floor(atMs)}))`;
 }
-
-const quoted = (text: string): string => `'${text.replaceAll(/[\\']/g, (each) => `\\${each}`)}'`;
 
 /** The parts before a change stay on the disk for minutes otherwise, with all that was in them. */
 async function withoutOldParts(engine: Engine, clock: Clock, stopping: AbortSignal): Promise<void> {

@@ -15,6 +15,7 @@ import { untilDone } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
+import { readersOf } from '../purge.ts';
 import type { Engine } from '../store/engine.ts';
 import { decisionColumns, decisionRow, otpColumns, otpRow } from './fact-rows.ts';
 
@@ -123,17 +124,15 @@ function startPurge(bus: Bus, clock: Clock): Cancel {
     const { state, config } = await bus.manager.streams.info(stream);
     const isFilling = config.max_bytes > 0 && state.bytes > config.max_bytes * limits.recorder.foreignReadersRatio;
     let upTo: number | null = null;
-    for await (const { name, config: of, ack_floor: floor, num_pending, num_ack_pending } of bus.manager.consumers.list(
-      stream,
-    )) {
+    for (const { name, durable, outstanding, ackFloorSeq } of await readersOf(bus, stream)) {
       // Without a name of its own it is a passing one: of whoever listens to test events.
-      if ((of.durable_name ?? '') === '') continue;
-      const isBehind = num_pending + num_ack_pending > 0;
+      if (!durable) continue;
+      const isBehind = outstanding > 0;
       if (isFilling && isBehind && name !== recorder) {
         log.error({ alarm: 'facts_reader_missing', consumer: name }, 'FACTS is purged before this reader has read it');
         continue;
       }
-      upTo = Math.min(upTo ?? Number.POSITIVE_INFINITY, isBehind ? floor.stream_seq : state.last_seq);
+      upTo = Math.min(upTo ?? Number.POSITIVE_INFINITY, isBehind ? ackFloorSeq : state.last_seq);
     }
     if (upTo !== null && upTo >= state.first_seq && state.messages > 0) {
       await bus.manager.streams.purge(stream, { seq: upTo + 1 });

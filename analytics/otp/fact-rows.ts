@@ -4,35 +4,34 @@ import type { GuardFact, OtpFact } from '../../model/fact.ts';
 import type { EventId, MessageId, OtpId } from '../../model/ids.ts';
 import { prefixOf } from '../../policy/otp-guard/history.ts';
 import type { Cell } from '../store/engine.ts';
-import { tsvText } from '../store/tab-separated.ts';
+import { orNull } from '../store/event-row.ts';
+import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 
 export const otpColumns =
   'account_id, livemode, started_at, otp_id, version, status, reason, purpose, language, sender, prefix, own_code, attempts, ' +
   'message_ids, expires_at, ended_at';
 
 export function otpRow(fact: OtpFact): string {
-  const { accountId, livemode, createdAtMs, id, version, status, reason, purpose, language, sender } = fact;
+  const { accountId, livemode, id, version, status, reason, purpose, language, sender, ownCode, attempts } = fact;
+  const prefix = prefixOf(fact.to, 6);
   // Ids have no character that means something in a list.
   const messages = `[${fact.messageIds.map((messageId) => `'${messageId}'`).join(',')}]`;
-  const texts = [status, reason ?? '', purpose, language ?? '', sender, prefixOf(fact.to, 6)].map(tsvText).join('\t');
-  const ended = fact.endedAtMs === null ? never : time(fact.endedAtMs);
-  return (
-    `${tsvText(accountId)}\t${flag(livemode)}\t${time(createdAtMs)}\t${tsvText(id)}\t${version}\t${texts}\t` +
-    `${flag(fact.ownCode)}\t${fact.attempts}\t${messages}\t${time(fact.expiresAtMs)}\t${ended}\n`
-  );
+  return tsvRow([
+    ...[accountId, livemode, tsvTime(fact.createdAtMs), id, version, status, reason, purpose, language, sender, prefix],
+    ...[ownCode, attempts, messages, tsvTime(fact.expiresAtMs), tsvTime(fact.endedAtMs)],
+  ]);
 }
 
 export const decisionColumns =
   'account_id, livemode, at, event_id, what, rule, action, mode, scope, prefix, statistic, threshold, times, until, released';
 
 export function decisionRow(fact: GuardFact): string {
-  const { accountId, livemode, atMs, eventId, what, rule, action, mode, scope, statistic, threshold } = fact;
-  const texts = [eventId, what, rule, action ?? '', mode, scope, fact.prefix].map(tsvText).join('\t');
-  const until = fact.untilMs === 0 ? never : time(fact.untilMs);
-  return (
-    `${tsvText(accountId)}\t${flag(livemode)}\t${time(atMs)}\t${texts}\t${statistic}\t${threshold}\t` +
-    `${fact.times}\t${until}\t${tsvText(fact.released)}\n`
-  );
+  const { accountId, livemode, eventId, what, rule, action, mode, scope, prefix, statistic, threshold } = fact;
+  const until = tsvTime(fact.untilMs === 0 ? null : fact.untilMs);
+  return tsvRow([
+    ...[accountId, livemode, tsvTime(fact.atMs), eventId, what, rule, action, mode, scope, prefix],
+    ...[statistic, threshold, fact.times, until, fact.released],
+  ]);
 }
 
 export type FactOwner = { readonly accountId: string; readonly livemode: boolean };
@@ -50,9 +49,9 @@ export function otpFactOf(row: readonly Cell[], { accountId, livemode }: FactOwn
     id: row[1] as OtpId,
     version: Number(row[2]),
     status: row[3] as OtpFact['status'],
-    reason: row[4] === '' ? null : (row[4] as OtpFact['reason']),
+    reason: orNull(row[4]) as OtpFact['reason'],
     purpose: row[5] as string,
-    language: row[6] === '' ? null : (row[6] as string),
+    language: orNull(row[6]),
     sender: row[7] as string,
     ownCode: row[8] === true,
     attempts: row[9] as number,
@@ -81,8 +80,3 @@ export function blockFactOf(row: readonly Cell[], { accountId, livemode }: FactO
     untilMs: Number(row[9]),
   };
 }
-
-const never = '1970-01-01 00:00:00';
-const flag = (value: boolean) => (value ? 1 : 0);
-/** DateTime64(3) reads a bare number of seconds. */
-const time = (ms: number): string => (ms / 1_000).toFixed(3);

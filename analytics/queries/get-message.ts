@@ -104,7 +104,8 @@ async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId
 export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | null {
   const state = foldEvents(events);
   if (state === null) return null;
-  const { first } = state;
+  const { first, status, acceptedAtMs, submittedAtMs, deliveredAtMs, error, carrier, history } = state;
+  const { category, encoding, segments, livemode, clientReference, scheduledAtMs } = first;
   // A subscriber's decision is no message.
   if (first.kind === 'opted_out' || first.kind === 'opted_in') return null;
   const isInbound = first.kind === 'received';
@@ -112,21 +113,11 @@ export function messageViewOf(events: Iterable<DeliveryEvent>): MessageView | nu
     id: first.messageId,
     refused: first.kind === 'refused',
     direction: isInbound ? 'inbound' : 'outbound',
-    status: state.status,
+    status,
     to: isInbound ? first.sender : first.recipient,
     from: isInbound ? first.recipient : first.sender,
-    category: first.category,
-    encoding: first.encoding,
-    segments: first.segments,
-    livemode: first.livemode,
-    clientReference: first.clientReference,
-    acceptedAtMs: state.acceptedAtMs,
-    scheduledAtMs: first.scheduledAtMs,
-    submittedAtMs: state.submittedAtMs,
-    deliveredAtMs: state.deliveredAtMs,
-    error: state.error,
-    carrier: state.carrier,
-    history: state.history,
+    ...{ category, encoding, segments, livemode, clientReference },
+    ...{ acceptedAtMs, scheduledAtMs, submittedAtMs, deliveredAtMs, error, carrier, history },
     inbound: isInbound ? inboundViewOf(first.inbound) : null,
   };
 }

@@ -9,8 +9,9 @@ import { systemClock } from '../../platform/clock.ts';
 import { maskNumber } from '../../platform/log.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ListMessages, ListMessagesReply, MessageView } from '../contract.ts';
-import type { Engine, Params } from '../store/engine.ts';
+import { type Engine, type Params, shownRows } from '../store/engine.ts';
 import { type Sources, messageViewOf } from './get-message.ts';
+import { eventsOfMany } from './recorded-events.ts';
 
 type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
 
@@ -120,13 +121,12 @@ async function endOfWindow(
   before: string | null,
   windowRows: number,
 ): Promise<string | null> {
-  const rows = await engine.rows(
+  const rows = await shownRows(
+    engine,
     `SELECT message_id FROM sms_events WHERE account_id = {accountId:String}
      ${before === null ? '' : 'AND message_id < {before:String}'}
      ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${windowRows} ${inTime}`,
     { accountId: query.accountId, ...(before === null ? {} : { before }) },
-    limits.queries.deadlineMs,
-    'account',
   );
   return (rows[0]?.[0] as string | undefined) ?? null;
 }
@@ -164,12 +164,11 @@ async function recordedIds(
   add('afterMs', query.createdAfterMs, 'accepted_at >= fromUnixTimestamp64Milli({afterMs:Int64})');
   add('beforeMs', query.createdBeforeMs, 'accepted_at < fromUnixTimestamp64Milli({beforeMs:Int64})');
   // In the order of the primary key, so that reading ends as soon as the page is full.
-  const rows = await engine.rows(
+  const rows = await shownRows(
+    engine,
     `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
      ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32} ${inTime}`,
     params,
-    limits.queries.deadlineMs,
-    'account',
   );
   return rows.map(([id]) => id as string);
 }
@@ -179,16 +178,12 @@ async function viewsOf(
   accountId: string,
   ids: readonly string[],
 ): Promise<readonly MessageView[]> {
-  const held = new Map(ids.map((id) => [id, unflushed.eventsOf(id)]));
   const views: MessageView[] = [];
   for (let from = 0; from < ids.length; from += limits.queries.messagesPerReadMax) {
     const page = ids.slice(from, from + limits.queries.messagesPerReadMax);
-    const rows = await recorded.ofMany(
-      page.map((messageId) => ({ accountId, messageId })),
-      'account',
-    );
-    for (const id of page) {
-      const view = messageViewOf([...(rows.get(id) ?? []), ...(held.get(id) ?? [])]);
+    const keys = page.map((messageId) => ({ accountId, messageId }));
+    for (const events of await eventsOfMany(recorded, unflushed, keys, 'account')) {
+      const view = messageViewOf(events);
       if (view !== null) views.push(view);
     }
   }

@@ -5,6 +5,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Engine } from '../store/engine.ts';
 import type { Turn } from '../store/fair-semaphore.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
+import type { Unflushed } from '../recorder/batch.ts';
 import { batchLoader } from './batch-loader.ts';
 
 type MessageTime = { readonly messageId: string; readonly aboutMs: number };
@@ -49,8 +50,7 @@ export class RecordedEvents {
   }
 
   async ofMany(keys: readonly MessageKey[], turn: Turn = 'system'): Promise<EventsByMessage> {
-    const found = new Map<string, DeliveryEvent[]>();
-    if (keys.length === 0) return found;
+    if (keys.length === 0) return new Map();
     const accountIds = [...new Set(keys.map(({ accountId }) => accountId))];
     const messageIds = [...new Set(keys.map(({ messageId }) => messageId))];
     const rows = await this.#engine.rows(
@@ -61,13 +61,7 @@ export class RecordedEvents {
       limits.queries.deadlineMs,
       turn,
     );
-    for (const row of rows) {
-      const event = eventOfRow(row);
-      const events = found.get(event.messageId);
-      if (events === undefined) found.set(event.messageId, [event]);
-      else events.push(event);
-    }
-    return found;
+    return Map.groupBy(rows.map(eventOfRow), ({ messageId }) => messageId);
   }
 
   async #anybodys(asked: readonly MessageTime[]): Promise<ReadonlySet<unknown>> {
@@ -85,4 +79,17 @@ export class RecordedEvents {
     );
     return new Set(rows.map(([messageId]) => messageId));
   }
+}
+
+/** All events of each of these messages, recorded or held, in stream order; some twice. */
+export async function eventsOfMany(
+  recorded: RecordedEvents,
+  unflushed: Unflushed,
+  keys: readonly MessageKey[],
+  turn?: Turn,
+): Promise<readonly (readonly DeliveryEvent[])[]> {
+  // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
+  const held = keys.map(({ messageId }) => unflushed.eventsOf(messageId));
+  const rows = await recorded.ofMany(keys, turn);
+  return keys.map(({ messageId }, at) => [...(rows.get(messageId) ?? []), ...(held[at] ?? [])]);
 }

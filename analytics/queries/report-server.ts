@@ -10,10 +10,10 @@ import { secretBytes } from '../../platform/random.ts';
 import type { SharedBound } from '../../platform/shared-bound.ts';
 import { type ReportPart, type RunReport, type RunReportReply, reportPartSubject } from '../contract.ts';
 import { reportOf } from '../reports/catalogue.ts';
-import type { ReportFormat } from '../reports/report.ts';
 import { type Statement, statementOf } from '../reports/statement.ts';
 import { exportStatement } from '../sql/export-statement.ts';
-import { type Engine, type OutputFormat, hasTooManyRows } from '../store/engine.ts';
+import { nativeFormats } from '../sql/public-tables.ts';
+import { type Engine, hasTooManyRows } from '../store/engine.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type ReportServer = {
@@ -24,11 +24,6 @@ export type ReportServer = {
 
 type Held = { readonly octets: Buffer; readonly drop: () => void; cancel: Cancel };
 
-const formats: Readonly<Record<ReportFormat, OutputFormat>> = {
-  json: 'JSONEachRow',
-  csv: 'CSVWithNames',
-  parquet: 'Parquet',
-};
 const { reports: bounds } = limits;
 
 export function serveReports(bus: Bus, engine: Engine, places: SharedBound, clock: Clock): ReportServer {
@@ -66,7 +61,7 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
       const { sql, params } = statement;
       let octets: Buffer;
       try {
-        octets = await engine.octets(sql, formats[query.format], params, bounds.deadlineMs, 'background');
+        octets = await engine.octets(sql, nativeFormats[query.format], params, bounds.deadlineMs, 'background');
       } catch (error) {
         places.giveBack(accountId);
         if (hasTooManyRows(error)) return { result: 'too_large' };

@@ -8,7 +8,8 @@ import { limits } from '../../platform/limits.ts';
 import { clickFactColumns, clickFactOf } from '../clicks/click-rows.ts';
 import type { TellFactsAgain, TellFactsAgainReply } from '../contract.ts';
 import { type FactOwner, blockFactColumns, blockFactOf, otpFactColumns, otpFactOf } from '../otp/fact-rows.ts';
-import type { Cell, Engine, Params } from '../store/engine.ts';
+import { type Cell, type Engine, type Params, shownRows } from '../store/engine.ts';
+import { orNull } from '../store/event-row.ts';
 
 type Source<Kind extends Fact['kind']> = {
   readonly table: string;
@@ -85,12 +86,7 @@ export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Pro
   const own = `account_id = {accountId:String} AND livemode = {livemode:Bool}`;
   const where = `${own} AND (${wanted.join(' OR ')}) AND ${which}`;
   const read = (sql: string, more: Params = {}) =>
-    engine.rows(
-      `${sql} SETTINGS max_threads = 1`,
-      { accountId, livemode, ...params, ...more },
-      limits.queries.deadlineMs,
-      'account',
-    );
+    shownRows(engine, `${sql} SETTINGS max_threads = 1`, { accountId, livemode, ...params, ...more });
   const [onward, place]: [string, Params] =
     after === null
       ? ['', {}]
@@ -135,18 +131,17 @@ async function withNumbers(
 ): Promise<readonly OtpFact[]> {
   const messageIds = facts.flatMap((fact) => fact.messageIds);
   if (messageIds.length === 0) return [];
-  const rows = await engine.rows(
+  const rows = await shownRows(
+    engine,
     `SELECT message_id, any(recipient), any(client_reference) FROM sms_events
      WHERE account_id = {accountId:String} AND livemode = {livemode:Bool} AND message_id IN {messageIds:Array(String)}
      GROUP BY message_id SETTINGS max_threads = 1`,
     { accountId, livemode, messageIds },
-    limits.queries.deadlineMs,
-    'account',
   );
   const sent = new Map(rows.map(([messageId, to, reference]) => [messageId, [to as string, reference as string]]));
   return facts.flatMap((fact) => {
     const message = fact.messageIds.map((messageId) => sent.get(messageId)).find((each) => each !== undefined);
     const [to = '', reference = ''] = message ?? [];
-    return to === '' ? [] : { ...fact, to, clientReference: reference === '' ? null : reference };
+    return to === '' ? [] : { ...fact, to, clientReference: orNull(reference) };
   });
 }

@@ -8,11 +8,8 @@ import { withDeadline } from '../../platform/deadline.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import type { Unavailable, UnavailableWhy } from '../contract.ts';
-import type { TakenPosition } from '../recorder/taken-position.ts';
+import type { Recorder } from '../recorder/recorder.ts';
 import { batchLoader } from './batch-loader.ts';
-
-/** The part of the recorder that is used here. */
-type Taking = { readonly streamMade: string; readonly taken: TakenPosition };
 
 export type UpToDate = {
   /** The last sequence recorded or held here; null while another node records. */
@@ -28,7 +25,7 @@ type EndOfEvents = { readonly streamMade: string; readonly endSeq: number; reado
 /** `recorder` is called for each query; null while another node records. */
 export function upToDateOver(
   bus: Pick<Bus, 'manager'>,
-  recorder: () => Taking | null,
+  recorder: () => Pick<Recorder, 'streamMade' | 'taken'> | null,
   clock: Clock = systemClock,
 ): UpToDate {
   const ask = async (asked: readonly null[]) => {

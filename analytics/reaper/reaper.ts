@@ -13,12 +13,12 @@ import { RetryLater, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { RecordedEvents } from '../queries/recorded-events.ts';
+import { type RecordedEvents, eventsOfMany } from '../queries/recorded-events.ts';
 import type { Unflushed } from '../recorder/batch.ts';
 import type { UpToDate } from '../queries/up-to-date.ts';
 import { Fenced } from '../fenced-entry.ts';
 import type { Engine } from '../store/engine.ts';
-import { ReaperCursor, type DuePosition } from './reaper-cursor.ts';
+import { type DuePosition, type ReaperCursor, takeOverCursor } from './reaper-cursor.ts';
 
 type ReaperOptions = {
   readonly engine: Engine;
@@ -63,7 +63,7 @@ export function startReaper(options: ReaperOptions): Reaper {
 
   async function run(): Promise<number> {
     const startMs = async () => (await firstDueMs(engine)) ?? endMs();
-    cursor ??= await ReaperCursor.takeOver(await options.bucket(), startMs, clock);
+    cursor ??= await takeOverCursor(await options.bucket(), startMs, clock);
     let settled = 0;
     let toMs = endMs();
     while (!stopped && cursor.position.dueMs < toMs) {
@@ -140,16 +140,11 @@ export function receiptNeverCame(state: MessageState | null, nowMs: number): rea
 /** Settles a page; requires every event of EVENTS, as the receipt may be there. Resolves when all is durable. */
 async function settle(options: ReaperOptions, clock: Clock, overdue: readonly Overdue[]): Promise<number> {
   const { recorded, unflushed, upToDate, writer } = options;
-  const looked = await upToDate.surely(async () => {
-    // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
-    const held = new Map(overdue.map(({ messageId }) => [messageId, unflushed.eventsOf(messageId)]));
-    const rows = await recorded.ofMany(overdue, 'background');
-    return overdue.map(({ messageId }) => foldEvents([...(rows.get(messageId) ?? []), ...(held.get(messageId) ?? [])]));
-  });
+  const looked = await upToDate.surely(() => eventsOfMany(recorded, unflushed, overdue, 'background'));
   if (looked.result === 'unavailable') throw new RetryLater(looked.detail, bounds.retryMs);
   if (!writer.hasCapacity) throw new RetryLater('EVENTS takes nothing', bounds.retryMs);
   const durable: Promise<boolean>[] = [];
-  for (const state of looked.value) {
+  for (const state of looked.value.map(foldEvents)) {
     const events = receiptNeverCame(state, clock.nowMs());
     if (events.length === 0) continue;
     const writes = events.map((event) => new Promise<boolean>((resolve) => writer.write(event, resolve)));
@@ -186,7 +181,7 @@ async function overduePage(
   engine: Engine,
   position: DuePosition,
   toMs: number,
-  limitMs: number = bounds.statementMsMax,
+  limitMs: number,
 ): Promise<readonly Overdue[]> {
   const rows = await engine.rows(
     `SELECT account_id, message_id, due FROM (

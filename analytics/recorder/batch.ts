@@ -1,6 +1,7 @@
 // A batch of the recorder: the rows of a closed range of records as columns, and the records themselves for queries
 // before they are in ClickHouse. It keeps no object per event: at full load the garbage collector would spend a third
 // of the role's CPU on them (measured).
+import type { JsMsg } from '@nats-io/jetstream';
 import { readBatch } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
@@ -22,8 +23,9 @@ export type BatchOpening = {
   readonly firstSeq: number;
   /** Monotonic. */
   readonly openedAtMs: number;
-  /** Wall time, as the next two. */
+  /** The earliest `recorded_at` of its rows. Wall time, as the next two. */
   readonly stampedFromMs: number;
+  /** The messages accepted before it are looked up. The same for the whole batch, so that no message is split. */
   readonly suspectBeforeMs: number;
   /** Messages accepted before it are in no count. */
   readonly countedFromMs: number;
@@ -31,44 +33,27 @@ export type BatchOpening = {
   readonly names: Names;
 };
 
-/** A record's position in the stream. */
-type Reached = { readonly seq: number; readonly timestampNanos: bigint };
-
 export class Batch {
-  readonly firstSeq: number;
-  readonly openedAtMs: number;
-  readonly #countedFromMs: number;
-  /** The earliest `recorded_at` of its rows. */
-  readonly stampedFromMs: number;
-  /** The messages accepted before it are looked up. The same for the whole batch, so that no message is split. */
-  readonly suspectBeforeMs: number;
+  readonly opening: BatchOpening;
   readonly suspects: Suspect[] = [];
   /** What its events change in the counts; without those of the suspects until `resolve`. */
   readonly counts: CountChanges;
-  #lastSeq: number;
-  #lastAtNs: bigint | null = null;
+  lastSeq: number;
+  /** When the server stored the last record. */
+  lastAtNs: bigint | null = null;
   readonly #columns = new EventColumns();
   readonly #records: Uint8Array[] = [];
   #byMessage: Map<string, DeliveryEvent[]> | null = null;
   #indexed = 0;
 
   constructor(opening: BatchOpening) {
-    this.firstSeq = opening.firstSeq;
-    this.#lastSeq = opening.firstSeq;
-    this.openedAtMs = opening.openedAtMs;
-    this.stampedFromMs = opening.stampedFromMs;
-    this.suspectBeforeMs = opening.suspectBeforeMs;
+    this.opening = opening;
+    this.lastSeq = opening.firstSeq;
     this.counts = new CountChanges(opening.names);
-    this.#countedFromMs = opening.countedFromMs;
   }
 
-  get lastSeq(): number {
-    return this.#lastSeq;
-  }
-
-  /** When the server stored the last record. */
-  get lastAtNs(): bigint | null {
-    return this.#lastAtNs;
+  get firstSeq(): number {
+    return this.opening.firstSeq;
   }
 
   get rows(): number {
@@ -76,9 +61,9 @@ export class Batch {
   }
 
   /** The record is part of the range, even when none of its events is new. Null: it cannot be read. */
-  reach({ seq, timestampNanos }: Reached, record: Uint8Array | null): void {
-    this.#lastSeq = seq;
-    this.#lastAtNs = timestampNanos;
+  reach({ seq, timestampNanos }: Pick<JsMsg, 'seq' | 'timestampNanos'>, record: Uint8Array | null): void {
+    this.lastSeq = seq;
+    this.lastAtNs = timestampNanos;
     if (record !== null) this.#records.push(record);
   }
 
@@ -102,7 +87,7 @@ export class Batch {
     for (const { row, event } of this.suspects) {
       const before = recorded.get(event.messageId) ?? [];
       if (before.some(({ eventId }) => eventId === event.eventId)) dropped.add(row);
-      else if (event.acceptedAtMs >= this.#countedFromMs) this.#count(event, before, states);
+      else if (event.acceptedAtMs >= this.opening.countedFromMs) this.#count(event, before, states);
     }
     return dropped;
   }
@@ -139,9 +124,8 @@ export class Batch {
   #index(): ReadonlyMap<string, readonly DeliveryEvent[]> {
     const byMessage = (this.#byMessage ??= new Map());
     for (; this.#indexed < this.#records.length; this.#indexed += 1) {
-      for (const event of readBatch(this.#records[this.#indexed] as Uint8Array)
-        .events.filter(fitsRow)
-        .flatMap(expandEvent)) {
+      const { events } = readBatch(this.#records[this.#indexed] as Uint8Array);
+      for (const event of events.filter(fitsRow).flatMap(expandEvent)) {
         const held = byMessage.get(event.messageId);
         if (held === undefined) byMessage.set(event.messageId, [event]);
         else held.push(event);

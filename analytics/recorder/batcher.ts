@@ -73,10 +73,6 @@ export class Batcher {
     return this.#lastSeq;
   }
 
-  get heldRows(): number {
-    return this.#heldRows;
-  }
-
   /** Everything held, in stream order. */
   *unflushed(): Iterable<Batch> {
     yield* this.#ready;
@@ -107,14 +103,14 @@ export class Batcher {
   /** The earliest `recorded_at` of the held rows; null when none is held. */
   get heldSinceMs(): number | null {
     if (this.#replay !== null) return stampedBefore;
-    return (this.#ready[0] ?? this.#collecting)?.stampedFromMs ?? null;
+    return (this.#ready[0] ?? this.#collecting)?.opening.stampedFromMs ?? null;
   }
 
   /** Closes the batch when it is old enough and no other batch waits to be written. */
   tick(): void {
     const batch = this.#collecting;
     if (batch === null || this.#replay !== null || this.#ready.length > 0) return;
-    if (this.#options.clock.monotonicMs() - batch.openedAtMs >= limits.recorder.insertEveryMs) this.#close();
+    if (this.#options.clock.monotonicMs() - batch.opening.openedAtMs >= limits.recorder.insertEveryMs) this.#close();
   }
 
   /** Closes the last batch before a stop. An incomplete repeated range is dropped: the next start repeats it. */
@@ -152,6 +148,7 @@ export class Batcher {
     // Never decreasing, because `coversFromMs` refers to these timestamps.
     this.#stampMs = Math.max(this.#stampMs, clock.nowMs());
     const batch = (this.#collecting ??= this.#open(seq));
+    const { suspectBeforeMs } = batch.opening;
     const before = batch.rows;
     batch.reach(record, octets);
     this.#lastSeq = seq;
@@ -169,7 +166,7 @@ export class Batcher {
         const hash = numbers.hashOf(event.recipient);
         if (erased.covers(hash.text, event)) continue;
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
-        const isSuspect = event.acceptedAtMs < batch.suspectBeforeMs;
+        const isSuspect = event.acceptedAtMs < suspectBeforeMs;
         batch.push(event, place, batchIndex, stampMs, hash);
         if (isSuspect) batch.suspect(event);
         else if (event.acceptedAtMs >= countedFromMs) states.apply(event, batch.counts);

@@ -19,6 +19,8 @@ export type PendingRange = {
   readonly token: string;
 };
 
+type AnnouncedRange = { readonly firstSeq: number; readonly lastSeq: number; readonly lastAtNs: bigint | null };
+
 export type ProgressRecord = {
   readonly owner: string;
   /** Increases with every write of this owner: distinguishes its writes. */
@@ -100,9 +102,16 @@ export class Progress {
     return this.#record.pending;
   }
 
-  /** A token that no other range ever had, even after the stream or this record was lost. */
-  newToken(first: number, last: number): string {
-    return `${this.#stream}:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
+  /**
+   * Makes the range of records after `recorded` durable, with a token that no other range ever had, even after the stream or
+   * this record was lost. Resolves with the token.
+   */
+  async announce(range: AnnouncedRange, recorded: StreamPosition, stopping: AbortSignal): Promise<string> {
+    const { firstSeq: first, lastSeq: last } = range;
+    const lastAtNs = range.lastAtNs === null ? null : String(range.lastAtNs);
+    const token = `${this.#stream}:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
+    await this.save(recorded, { first, last, lastAtNs, token }, stopping);
+    return token;
   }
 
   /** Resolves when durable. Retries until the bus answers; rejects with Fenced, or when `stopping`. */
@@ -140,6 +149,11 @@ export class Progress {
     const found = await this.#entry.readBack();
     if (found?.writes === wanted.writes) this.#record = wanted; // the write had succeeded
   }
+}
+
+/** Where reading continues: before the range that is repeated. */
+export function continuesAt(recorded: StreamPosition, replay: PendingRange | null): StreamPosition {
+  return replay === null ? recorded : { ...recorded, seq: replay.first - 1, storedAtNs: null };
 }
 
 /** The last record that may be in ClickHouse. */

@@ -6,7 +6,7 @@ import type { DeliveryEvent, EventKind } from '../../model/delivery-event.ts';
 import type { EventId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { Engine } from '../store/engine.ts';
+import { type Engine, slowRows } from '../store/engine.ts';
 import { eventOrder } from '../store/event-row.ts';
 import type { CountedEvent } from './counts/counted-state.ts';
 import { SeenIds } from './seen-ids.ts';
@@ -24,12 +24,12 @@ export async function refillSeenIds(
   refillMax: number = limits.recorder.seenRefillMax,
 ): Promise<SeenIds> {
   const sinceMs = nowMs - limits.recorder.seenRefillMs;
-  const rows = await engine.rows(
+  const rows = await slowRows(
+    engine,
     `SELECT event_id, toUnixTimestamp64Milli(recorded_at) AS recorded_ms FROM sms_events
      WHERE recorded_at >= fromUnixTimestamp64Milli({sinceMs:Int64}) AND ${notBeyond}
      ORDER BY recorded_at DESC LIMIT {refillMax:UInt32}`,
     { ...frontier, sinceMs, refillMax },
-    limits.recorder.insertTimeoutMs,
   );
   // With a full result, some rows of its oldest time may be missing.
   const coversFromMs = rows.length < refillMax ? sinceMs : (rows.at(-1)?.[1] as number) + 1;
@@ -47,17 +47,14 @@ export async function recordedBefore(
   suspects: readonly DeliveryEvent[],
   frontier: Frontier,
 ): Promise<Recorded> {
-  const recorded = new Map<string, CountedEvent[]>();
+  const recorded = new Map<string, readonly CountedEvent[]>();
   const oneOfEach = new Map(suspects.map((event) => [`${event.accountId} ${event.messageId}`, event]));
   const messages = [...oneOfEach.values()];
   metrics.recorderLookups.inc(messages.length);
   for (let from = 0; from < messages.length; from += limits.recorder.lookupMessagesMax) {
     const asked = messages.slice(from, from + limits.recorder.lookupMessagesMax);
-    for (const event of await eventsOf(engine, asked, frontier)) {
-      const held = recorded.get(event.messageId);
-      if (held === undefined) recorded.set(event.messageId, [event]);
-      else held.push(event);
-    }
+    const events = await eventsOf(engine, asked, frontier);
+    for (const [messageId, its] of Map.groupBy(events, (event) => event.messageId)) recorded.set(messageId, its);
   }
   return recorded;
 }
@@ -76,7 +73,8 @@ async function eventsOf(
   const accountIds = [...new Set(messages.map(({ accountId }) => accountId))];
   const messageIds = [...new Set(messages.map(({ messageId }) => messageId))];
   // The time bounds exclude months and parts without these messages.
-  const rows = await engine.rows(
+  const rows = await slowRows(
+    engine,
     `SELECT event_id, message_id, kind, toUnixTimestamp64Milli(at), carrier, segment, segments, error,
        toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(scheduled_at), hop
      FROM sms_events
@@ -85,7 +83,6 @@ async function eventsOf(
        AND accepted_at <= fromUnixTimestamp64Milli({newestMs:Int64}) AND ${notBeyond}
      ORDER BY ${eventOrder}`,
     { ...frontier, accountIds, messageIds, oldestMs, newestMs },
-    limits.recorder.insertTimeoutMs,
   );
   return rows.map((row) => ({
     eventId: row[0] as EventId,
@@ -107,16 +104,12 @@ async function eventsOf(
  * that no count is taken back that was never added.
  */
 export async function countedFromMs(engine: Engine): Promise<number> {
-  const [row] = await engine.rows(
-    'SELECT toUnixTimestamp64Milli(max(at)) FROM counted_from',
-    {},
-    limits.recorder.insertTimeoutMs,
-  );
+  const [row] = await slowRows(engine, 'SELECT toUnixTimestamp64Milli(max(at)) FROM counted_from');
   return row?.[0] as number;
 }
 
 /** Whether no event was ever recorded. ClickHouse answers it from metadata. */
 export async function isEmptyStore(engine: Engine): Promise<boolean> {
-  const [row] = await engine.rows('SELECT toUInt64(count()) FROM sms_events', {}, limits.recorder.insertTimeoutMs);
+  const [row] = await slowRows(engine, 'SELECT toUInt64(count()) FROM sms_events');
   return row?.[0] === 0;
 }

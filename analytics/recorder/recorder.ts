@@ -24,11 +24,11 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
 import { ErasedNumbers } from '../erasure/erased-numbers.ts';
-import type { Engine } from '../store/engine.ts';
+import { type Engine, slowRows } from '../store/engine.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
 import { MessageStates } from './counts/message-states.ts';
-import { Progress } from './progress.ts';
+import { Progress, continuesAt } from './progress.ts';
 import { countedFromMs, isEmptyStore, refillSeenIds } from './recorded-before.ts';
 import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
@@ -94,14 +94,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
   // The state of a message that has events already is looked up when its next event comes.
   const states = new MessageStates((await isEmptyStore(engine)) ? 0 : clock.nowMs());
-  const writer = new Writer({
-    engine,
-    progress,
-    frontierSeq,
-    replay: pending,
-    stopping: stopping.signal,
-    clock,
-  });
+  const writer = new Writer({ engine, progress, frontierSeq, replay: pending, stopping: stopping.signal, clock });
 
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
@@ -119,8 +112,8 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     erased,
     clock,
   });
-  const firstSeq = pending?.first ?? progress.recordedTo + 1;
-  const taken = new TakenPosition(firstSeq - 1, clock);
+  const from = continuesAt(progress.recorded, pending);
+  const taken = new TakenPosition(from.seq, clock);
   const newest = { storedAtNs: 0n, takenAtMs: Number.NEGATIVE_INFINITY };
 
   function take(record: EventRecord): Promise<void> | undefined {
@@ -197,7 +190,6 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   }
 
   const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
-  const from = pending === null ? progress.recorded : { ...progress.recorded, seq: firstSeq - 1, storedAtNs: null };
   const { prefetchRecords: prefetch } = limits.recorder;
   // An ordered reader, because a range of records must be repeatable.
   reader = readStream(bus, { stream: streamNames.events, from, take, prefetch, clock });
@@ -239,10 +231,10 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
 /** The highest recorded sequence of this stream above `seq`; 0 when there is none. */
 async function rowsBeyond(engine: Engine, streamEpoch: number, seq: number): Promise<number> {
-  const [row] = await engine.rows(
+  const [row] = await slowRows(
+    engine,
     'SELECT max(stream_seq) FROM sms_events WHERE stream_seq > {seq:UInt64} AND stream_epoch = {streamEpoch:UInt64}',
     { seq, streamEpoch },
-    limits.recorder.insertTimeoutMs,
   );
   return (row?.[0] as number | undefined) ?? 0;
 }

@@ -11,7 +11,7 @@ import { metrics } from '../../platform/telemetry.ts';
 import type { Engine } from '../store/engine.ts';
 import type { NativeBlock } from '../store/native-block.ts';
 import type { Batch } from './batch.ts';
-import type { PendingRange, Progress } from './progress.ts';
+import { type PendingRange, type Progress, continuesAt } from './progress.ts';
 import { recordedBefore } from './recorded-before.ts';
 
 type WriterOptions = {
@@ -33,9 +33,7 @@ export class Writer {
   constructor(options: WriterOptions) {
     this.#options = options;
     this.#replay = options.replay;
-    const { recorded } = options.progress;
-    this.#recorded =
-      options.replay === null ? recorded : { ...recorded, seq: options.replay.first - 1, storedAtNs: null };
+    this.#recorded = continuesAt(options.progress.recorded, options.replay);
   }
 
   /** The last record that is in ClickHouse together with all before it. */
@@ -80,11 +78,7 @@ export class Writer {
     // If the first batch is after the range, none of its records is left in the stream.
     if (replay !== null && batch.firstSeq <= replay.last) return replay.token;
     if (empty) return '';
-    const token = progress.newToken(batch.firstSeq, batch.lastSeq);
-    const lastAtNs = batch.lastAtNs === null ? null : String(batch.lastAtNs);
-    const range = { first: batch.firstSeq, last: batch.lastSeq, lastAtNs, token };
-    await progress.save(this.#recorded, range, stopping);
-    return token;
+    return progress.announce(batch, this.#recorded, stopping);
   }
 
   async #insert(table: string, block: NativeBlock | null, token: string): Promise<void> {

@@ -6,7 +6,7 @@ import type * as Chdb from 'chdb';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import type { SqlFormat } from './public-tables.ts';
+import { type SqlFormat, nativeFormats } from './public-tables.ts';
 import { notReadOnly } from './select-only.ts';
 import { literal } from './sql-user.ts';
 
@@ -23,7 +23,6 @@ export type OperatorReader = {
 };
 
 const { operatorSql: bounds } = limits;
-const formats: Readonly<Record<SqlFormat, string>> = { json: 'JSONEachRow', csv: 'CSVWithNames', parquet: 'Parquet' };
 const load = createRequire(import.meta.url);
 
 /** `dataDir`: the folder of the engine, which is open in this process. */
@@ -45,18 +44,17 @@ export function openOperatorReader(dataDir: string): OperatorReader {
     const octets = (await session.queryAsync(sql, { format })).bytes();
     return Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
   };
-  /** The session begins its next answer with what a failed statement wrote (store/engine.ts). */
-  const discard = () => session.queryAsync('SELECT 1', { format: 'CSV' });
-
   async function answer(sql: string, format: SqlFormat): Promise<SqlAnswer> {
     try {
       const plain = (await octetsOf(`SELECT formatQuerySingleLine(${literal(sql)})`, 'TSVRaw')).toString().trim();
       const tree = (await octetsOf(`EXPLAIN AST ${plain}`, 'TSVRaw')).toString().split('\n');
       const wrong = notReadOnly(tree);
       if (wrong !== null) return { result: 'refused', detail: `the statement ${wrong}` };
-      return { result: 'found', octets: await octetsOf(plain, formats[format]) };
+      return { result: 'found', octets: await octetsOf(plain, nativeFormats[format]) };
     } catch (error) {
-      await discard().catch((again: unknown) => ignoring(again, 'the statement before it failed, which is answered'));
+      // The session begins its next answer with what a failed statement wrote (store/engine.ts).
+      const discarded = session.queryAsync('SELECT 1', { format: 'CSV' });
+      await discarded.catch((again: unknown) => ignoring(again, 'the statement before it failed, which is answered'));
       return refusalOf(messageOf(error));
     }
   }

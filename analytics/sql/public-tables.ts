@@ -35,7 +35,18 @@ const shared = {
   variant: column('variant_id', name, 'the variant within the campaign; empty without one'),
   acceptedAt: column('accepted_at', time, 'when the message was accepted, UTC'),
   slot: column('slot', "DateTime('UTC')", 'the half hour of acceptance, its beginning, UTC'),
+  template: column('template_id', name, 'the template; empty without one'),
+  encoding: column('encoding', name, '`gsm7` or `ucs2`'),
+  recordedAt: column('recorded_at', time, 'when the row was written, UTC'),
 } as const;
+
+/** What the tables of links have of a message. */
+const ofTrackedMessage: readonly PublicColumn[] = [
+  ...[shared.category, shared.sender, shared.carrier, shared.campaign, shared.variant, shared.template],
+  shared.acceptedAt,
+  column('due_at', time, 'when the message was to be sent: its acceptance, or the time it was scheduled for, UTC'),
+];
+const withInsertToken = { insert_token: 'names the insert of a row, for repeats after a crash' };
 
 export const publicTables: readonly PublicTable[] = [
   {
@@ -70,15 +81,15 @@ export const publicTables: readonly PublicTable[] = [
         text,
         'the number in E.164; of refused requests, and after `retention.numbers_clear_days`, only the last digits',
       ),
-      column('encoding', name, '`gsm7` or `ucs2`'),
+      shared.encoding,
       shared.livemode,
       column('client_reference', text, 'what the client gave; empty without it'),
       shared.campaign,
       shared.variant,
-      column('template_id', name, 'the template; empty without one'),
+      shared.template,
       shared.acceptedAt,
       column('valid_until', time, 'until when the message may be delivered, UTC'),
-      column('recorded_at', time, 'when the row was written, UTC'),
+      shared.recordedAt,
       column('scheduled_at', time, 'when it was to be sent, UTC; 1970: at once'),
       column('keyword', name, 'of a subscriber’s message: `stop`, `start` or `help`, if that was all of it'),
     ],
@@ -106,7 +117,7 @@ export const publicTables: readonly PublicTable[] = [
       column('status', name, 'present status of the message; `refused`: a request that a gate refused, no message'),
       column('error', name, 'why it ended so; empty without an error'),
       shared.sender,
-      column('encoding', name, '`gsm7` or `ucs2`'),
+      shared.encoding,
       column('segments', 'UInt8', 'segments of each of these messages'),
       shared.campaign,
       shared.variant,
@@ -149,16 +160,9 @@ export const publicTables: readonly PublicTable[] = [
       shared.livemode,
       column('link_id', text, 'the link: `lnk_…`; the same for every recipient of one address'),
       column('url', text, 'where it leads'),
-      shared.category,
-      shared.sender,
-      shared.carrier,
-      shared.campaign,
-      shared.variant,
-      column('template_id', name, 'the template; empty without one'),
-      shared.acceptedAt,
-      column('due_at', time, 'when the message was to be sent: its acceptance, or the time it was scheduled for, UTC'),
+      ...ofTrackedMessage,
     ],
-    withheld: { insert_token: 'names the insert of a row, for repeats after a crash' },
+    withheld: withInsertToken,
   },
   {
     name: 'link_clicks',
@@ -176,22 +180,15 @@ export const publicTables: readonly PublicTable[] = [
       column('url', text, 'where it led'),
       column('code', 'UInt64', 'number of the code within the short link'),
       column('message_id', text, 'the message; empty: the code was never sent to anybody'),
-      shared.category,
-      shared.sender,
-      shared.carrier,
-      shared.campaign,
-      shared.variant,
-      column('template_id', name, 'the template; empty without one'),
-      shared.acceptedAt,
-      column('due_at', time, 'when the message was to be sent: its acceptance, or the time it was scheduled for, UTC'),
+      ...ofTrackedMessage,
       column('delivered_at', time, 'when the receipt came, UTC; 1970: none before the click'),
       column('class', name, '`human`, `preview`, `scanner` or `unknown`'),
       column('reasons', 'Array(LowCardinality(String))', 'what it was classed by: docs/clicks.md'),
       column('user_agent', text, 'the header User-Agent, cut'),
       column('address', text, 'the client’s address; empty unless `links.store_addresses` is on'),
-      column('recorded_at', time, 'when the row was written, UTC'),
+      shared.recordedAt,
     ],
-    withheld: { insert_token: 'names the insert of a row, for repeats after a crash' },
+    withheld: withInsertToken,
   },
 ];
 
@@ -208,3 +205,7 @@ export const contentTypes: Readonly<Record<SqlFormat, string>> = {
   csv: 'text/csv; charset=utf-8',
   parquet: 'application/vnd.apache.parquet',
 };
+
+/** ClickHouse's names of them. */
+export const nativeFormats = { json: 'JSONEachRow', csv: 'CSVWithNames', parquet: 'Parquet' } as const;
+export type NativeFormat = (typeof nativeFormats)[SqlFormat];

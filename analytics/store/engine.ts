@@ -4,6 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { open, unlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type * as Chdb from 'chdb';
@@ -11,15 +12,12 @@ import type * as ChdbConnection from 'chdb/connection';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { type Turn, type FairSemaphore, fairSemaphore } from './fair-semaphore.ts';
+import type { NativeFormat } from '../sql/public-tables.ts';
+import { type Turn, fairSemaphore } from './fair-semaphore.ts';
 import { withLiterals } from './literals.ts';
-import { join } from 'node:path';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
-
-/** ClickHouse's names. */
-export type OutputFormat = 'JSONEachRow' | 'CSVWithNames' | 'Parquet';
 
 export type Engine = {
   readonly kind: 'chdb' | 'server';
@@ -31,11 +29,11 @@ export type Engine = {
    * The answer to a SELECT (without FORMAT) in one of these formats, whole. Such answers wait for each other, and not for
    * `rows`, nor `rows` for them.
    */
-  octets(sql: string, format: OutputFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
+  octets(sql: string, format: NativeFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
-  insert(into: string, rows: Buffer, limitMs?: number): Promise<void>;
+  insert(into: string, rows: Buffer): Promise<void>;
   /** `into`: `table (columns)`; `block`: one block of the format Native (native-columns.ts). As `insert` otherwise. */
-  insertBlock(into: string, settings: string, block: Buffer, limitMs?: number): Promise<void>;
+  insertBlock(into: string, settings: string, block: Buffer): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -91,11 +89,8 @@ function openServer(url: string): Engine {
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks);
   };
-  const insertBlock: InsertBlock = async (into, settings, block) => {
-    const query = `INSERT INTO ${into} SETTINGS ${settings} FORMAT Native`;
-    const { stream } = await client.exec({ query, values: Readable.from([block], { objectMode: false }) });
-    stream.resume();
-  };
+  const insertBlock: InsertBlock = (into, settings, block) =>
+    send(client, `INSERT INTO ${into} SETTINGS ${settings} FORMAT Native`, block);
   return engineOver('server', { client, select, insertBlock, close: () => client.close() });
 }
 
@@ -186,7 +181,7 @@ export function hasTooManyRows(error: unknown): boolean {
 }
 
 type Client = ReturnType<typeof createClient>;
-type Select = (sql: string, format: OutputFormat) => Promise<Buffer>;
+type Select = (sql: string, format: NativeFormat) => Promise<Buffer>;
 
 type InsertBlock = (into: string, settings: string, block: Buffer) => Promise<void>;
 /** What differs between the two. */
@@ -199,9 +194,9 @@ type Transport = {
 
 function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }: Transport): Engine {
   // Inserts do not wait behind questions. A place is given back when the engine is done, not when we gave up.
-  const queries: FairSemaphore = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
-  const answers: FairSemaphore = fairSemaphore(answersAtOnce[kind], limits.queries.heldMax);
-  const writes: FairSemaphore = fairSemaphore(1, limits.queries.heldMax);
+  const queries = fairSemaphore(queriesAtOnce[kind], limits.queries.heldMax);
+  const answers = fairSemaphore(answersAtOnce[kind], limits.queries.heldMax);
+  const writes = fairSemaphore(1, limits.queries.heldMax);
 
   return {
     kind,
@@ -214,24 +209,19 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
         (await client.query({ query, query_params: bound, format: 'JSONCompactEachRow' })).json<Cell[]>();
       const answered = async () =>
         kind === 'server' ? read(sql, params) : orDiscard(read(sql, params), () => read('SELECT 1', {}));
-      const work = queries(answered, turn);
-      return withDeadline('a ClickHouse query', limitMs, work);
+      return withDeadline('a ClickHouse query', limitMs, queries(answered, turn));
     },
     octets(sql, format, params, limitMs, turn) {
       const work = answers(() => select(withLiterals(sql, params), format), turn);
       return withDeadline('a ClickHouse query', limitMs, work);
     },
-    insert(into, rows, limitMs = limits.recorder.insertTimeoutMs) {
-      const work = writes(async () => {
-        const query = `INSERT INTO ${into} FORMAT TabSeparated`;
-        const result = await client.exec({ query, values: Readable.from([rows], { objectMode: false }) });
-        result.stream.resume();
-      });
-      return withDeadline('a ClickHouse insert', limitMs, work);
+    insert(into, rows) {
+      const work = writes(() => send(client, `INSERT INTO ${into} FORMAT TabSeparated`, rows));
+      return withDeadline('a ClickHouse insert', limits.recorder.insertTimeoutMs, work);
     },
-    insertBlock(into, settings, block, limitMs = limits.recorder.insertTimeoutMs) {
+    insertBlock(into, settings, block) {
       const work = writes(() => insertBlock(into, settings, block));
-      return withDeadline('a ClickHouse insert', limitMs, work);
+      return withDeadline('a ClickHouse insert', limits.recorder.insertTimeoutMs, work);
     },
     async close() {
       await withDeadline('closing ClickHouse', limits.supervision.orphanDrainMs, close()).catch((error: unknown) =>
@@ -239,6 +229,22 @@ function engineOver(kind: Engine['kind'], { client, select, insertBlock, close }
       );
     },
   };
+}
+
+/** A statement with the octets that follow it. */
+async function send(client: Client, query: string, octets: Buffer): Promise<void> {
+  const { stream } = await client.exec({ query, values: Readable.from([octets], { objectMode: false }) });
+  stream.resume();
+}
+
+/** Rows that an account waits to see. */
+export function shownRows(engine: Engine, sql: string, params: Params): Promise<Cell[][]> {
+  return engine.rows(sql, params, limits.queries.deadlineMs, 'account');
+}
+
+/** Rows for work that may take as long as an insert. */
+export function slowRows(engine: Engine, sql: string, params: Params = {}): Promise<Cell[][]> {
+  return engine.rows(sql, params, limits.recorder.insertTimeoutMs);
 }
 
 /** One process may open it at a time: the analytics role while it runs. */

@@ -98,6 +98,7 @@ function inboundOfText(keyword: string, json: string): InboundFacts {
   };
 }
 
-function orNull(cell: Cell | undefined): string | null {
+/** Columns of text have '' where there is nothing. */
+export function orNull(cell: Cell | undefined): string | null {
   return cell === '' || cell === undefined ? null : (cell as string);
 }

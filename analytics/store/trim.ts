@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, slowRows } from './engine.ts';
 import { mutate } from './mutate.ts';
 
 export type TrimmedDays = { readonly numbersClearDays: number; readonly inboundTextDays: number };
@@ -28,17 +28,13 @@ export async function trimRows(
 ): Promise<Trimmed> {
   const nowMs = clock.nowMs();
   const change = async (due: string, set: string) => {
-    const rows = await engine.rows(
+    const rows = await slowRows(
+      engine,
       `SELECT DISTINCT _partition_id FROM sms_events WHERE ${due} ORDER BY 1 SETTINGS max_threads = 1`,
-      {},
-      limits.recorder.insertTimeoutMs,
     );
     const partitions = rows.map(([id]) => id as string);
     for (const id of partitions) {
-      await mutate(engine, 'sms_events', `UPDATE ${set} IN PARTITION ID '${id}' WHERE ${due}`, {
-        clock,
-        ...(signal === undefined ? {} : { signal }),
-      });
+      await mutate(engine, 'sms_events', `UPDATE ${set} IN PARTITION ID '${id}' WHERE ${due}`, { clock, signal });
     }
     return partitions;
   };
@@ -58,10 +54,8 @@ export async function trimRows(
 
 const startOfDay = (ms: number): string => `fromUnixTimestamp64Milli(toInt64(${Math.floor(ms / dayMs) * dayMs}))`;
 
-export type Trim = { stop(): void };
-
 /** One node trims: the one that records. */
-export function startTrim(engine: Engine, days: TrimmedDays, clock: Clock): Trim {
+export function startTrim(engine: Engine, days: TrimmedDays, clock: Clock): { stop(): void } {
   const stopping = new AbortController();
   const run = () =>
     void trimRows(engine, days, clock, stopping.signal).catch((error: unknown) => {

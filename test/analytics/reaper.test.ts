@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/recorder/batch.ts';
 import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
-import { ReaperCursor } from '../../analytics/reaper/reaper-cursor.ts';
+import { takeOverCursor } from '../../analytics/reaper/reaper-cursor.ts';
 import { type Reaper, startReaper } from '../../analytics/reaper/reaper.ts';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import type { Engine } from '../../analytics/store/engine.ts';
@@ -180,11 +180,11 @@ test('nothing is settled while EVENTS has records that are neither recorded nor 
 test('of two reapers the one that started last continues', async () => {
   const bucket = await openBucket(events.bus, 'recorder');
   const from = () => Promise.resolve(1_000);
-  const first = await ReaperCursor.takeOver(bucket, from);
+  const first = await takeOverCursor(bucket, from);
   await first.save({ dueMs: 2_000, messageId: 'b' });
-  const second = await ReaperCursor.takeOver(bucket, from);
+  const second = await takeOverCursor(bucket, from);
   expect(second.position).toEqual({ dueMs: 2_000, messageId: 'b' });
   await expect(first.save({ dueMs: 3_000, messageId: '' })).rejects.toThrow('taken over');
   await second.save({ dueMs: 4_000, messageId: '' });
-  expect((await ReaperCursor.takeOver(bucket, from)).position.dueMs).toBe(4_000);
+  expect((await takeOverCursor(bucket, from)).position.dueMs).toBe(4_000);
 });
