@@ -20,17 +20,11 @@ export class Bursts {
     // The address that was seen last goes to the end: the first is the oldest.
     this.#recent.delete(addressHash);
     this.#recent.set(addressHash, [...kept, { atMs, recipient }]);
-    if (this.#recent.size > burstAddressesMax) this.#forgetFirst();
+    const [oldest = ''] = this.#recent.keys();
+    if (this.#recent.size > burstAddressesMax) this.#recent.delete(oldest);
   }
 
   isBurst(addressHash: string): boolean {
     return (this.#recent.get(addressHash)?.length ?? 0) > burstRecipientsMax;
-  }
-
-  #forgetFirst(): void {
-    for (const address of this.#recent.keys()) {
-      this.#recent.delete(address);
-      return;
-    }
   }
 }

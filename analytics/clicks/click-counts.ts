@@ -20,7 +20,7 @@ export type CountedClick = {
   readonly reasons: readonly ClickReason[];
 };
 
-export type ClickChanges = {
+type ClickChanges = {
   readonly messages: readonly IssuedLinks[];
   readonly clicks: readonly CountedClick[];
   /** What was recorded before, by message id. */

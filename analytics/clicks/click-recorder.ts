@@ -51,8 +51,6 @@ type ClickRecorderParts = {
 };
 
 type ClickRecorder = {
-  /** Every record up to this one is in ClickHouse. */
-  readonly recorded: StreamPosition;
   /** Resolves when it has ended: after `stop`, or when another process has taken over. */
   readonly ended: Promise<void>;
   /** Writes what it holds, if possible within `deadlineMs`. */
@@ -278,9 +276,6 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   });
 
   return {
-    get recorded() {
-      return recorded;
-    },
     ended,
     async stop(deadlineMs) {
       if (stopping.signal.aborted) return;

@@ -9,7 +9,7 @@ import type { ClickReason } from './classify.ts';
 import { codeNumber, inOneThread } from './click-rows.ts';
 
 /** A recorded click: its class, and whether it is a row of this insert. */
-export type RecordedClick = {
+type RecordedClick = {
   readonly class: ClickClass;
   readonly reasons: readonly ClickReason[];
   readonly isOfInsert: boolean;

@@ -1,26 +1,18 @@
 // Finds the account that wrote last to a subscriber from a number that several accounts send from. Submitted messages
 // only: a refused one reached no subscriber.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import type { NumberHashes } from '../../model/number-hash.ts';
 import type { FindWriter, FindWriterReply } from '../contract.ts';
 import type { Engine } from '../store/engine.ts';
-import type { Unflushed } from '../recorder/batch.ts';
-import type { UpToDate } from './up-to-date.ts';
+import type { Sources } from './get-message.ts';
 
 const sendersMax = 100;
 
 type Writer = { readonly accountId: string; readonly sender: string };
 
-export async function findWriter(
-  engine: Engine,
-  unflushed: Unflushed,
-  upToDate: UpToDate,
-  numbers: NumberHashes,
-  query: FindWriter,
-): Promise<FindWriterReply> {
+export async function findWriter(engine: Engine, sources: Sources, query: FindWriter): Promise<FindWriterReply> {
   const { length } = query.senders;
   if (length === 0 || length > sendersMax) return { result: 'none', recordedTo: 0 };
-  const looked = await upToDate.surely(() => lastWriter(engine, unflushed, numbers, query));
+  const looked = await sources.upToDate.surely(() => lastWriter(engine, sources, query));
   if (looked.result === 'unavailable') return looked;
   const { value: writer, recordedTo } = looked;
   return writer === null ? { result: 'none', recordedTo } : { result: 'found', recordedTo, writer };
@@ -28,8 +20,7 @@ export async function findWriter(
 
 async function lastWriter(
   engine: Engine,
-  unflushed: Unflushed,
-  numbers: NumberHashes,
+  { unflushed, numbers }: Sources,
   { subscriber, senders, livemode, sinceMs }: FindWriter,
 ): Promise<Writer | null> {
   let last: DeliveryEvent | null = null;

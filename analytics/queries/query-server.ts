@@ -54,11 +54,11 @@ export function serveQueries(
 ): QueryServer {
   const clock = sources.clock ?? systemClock;
   const held = new Set<Promise<void>>();
-  const { unflushed, upToDate, numbers } = sources;
+  const { unflushed, upToDate } = sources;
   const asks: Readonly<Record<string, Ask>> = {
     [querySubjects.get]: (query: GetMessage) => getMessage(sources, query),
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
-    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, unflushed, upToDate, numbers, query),
+    [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, sources, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
     [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
     [querySubjects.tellFactsAgain]: (query: TellFactsAgain) => tellFactsAgain(engine, query),

@@ -17,9 +17,9 @@ import type { Recorded } from './recorded-before.ts';
  * An event of a message older than the memories of ids and states: its row counts only if ClickHouse does not have it, and
  * what it changes follows from what ClickHouse has.
  */
-export type Suspect = { readonly row: number; readonly event: DeliveryEvent };
+type Suspect = { readonly row: number; readonly event: DeliveryEvent };
 
-export type BatchOpening = {
+type BatchOpening = {
   readonly firstSeq: number;
   /** Monotonic. */
   readonly openedAtMs: number;

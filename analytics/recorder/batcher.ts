@@ -1,13 +1,7 @@
 // Turns records of EVENTS into batches of new rows: decodes, expands, drops known events, closes a batch when it is
 // large or old enough. It holds a bounded number of rows, then the reader must wait. It never writes.
 import type { JsMsg } from '@nats-io/jetstream';
-import {
-  type EventBatch,
-  type UnreadEvent,
-  encodeUnread,
-  readBatch,
-  unreadOf,
-} from '../../model/records/event-record.ts';
+import { type EventBatch, encodeUnread, readBatch, unreadOf } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
 import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock } from '../../platform/clock.ts';
@@ -90,7 +84,8 @@ export class Batcher {
       return this.#options.deadLetter(record, messageOf(error)).then(() => this.#add(record, null, []));
     }
     const { events, unread } = batch;
-    const apart = [...unread, ...events.filter((event) => !fitsRow(event)).map(unfit)];
+    const unfit = events.filter((event) => !fitsRow(event));
+    const apart = [...unread, ...unfit.map((event) => unreadOf(event, 'an event that does not fit a row'))];
     if (apart.length === 0) return this.#add(record, record.data, events);
     // Only those: the other events of the record are recorded now.
     metrics.eventsUnread.inc({ reader: 'recorder' }, apart.length);
@@ -204,5 +199,3 @@ export class Batcher {
     this.#options.closed();
   }
 }
-
-const unfit = (event: DeliveryEvent): UnreadEvent => unreadOf(event, 'an event that does not fit a row');

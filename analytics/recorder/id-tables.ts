@@ -27,10 +27,6 @@ export class IdTables {
     return this.#old.sinceMs;
   }
 
-  get size(): number {
-    return this.#young.size + this.#old.size;
-  }
-
   get isFull(): boolean {
     return this.#young.size >= this.#sizeMax;
   }

@@ -36,7 +36,7 @@ export type ProgressRecord = {
 };
 
 /** Whose progress it is: its key in the bucket `recorder`, and the stream that tokens name. */
-export type ProgressOf = { readonly key: string; readonly stream: string };
+type ProgressOf = { readonly key: string; readonly stream: string };
 
 /** In the bucket `recorder`. */
 export const progressKey = 'events';
@@ -123,8 +123,11 @@ export class Progress {
       stopping.throwIfAborted();
       try {
         if (await this.#write(wanted)) return;
-        await this.#readBack(wanted);
-        if (this.#record === wanted) return;
+        const found = await this.#entry.readBack();
+        if (found?.writes === wanted.writes) {
+          this.#record = wanted; // the write had succeeded
+          return;
+        }
       } catch (error) {
         if (error instanceof Fenced) throw error;
         log.warn({ error: messageOf(error) }, 'the progress could not be written, trying again');
@@ -143,11 +146,6 @@ export class Progress {
     }
     this.#record = record;
     return true;
-  }
-
-  async #readBack(wanted: ProgressRecord): Promise<void> {
-    const found = await this.#entry.readBack();
-    if (found?.writes === wanted.writes) this.#record = wanted; // the write had succeeded
   }
 }
 

@@ -107,9 +107,3 @@ export async function countedFromMs(engine: Engine): Promise<number> {
   const [row] = await slowRows(engine, 'SELECT toUnixTimestamp64Milli(max(at)) FROM counted_from');
   return row?.[0] as number;
 }
-
-/** Whether no event was ever recorded. ClickHouse answers it from metadata. */
-export async function isEmptyStore(engine: Engine): Promise<boolean> {
-  const [row] = await slowRows(engine, 'SELECT toUInt64(count()) FROM sms_events');
-  return row?.[0] === 0;
-}

@@ -25,11 +25,12 @@ import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
 import { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
+import { hasEvents } from '../store/schema.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
 import { MessageStates } from './counts/message-states.ts';
 import { Progress, continuesAt } from './progress.ts';
-import { countedFromMs, isEmptyStore, refillSeenIds } from './recorded-before.ts';
+import { countedFromMs, refillSeenIds } from './recorded-before.ts';
 import { TakenPosition } from './taken-position.ts';
 import { Writer } from './writer.ts';
 
@@ -93,7 +94,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const frontierSeq = beyond > 0 ? beyond + 1 : (pending?.first ?? progress.recordedTo + 1);
   const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
   // The state of a message that has events already is looked up when its next event comes.
-  const states = new MessageStates((await isEmptyStore(engine)) ? 0 : clock.nowMs());
+  const states = new MessageStates((await hasEvents(engine)) ? clock.nowMs() : 0);
   const writer = new Writer({ engine, progress, frontierSeq, replay: pending, stopping: stopping.signal, clock });
 
   let writing: Promise<void> | null = null;
@@ -123,15 +124,6 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     // The batcher holds the record now, unless it cannot be read and is being moved to DEAD.
     if (before === undefined || batcher.lastSeq === record.seq) taken.advance(record.seq);
     return before?.then(() => taken.advance(record.seq));
-  }
-
-  function lateMs(): number {
-    const nowMs = clock.nowMs();
-    const heldSinceMs = batcher.heldSinceMs ?? nowMs;
-    const waitedMs = nowMs - heldSinceMs - limits.recorder.insertEveryMs;
-    const isQuiet = nowMs - newest.takenAtMs > quietMs;
-    const takenLateMs = isQuiet ? 0 : newest.takenAtMs - Number(newest.storedAtNs / 1_000_000n);
-    return Math.max(0, waitedMs, takenLateMs);
   }
 
   function write(): void {
@@ -210,7 +202,12 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
       return writer.recorded;
     },
     get lateMs() {
-      return lateMs();
+      const nowMs = clock.nowMs();
+      const heldSinceMs = batcher.heldSinceMs ?? nowMs;
+      const waitedMs = nowMs - heldSinceMs - limits.recorder.insertEveryMs;
+      const isQuiet = nowMs - newest.takenAtMs > quietMs;
+      const takenLateMs = isQuiet ? 0 : newest.takenAtMs - Number(newest.storedAtNs / 1_000_000n);
+      return Math.max(0, waitedMs, takenLateMs);
     },
     taken,
     streamMade,

@@ -16,10 +16,6 @@ export class SeenIds {
     return this.#tables.coversFromMs;
   }
 
-  get size(): number {
-    return this.#tables.size;
-  }
-
   /** Adds the id; false when it is known. */
   add(eventId: string): boolean {
     const tables = this.#tables;

@@ -19,7 +19,7 @@ export const filterHelp = {
 export type Filter = keyof typeof filterHelp;
 
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
-export type ReportFormat = (typeof reportFormats)[number];
+type ReportFormat = (typeof reportFormats)[number];
 
 /** count: a whole number · share: 0 to 1 · rate: a second · ms: milliseconds. */
 export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
@@ -36,7 +36,7 @@ export type ReportColumn = {
 };
 
 /** A parameter of one report: some of these values. Its columns read it as `{<name>:UInt8}`, a bit for each value. */
-export type ReportChoice = {
+type ReportChoice = {
   readonly name: string;
   readonly values: readonly string[];
   readonly default: readonly string[];

@@ -2,7 +2,7 @@
 import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import type { Dimension, Report, ReportQuery } from './report.ts';
+import type { Dimension, Report, ReportColumn, ReportQuery } from './report.ts';
 import { slotsOf } from './slots.ts';
 import { type Rows, rowsRead } from './tiers.ts';
 
@@ -88,15 +88,13 @@ function slotSql(starts: readonly number[]): string {
   return `slot IN (${starts.join(', ')})`;
 }
 
-type Key = { readonly name: string; readonly sql: string };
-
 /**
  * Several keys are grouped by their time and one number for all their texts. The engine hashes a text of low cardinality once
  * for each of its values; to group by several texts it would put them together for every row, which was half the time of the
  * slowest report. Two of a million groups have the same number once in 37 million reports.
  */
 function groupsOf(
-  keys: readonly Key[],
+  keys: readonly Pick<ReportColumn, 'name' | 'sql'>[],
   by: string | null,
 ): { readonly selected: readonly string[]; readonly groups: string } {
   const texts = keys.filter(({ name }) => name !== by);

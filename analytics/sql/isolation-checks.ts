@@ -3,7 +3,7 @@
 import { type SqlUser, literal, ownRows, quoted } from './sql-user.ts';
 import { publicTables } from './public-tables.ts';
 
-export type IsolationCheck = {
+type IsolationCheck = {
   readonly what: string;
   readonly sql: string;
   /** refused: with an error · nothing: by a refusal, or a single 0. */

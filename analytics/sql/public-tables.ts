@@ -2,7 +2,7 @@
 // and the exports are made from it; a test compares it with the real schema. A column that is not here is withheld below,
 // with the reason.
 
-export type PublicColumn = {
+type PublicColumn = {
   readonly name: string;
   /** ClickHouse's name of the type. */
   readonly type: string;

@@ -41,7 +41,7 @@ export const sqlUserSettings: Readonly<Record<string, string | number>> = {
 };
 
 /** By the hour. */
-export const sqlUserQuota: Readonly<Record<string, number>> = {
+const sqlUserQuota: Readonly<Record<string, number>> = {
   queries: 1_000,
   errors: 500,
   read_rows: 20_000_000_000,
@@ -49,7 +49,7 @@ export const sqlUserQuota: Readonly<Record<string, number>> = {
 };
 
 /** The password as the server stores it: SHA-256 in hex. */
-export type PasswordHash = string;
+type PasswordHash = string;
 
 /**
  * In this order: the policy is there before the right to read, and what analysts log in with comes last. All of it may be run
@@ -89,7 +89,7 @@ export function dropStatements(plan: SqlUser): string[] {
 }
 
 /** The view of a public table. */
-export function viewStatement({ reader, database, tables }: SqlUser, table: PublicTable): string {
+function viewStatement({ reader, database, tables }: SqlUser, table: PublicTable): string {
   return (
     `CREATE OR REPLACE VIEW ${quoted(database)}.${quoted(table.name)} DEFINER = ${quoted(reader)} SQL SECURITY DEFINER ` +
     `AS SELECT ${columnsOf(table)} FROM ${quoted(tables)}.${quoted(table.name)}`

@@ -165,7 +165,7 @@ function letCrashesEnd(): void {
  * chDB keeps what a statement wrote before it failed, and begins the answer of the session's next statement with it: so that
  * one is `next`, whose answer nobody reads.
  */
-export async function orDiscard<T>(work: Promise<T>, next: () => Promise<unknown>): Promise<T> {
+async function orDiscard<T>(work: Promise<T>, next: () => Promise<unknown>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -7,7 +7,7 @@ import { RingQueue } from '../../platform/ring-queue.ts';
 export type Turn = 'system' | 'account' | 'background';
 
 /** Runs `job` when a slot is free; rejects with RetryLater at once when too many wait. */
-export type FairSemaphore = <T>(job: () => Promise<T>, turn?: Turn) => Promise<T>;
+type FairSemaphore = <T>(job: () => Promise<T>, turn?: Turn) => Promise<T>;
 
 /** Jobs of accounts that run before one of the background when both wait. */
 const accountsBeforeBackground = 4;

@@ -6,7 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { log } from '../../platform/log.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, slowRows } from './engine.ts';
 
 const folder = new URL('../schema/', import.meta.url);
 
@@ -46,9 +46,9 @@ export function schemaFiles(): readonly SchemaFile[] {
     });
 }
 
-/** ClickHouse answers it from metadata. */
-async function hasEvents(engine: Engine): Promise<boolean> {
-  const [row] = await engine.rows('SELECT toUInt64(count()) > 0 FROM sms_events');
+/** Whether an event was ever recorded. ClickHouse answers it from metadata. */
+export async function hasEvents(engine: Engine): Promise<boolean> {
+  const [row] = await slowRows(engine, 'SELECT toUInt64(count()) > 0 FROM sms_events');
   return Number(row?.[0]) > 0;
 }
 

@@ -12,7 +12,7 @@ import { mutate } from './mutate.ts';
 export type TrimmedDays = { readonly numbersClearDays: number; readonly inboundTextDays: number };
 
 /** The partitions that were changed. */
-export type Trimmed = { readonly numbers: readonly string[]; readonly texts: readonly string[] };
+type Trimmed = { readonly numbers: readonly string[]; readonly texts: readonly string[] };
 
 const dayMs = 86_400_000;
 

@@ -47,7 +47,6 @@ describe('the memory of ids', () => {
   test('never takes a new id for an old one', () => {
     const seen = new SeenIds(0);
     for (let n = 0; n < 20_000; n += 1) expect(seen.add(acceptedEvent(contextOf()).eventId)).toBe(true);
-    expect(seen.size).toBe(20_000);
     expect(seen.add(eventId(1))).toBe(true);
   });
 });
@@ -232,10 +231,11 @@ describe('in ClickHouse', () => {
 
   test('memory that could not be filled to its end reports that it reaches less far', async () => {
     const nowMs = systemClock.nowMs();
-    for (let n = 0; n < 5; n += 1) await insert(lifeOf(contextOf()), 70 + n, nowMs - 10_000 + n * 1_000);
+    const lives = Array.from({ length: 5 }, () => lifeOf(contextOf()));
+    for (const [n, life] of lives.entries()) await insert(life, 70 + n, nowMs - 10_000 + n * 1_000);
     const frontier = { streamEpoch: 7, streamSeq: 100 };
     const seen = await refillSeenIds(engine, frontier, nowMs, 10);
-    expect(seen.size).toBe(10);
     expect(seen.coversFromMs).toBe(nowMs - 10_000 + 2 * 1_000 + 1);
+    expect(lives.flat().filter(({ eventId: id }) => !seen.add(id))).toHaveLength(10);
   });
 });

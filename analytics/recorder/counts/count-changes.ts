@@ -10,7 +10,7 @@ import { type CountedState, countedStatuses, noTime, refusedStatus } from './cou
 import type { Names } from '../../store/names.ts';
 
 /** The spans of a message's life whose lengths are counted. */
-export const latencyStages = ['accepted_to_submitted', 'submitted_to_delivered', 'accepted_to_delivered'] as const;
+const latencyStages = ['accepted_to_submitted', 'submitted_to_delivered', 'accepted_to_delivered'] as const;
 
 /** The rows of both tables; null without rows. */
 export type CountRows = { readonly messages: NativeBlock | null; readonly latencies: NativeBlock | null };

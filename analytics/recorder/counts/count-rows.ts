@@ -10,7 +10,7 @@ type Shared = { readonly of: DeliveryEvent; readonly slotS: number };
 export type Sums = [messages: number, segments: number, resent: number];
 
 /** The columns of both tables. */
-class CountRows {
+class CountTable {
   protected readonly rows = new BlockRows();
   readonly #account = this.rows.column(new DictionaryColumn('account_id'));
   readonly #livemode = this.rows.column(new NumberColumn('livemode', 'Bool'));
@@ -37,7 +37,7 @@ class CountRows {
   }
 }
 
-export class MessageRows extends CountRows {
+export class MessageRows extends CountTable {
   readonly #sender = this.rows.column(new DictionaryColumn('sender'));
   readonly #encoding = this.rows.column(new DictionaryColumn('encoding'));
   readonly #segments = this.rows.column(new NumberColumn('segments', 'UInt8'));
@@ -63,7 +63,7 @@ export class MessageRows extends CountRows {
   }
 }
 
-export class LatencyRows extends CountRows {
+export class LatencyRows extends CountTable {
   readonly #stage = this.rows.column(new DictionaryColumn('stage'));
   readonly #bucket = this.rows.column(new NumberColumn('bucket', 'UInt16'));
 
