@@ -180,7 +180,7 @@ export const metrics = {
     'Messages resent because their outcome was unknown and their account’s policy asks for it, by carrier and category',
     ['carrier', 'category'],
   ),
-  putOffsInMemory: counter(
+  deferralsInMemory: counter(
     'carrier_deferrals_in_memory_total',
     'Messages that wait in memory because LATER refused them, by carrier and category',
     ['carrier', 'category'],

@@ -13,15 +13,7 @@ import type {
   RouteCandidate,
 } from '../contract.ts';
 import type { Routed, RouterOptions } from '../routing/route.ts';
-import {
-  type CreditCheck,
-  nothingIsCharged,
-  nothingSpecial,
-  type Gate,
-  type GateNote,
-  type Gates,
-  gatesOf,
-} from './gates.ts';
+import { type CreditCheck, noCharge, noRegistries, type Gate, type GateNote, type Gates, gatesOf } from './gates.ts';
 import { Evaluation } from './evaluation.ts';
 import { type ExplainedText, explainText } from './explain-text.ts';
 import { countText } from './text-gates.ts';
@@ -55,9 +47,9 @@ export type Explain = (principal: Principal, request: SmsRequest, messageId: str
 
 export function explanation(
   rules: RoutingRules,
-  circumstances: Circumstances = nothingSpecial,
+  circumstances: Circumstances = noRegistries,
   routing: RouterOptions = {},
-  credit: CreditCheck = nothingIsCharged,
+  credit: CreditCheck = noCharge,
 ): Explain {
   const gates = gatesOf(rules, circumstances, routing, credit);
   const tablesByCarrier = new Map(rules.carriers.map(({ name, nationalTables }) => [name, nationalTables]));

@@ -29,9 +29,9 @@ export type Admit = (principal: Principal, request: SmsRequest) => Admission;
 /** The engine for one configuration. The function it returns is stateless and does no I/O. */
 export function admission(
   rules: RoutingRules,
-  circumstances: Circumstances = nothingSpecial,
+  circumstances: Circumstances = noRegistries,
   routing: RouterOptions = {},
-  credit: CreditCheck = nothingIsCharged,
+  credit: CreditCheck = noCharge,
 ): Admit {
   const gates = gatesOf(rules, circumstances, routing, credit);
   return (principal, asked) => {
@@ -72,7 +72,7 @@ function withTables(trace: readonly string[], shift: Shift): readonly string[] {
 }
 
 /** No registry was ever imported. */
-export const nothingSpecial: Circumstances = {
+export const noRegistries: Circumstances = {
   nowMs: () => systemClock.nowMs(),
   registries: () => ({ dnd: null, ported: null }),
 };
@@ -107,7 +107,7 @@ export function gatesOf(
   credit: CreditCheck,
 ): Gates {
   const numbers = numberPlan(rules.country);
-  const disturb = doNotDisturb(rules.country.doNotDisturb);
+  const dndGate = doNotDisturb(rules.country.doNotDisturb);
   const quiet = quietHours(rules.country.quietHours ?? []);
   const blockedContent = contentRulesGate(rules.content);
   const { route } = router(rules, routing);
@@ -141,8 +141,8 @@ export function gatesOf(
       needs: ['recipient'],
       // A test message reaches nobody: these rules, like the approval of senders, are for live mode.
       refuse: ({ principal, request: { category, to } }) =>
-        principal.livemode ? disturb.refuse(circumstances.registries().dnd, category, to) : null,
-      note: (of) => disturbNote(disturb, circumstances, of),
+        principal.livemode ? dndGate.refuse(circumstances.registries().dnd, category, to) : null,
+      note: (of) => disturbNote(dndGate, circumstances, of),
     },
     {
       // The last of those that hold: it looks at the time that the others have left.
@@ -166,7 +166,7 @@ export function gatesOf(
     list,
     route: ({ livemode }, { to, category, from }) => route({ to, category, from, livemode }),
     trace({ livemode }, { category }) {
-      const asked = livemode ? disturb.trace(circumstances.registries().dnd, category) : null;
+      const asked = livemode ? dndGate.trace(circumstances.registries().dnd, category) : null;
       return asked === null ? [] : [asked];
     },
   };
@@ -224,21 +224,21 @@ function templateNote({ templateId }: Evaluation): GateNote | null {
 }
 
 function disturbNote(
-  disturb: DoNotDisturb,
+  dndGate: DoNotDisturb,
   circumstances: Circumstances,
   { principal: { livemode }, request: { category } }: Evaluation,
 ): GateNote {
   const { dnd } = circumstances.registries();
   if (!livemode) return notAsked('test messages reach nobody');
-  if (!disturb.applies(category)) return notAsked(`the registry is not asked for ${category} messages`);
+  if (!dndGate.applies(category)) return notAsked(`the registry is not asked for ${category} messages`);
   return dnd === null
     ? notAsked('no registry was imported')
-    : { verdict: 'passed', detail: disturb.trace(dnd, category) };
+    : { verdict: 'passed', detail: dndGate.trace(dnd, category) };
 }
 
 /** Nobody was refused: the account can pay, or nothing was checked. */
 function creditNote(credit: CreditCheck, { livemode }: Principal): GateNote | null {
-  if (credit === nothingIsCharged) return notAsked('nothing is charged in this version');
+  if (credit === noCharge) return notAsked('nothing is charged in this version');
   return livemode ? null : notAsked('test messages are not charged');
 }
 
@@ -251,4 +251,4 @@ function noRoute(why: string): Refusal {
 /** Whether the account can pay for so many segments. It must answer from memory. */
 export type CreditCheck = (principal: Principal, segments: number) => Refusal | null;
 
-export const nothingIsCharged: CreditCheck = () => null;
+export const noCharge: CreditCheck = () => null;

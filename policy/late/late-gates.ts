@@ -22,7 +22,7 @@ export type LateVerdict =
 export type LateGates = (message: Message, nowMs: number) => LateVerdict;
 
 const mayGo: LateVerdict = { ok: true };
-const nobodyKnown = { account: () => undefined };
+const noTenants = { account: () => undefined };
 
 export function passLateGates(message: Message, nowMs: number): LateVerdict {
   if (nowMs >= message.validUntilMs) return { ok: false, status: 'expired', code: 'validity_passed' };
@@ -56,9 +56,9 @@ function senderIsApproved({ senders, senderCategories }: LateTenant, message: Me
 export function lateGates(
   country: CountryRules,
   registries: () => Registries,
-  tenants: LateTenants = nobodyKnown,
+  tenants: LateTenants = noTenants,
 ): LateGates {
-  const disturb = doNotDisturb(country.doNotDisturb);
+  const dndGate = doNotDisturb(country.doNotDisturb);
   const quiet = quietHours(country.quietHours ?? []);
   return (message, nowMs) => {
     const verdict = passLateGates(message, nowMs);
@@ -77,7 +77,7 @@ export function lateGates(
     // As at the ingress: a test message reaches nobody.
     if (!message.livemode) return mayGo;
     const { dnd } = registries();
-    const refused = disturb.refuse(dnd, message.category, message.recipient);
+    const refused = dndGate.refuse(dnd, message.category, message.recipient);
     // The ingress has checked a registry that this process could not load yet.
     if (refused !== null && dnd !== 'unknown') {
       const version = dnd === null ? '' : `:${dnd.version}`;

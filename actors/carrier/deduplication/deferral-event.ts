@@ -6,10 +6,10 @@ import type { Message } from '../../../model/message.ts';
 
 export type LaterDeferral = { readonly dueAtMs: number; readonly why: string };
 
-const form = /^put off until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z): (.*)$/s;
+const form = /^deferred until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z): (.*)$/s;
 
 export function deferralText(dueAtMs: number, why: string): string {
-  return `put off until ${new Date(dueAtMs).toISOString()}: ${why}`;
+  return `deferred until ${new Date(dueAtMs).toISOString()}: ${why}`;
 }
 
 /** Null for any other deferral. */
@@ -18,15 +18,15 @@ export function readDeferral({ error }: Pick<DeliveryEvent, 'error'>): LaterDefe
   return parts === null ? null : { dueAtMs: Date.parse(parts[1] ?? ''), why: parts[2] ?? '' };
 }
 
-const refusedMark = 'put off: ';
+const deferredMark = 'deferred: ';
 
 /** The reason travels with the message into LATER, to explain an expiry there. */
 export function traceWith(trace: readonly string[], error: string): readonly string[] {
-  return [...trace.filter((line) => !line.startsWith(refusedMark)), `${refusedMark}${error}`];
+  return [...trace.filter((line) => !line.startsWith(deferredMark)), `${deferredMark}${error}`];
 }
 
 /** Why a message was last deferred into LATER; null when it never was. */
 export function deferralFor({ trace }: Pick<Message, 'trace'>): string | null {
   const line = trace.at(-1);
-  return line?.startsWith(refusedMark) === true ? line.slice(refusedMark.length) : null;
+  return line?.startsWith(deferredMark) === true ? line.slice(deferredMark.length) : null;
 }

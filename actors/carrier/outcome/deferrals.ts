@@ -111,7 +111,7 @@ export class Deferrals {
       if (inFlight.deferral !== wait) return;
       completion.wait(inFlight, Math.min(Math.max(0, wait.dueAtMs - clock.nowMs()), limits.carrier.restMsMax));
     };
-    metrics.putOffsInMemory.inc({ carrier: inFlight.message.carrier, category: inFlight.category });
+    metrics.deferralsInMemory.inc({ carrier: inFlight.message.carrier, category: inFlight.category });
     if (refused === null) return back();
     const detail = `stays.${inFlight.tries}`;
     completion.write(inFlight, { kind: 'deferred', segment: refused, attempt, error, detail }, back);

@@ -44,7 +44,7 @@ export class Outstanding {
   /** It is not known yet which readings this carrier needs. */
   #isLearning: boolean;
   /** Ids that matched only in a dropped reading since the last that matched in another. */
-  readonly #otherwise = new Set<string>();
+  readonly #inDroppedReading = new Set<string>();
   /** The last successful reading of receipt ids: what `receipt_id: auto` has learnt. Null before the first match. */
   learnt: IdReading | null = null;
 
@@ -89,7 +89,7 @@ export class Outstanding {
     for (const [at, reading] of this.#readings.entries()) {
       const match = this.#matchIn(reading, receiptId, recipient, swapped);
       if (match === null) continue;
-      if (this.#otherwise.size > 0) this.#otherwise.clear();
+      if (this.#inDroppedReading.size > 0) this.#inDroppedReading.clear();
       if (this.#isLearning) this.#prove(reading, receiptId, recipient, swapped);
       if (at > 0) this.#prefer(reading);
       if (this.learnt !== reading) {
@@ -105,11 +105,11 @@ export class Outstanding {
    * Whether an id that `find` does not find matches a submit to this recipient in a dropped reading. This settles
    * nothing, but after a few such ids of different messages in a row all readings are tried again.
    */
-  fitsOtherwise(receiptId: string, recipient: string | null, swapped: string | null = null): boolean {
+  fitsDroppedReading(receiptId: string, recipient: string | null, swapped: string | null = null): boolean {
     const fits = this.#dropped.some((reading) => this.#matchIn(reading, receiptId, recipient, swapped) !== null);
     if (!fits) return false;
-    this.#otherwise.add(receiptId);
-    if (this.#otherwise.size >= changedMatches) this.#tryAll();
+    this.#inDroppedReading.add(receiptId);
+    if (this.#inDroppedReading.size >= changedMatches) this.#tryAll();
     return true;
   }
 
@@ -156,7 +156,7 @@ export class Outstanding {
     this.#readings = [...this.#readings, ...this.#dropped];
     this.#dropped = [];
     this.#isLearning = true;
-    this.#otherwise.clear();
+    this.#inDroppedReading.clear();
     for (const each of this.#readings) this.#proof[each] = 0;
   }
 

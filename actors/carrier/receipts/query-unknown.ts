@@ -88,7 +88,7 @@ export class QueryUnknown {
 
   #receiptOf({ pdu, recipient, carrierMessageId }: Watched, state: ReceiptState, errorCode: number): KnownReceipt {
     return {
-      carrierMessageId: boundedName(this.#asReceiptsSpellIt(carrierMessageId)),
+      carrierMessageId: boundedName(this.#inFormOfReceipts(carrierMessageId)),
       state,
       errorCode: errorCode > 0 ? String(errorCode & 0xff) : '',
       recipient,
@@ -97,7 +97,7 @@ export class QueryUnknown {
   }
 
   /** The id is the response's; where receipts are read in another base it must be written in theirs. */
-  #asReceiptsSpellIt(id: string): string {
+  #inFormOfReceipts(id: string): string {
     const { receiptId } = this.#parts;
     if (receiptId === 'hex') return readAs(id, 'decimal') ?? id;
     return receiptId === 'decimal' ? (readAs(id, 'hex') ?? id) : id;

@@ -223,7 +223,7 @@ export class Receipts {
     });
     if (stored.result === 'found') {
       // Its id may fit one in memory in a form that `auto` has dropped: three such receipts bring that form back.
-      outstanding.fitsOtherwise(carrierMessageId, recipient, swapped);
+      outstanding.fitsDroppedReading(carrierMessageId, recipient, swapped);
       return this.#settle(stored.submitted, kind, receipt, respond);
     }
     // The response may have come during the query: then nothing matches better.
@@ -249,7 +249,7 @@ export class Receipts {
   /** The only unknown submit it can be about; never for the state "unknown" or an id that matches another submit. */
   #guess({ state, carrierMessageId, recipient, swapped, sender, submittedAt }: KnownReceipt): DeliveryEvent | null {
     const { outstanding, unknown } = this.#parts;
-    if (state === 'unknown' || outstanding.fitsOtherwise(carrierMessageId, recipient, swapped)) return null;
+    if (state === 'unknown' || outstanding.fitsDroppedReading(carrierMessageId, recipient, swapped)) return null;
     return unknown.find(recipient, sender, submittedAt ?? null);
   }
 

@@ -113,7 +113,7 @@ describe.concurrent('a temporary refusal, and', () => {
     const carrier = carrierWith(harness.simulator, { errors: restsLong, tps: 5_000 });
     const first = await harness.host([carrier], { shared: nodeNamed('n1'), logLevel: 'warn' });
     const sent = await harness.send(20);
-    await until('all are told to be put off', async () => {
+    await until('all are deferred in memory', async () => {
       const last = await lastEvents(harness, sent);
       return last.every((event) => event !== undefined && readDeferral(event) !== null);
     });
@@ -134,7 +134,7 @@ describe.concurrent('a temporary refusal, and', () => {
     await harness.actor(carrierWith(harness.simulator), systemClock, undefined, undefined, undefined, more);
     const sent = await harness.send(60);
     expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 60 } });
-    const { values } = await metrics.putOffsInMemory.get();
+    const { values } = await metrics.deferralsInMemory.get();
     expect(values.reduce((sum, { value }) => sum + value, 0)).toBeGreaterThan(0);
     publisher.close();
   });

@@ -139,7 +139,7 @@ describe('a reading that was never needed', () => {
     }
     // Read as hexadecimal "10" is 16: the other message to the same number.
     expect(outstanding.find('10', first.recipient)).toBeNull();
-    expect(outstanding.fitsOtherwise('10', first.recipient)).toBe(true);
+    expect(outstanding.fitsDroppedReading('10', first.recipient)).toBe(true);
     expect(outstanding.candidates('10')).toEqual(['10']);
     expect(idOf(outstanding.find('16', second.recipient))).toBe(second.messageId);
   });
@@ -160,11 +160,11 @@ describe('a reading that was never needed', () => {
     for (const event of events) outstanding.add(event);
     const find = (id: number) => idOf(outstanding.find(hex(id), events[0]!.recipient));
     for (let times = 0; times < 5; times += 1) {
-      expect(outstanding.fitsOtherwise(hex(3_000), events[0]!.recipient)).toBe(true);
+      expect(outstanding.fitsDroppedReading(hex(3_000), events[0]!.recipient)).toBe(true);
     }
     expect(find(3_000)).toBeNull();
-    expect(outstanding.fitsOtherwise(hex(3_001), other)).toBe(false);
-    for (const id of [3_001, 3_002]) outstanding.fitsOtherwise(hex(id), events[0]!.recipient);
+    expect(outstanding.fitsDroppedReading(hex(3_001), other)).toBe(false);
+    for (const id of [3_001, 3_002]) outstanding.fitsDroppedReading(hex(id), events[0]!.recipient);
     expect(find(3_000)).toBe(events[0]!.messageId);
     learn(outstanding, 4_000, hex);
     expect(outstanding.candidates('99')).toEqual(['153']);
