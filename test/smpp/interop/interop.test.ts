@@ -233,11 +233,7 @@ describe('answers and receipts', () => {
     let answer: QueryAnswer | undefined;
     const fields = { messageId: carrierMessageId, sourceTon: 5, sourceNpi: 0, source: 'HELIO' };
     expect(seen.session.query(fields, (published) => (answer = published))).toBe(true);
-    expect(await until('the answer', () => answer)).toMatchObject({
-      ok: true,
-      carrierMessageId,
-      state: 'delivered',
-    });
+    expect(await until('the answer', () => answer)).toMatchObject({ ok: true, state: 'delivered' });
     expect(smsc.of('query')).toEqual([{ kind: 'query', id: carrierMessageId, ton: 5, npi: 0, source: 'HELIO' }]);
   });
 

@@ -108,7 +108,10 @@ test('what an earlier incarnation moved is counted and published while the strea
 });
 
 test('a shard that cannot be counted delays no other one of its lane', async () => {
-  const [first, second] = [newAccountInShard(1), newAccountInShard(1)];
+  const first = newAccountInShard(1);
+  let second = newAccountInShard(1);
+  // Of accounts of one account shard every eighth pair has one overflow shard.
+  while (overflowShardOf(second) === overflowShardOf(first)) second = newAccountInShard(1);
   // The one answer belongs to the opening of the consumer.
   const silent = silentAbout((_stream, consumer) => consumer.endsWith(`_${overflowShardOf(first)}`), 1);
   const shards = await startShards(silent.bus, (ms, run) => systemClock.every(Math.min(ms, 20), run));
