@@ -26,10 +26,10 @@ export const querySubjects = {
   findWriter: 'q.sms.writer',
   /** ReportQuery or ExportQuery → RunReportReply. */
   report: 'q.report.run',
-  /** TellAgain → TellAgainReply. */
-  tellAgain: 'q.sms.again',
-  /** TellFactsAgain → TellFactsAgainReply. */
-  tellFactsAgain: 'q.fact.again',
+  /** ReplayEvents → ReplayEventsReply. */
+  replayEvents: 'q.sms.again',
+  /** ReplayFacts → ReplayFactsReply. */
+  replayFacts: 'q.fact.again',
   /** EraseRows → EraseRowsReply. */
   eraseRows: 'q.sms.erase',
 } as const;
@@ -218,8 +218,8 @@ export type ReportPart = { readonly id: string; readonly part: number };
 
 /** Parts are at the node that ran the report. */
 export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
-/** The recorded events of messages, for webhooks that are told again. An event of the last second may be missing. */
-export type TellAgain = {
+/** The recorded events of messages, for webhooks that are sent again. An event of the last second may be missing. */
+export type ReplayEvents = {
   readonly accountId: string;
   readonly livemode: boolean;
   /** `nextMessageId` of the previous page; '' for the first. */
@@ -229,23 +229,23 @@ export type TellAgain = {
 /** One event, or those of a time. */
 type AskedAgain = { readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number };
 
-export type TellAgainReply =
+export type ReplayEventsReply =
   | {
       readonly result: 'found';
       /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
       readonly events: readonly string[];
       /** Null: no further page. */
       readonly nextMessageId: string | null;
-      /** About how many events of the query are told, on all pages; only the first page of a time has it. */
+      /** About how many events of the query are sent, on all pages; only the first page of a time has it. */
       readonly total: number | null;
     }
   | Unavailable;
 
 /**
- * The facts (model/fact.ts) of one kind that are told under one of these types. An OTP whose messages are not in the history
+ * The facts (model/fact.ts) of one kind that are sent under one of these types. An OTP whose messages are not in the history
  * any more is left out: the number went with them.
  */
-export type TellFactsAgain = {
+export type ReplayFacts = {
   readonly accountId: string;
   readonly livemode: boolean;
   readonly kind: Fact['kind'];
@@ -257,7 +257,7 @@ export type TellFactsAgain = {
 /** The last fact of a page in the order of its table. */
 export type FactPlace = { readonly atMs: number; readonly id: string };
 
-export type TellFactsAgainReply =
+export type ReplayFactsReply =
   | {
       readonly result: 'found';
       readonly facts: readonly Fact[];

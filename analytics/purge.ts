@@ -1,5 +1,5 @@
 // Purges EVENTS without removing a record that a reader needs: only records that are in ClickHouse, behind every
-// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and told to
+// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and sent to
 // webhook endpoints. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
 // 503.
 import { waitsFor } from '../cluster/bus/waiting-messages.ts';
@@ -53,7 +53,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     const readers = readersThatCount(await readersOf(bus, streamNames.events), fullness);
     const recordedAndRead = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
-    const upTo = Math.min(recordedAndRead, await toldTo(bus, String(created), fullness));
+    const upTo = Math.min(recordedAndRead, await publishedTo(bus, String(created), fullness));
     const kept = await keptByCarriers(upTo, await floors.all(), {
       stream: String(created),
       firstSeq: state.first_seq,
@@ -110,14 +110,14 @@ export function purgeableTo(
 }
 
 /**
- * Up to where webhook endpoints were told; infinity when there are none, and when the stream fills up because nobody
- * tells them: it would block all messages.
+ * Up to where events were put into the queue of webhooks; infinity when there are no endpoints, and when the stream fills
+ * up because no process does that: it would block all messages.
  */
-async function toldTo(bus: Bus, made: string, fullness: number): Promise<number> {
+async function publishedTo(bus: Bus, made: string, fullness: number): Promise<number> {
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
   if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
   if (fullness <= limits.recorder.foreignReadersRatio) return place.position.seq;
-  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were told');
+  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were sent');
   return Number.POSITIVE_INFINITY;
 }
 

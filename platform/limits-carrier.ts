@@ -46,7 +46,7 @@ export const carrierLimits = {
     /** A carrier whose replay takes longer does not delay the others of its thread any more. */
     startWaitMs: 10_000,
     /** Idle consumers send a heartbeat every two seconds and are reopened after five missing ones. */
-    consumerHeardWithinMs: 12_000,
+    consumerReachableMs: 12_000,
     /** How long a durable intent waits until it has been read in EVENTS; then it is published as not written. */
     claimWaitMs: 8_000,
     /**
@@ -232,7 +232,7 @@ assert(
   'a message would be resent before its late receipt was matched',
 );
 assert(
-  carrier.replayWindowMs > 2 * (carrier.consumerHeardWithinMs + carrier.ackWaitMs),
+  carrier.replayWindowMs > 2 * (carrier.consumerReachableMs + carrier.ackWaitMs),
   'a record whose ack was lost could come back after its outcome fell out of the replay window',
 );
 assert(

@@ -37,7 +37,7 @@ export const controlLimits = {
   },
   directory: {
     /** Every process should see a change within a second; until this long after it two may have different states. */
-    heardWithinMs: 5_000,
+    receivedWithinMs: 5_000,
     /** How late a change is seen when its notification was lost: well under the promised second. */
     outboxPollMs: 250,
     /** Outbox rows projected in one go, and with it KV requests in flight. */

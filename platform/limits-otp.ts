@@ -138,8 +138,8 @@ export const factLimits = {
     /** How often the place is stored: so much is published again after a crash. */
     placeEveryMs: 1_000,
     /** What was published lately of each OTP and number, so that a guess does not publish it again. */
-    toldMs: 10 * 60_000,
-    toldMax: 100_000,
+    publishedMs: 10 * 60_000,
+    publishedMax: 100_000,
     /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
     refusalsPerSecond: 20,
     refusalsBurst: 100,
@@ -155,7 +155,7 @@ export const factLimits = {
     clicksPerRecordMax: 32,
     recordBytesMax: 64 * 1024,
     /** Webhooks: records without an ack: with clicks 6,400 facts, and at most 13 MiB. */
-    tellersHeldMax: 200,
+    webhooksHeldMax: 200,
   },
 } as const;
 

@@ -116,8 +116,8 @@ export const deliveryLimits = {
   renewEveryMs: 2 * second,
   takenOverAfterMs: 8 * second,
   /** How long, and for how many messages in each half of that, the fan-out remembers what it has told. */
-  toldMs: 10 * minute,
-  toldMax: 100_000,
+  rememberedMs: 10 * minute,
+  rememberedMax: 100_000,
   /** Records that a started fan-out reads again, for the segments of messages that are on their way. */
   warmUpRecords: 5_000,
   /** How much earlier than an endpoint an event of another machine's clock may seem to be. */

@@ -54,7 +54,7 @@ assert(
 );
 assert(
   limits.carrier.replayWindowMs >
-    limits.otpHedging.receiptWaitMsMax + 2 * (limits.carrier.consumerHeardWithinMs + limits.carrier.ackWaitOtpMs),
+    limits.otpHedging.receiptWaitMsMax + 2 * (limits.carrier.consumerReachableMs + limits.carrier.ackWaitOtpMs),
   'a one-time password that waits for its receipt could come back after its outcome fell out of the replay window',
 );
 assert(

@@ -118,7 +118,7 @@ export class SharedGuard {
   /** It was accepted: the others count it as well. */
   accepted(send: GuardSend): void {
     this.#guard.carriedBy(send);
-    this.#talk.tell({ kind: 'sent', ...send });
+    this.#talk.publish({ kind: 'sent', ...send });
   }
 
   /** It was not accepted: it counts no more. */
@@ -129,7 +129,7 @@ export class SharedGuard {
   verified({ accountId, to, messageId }: VerifiedCode): void {
     const observation = { kind: 'verified', accountId, to, ...(messageId === null ? {} : { messageId }) } as const;
     this.#take(observation);
-    this.#talk.tell(observation);
+    this.#talk.publish(observation);
   }
 
   async stop(): Promise<void> {

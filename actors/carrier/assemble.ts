@@ -136,8 +136,8 @@ export function assembleCarrier(parts: CarrierActorParts) {
   };
   const events = new EventWriter(publisher, { clock, watch, onDurable: countTerminalEvent });
   const sequence = new EventSequence(() => events.lastSeq);
-  const heard = new ConsumerUptime(clock);
-  const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => heard.ms });
+  const uptime = new ConsumerUptime(clock);
+  const replayIndex = new ReplayIndex({ ...clock, monotonicMs: () => uptime.ms });
   /** Null on a single node. */
   const shared = leases.shared ? new ClusterClaims(replayIndex, () => leases.epoch(), clock) : null;
   const claims = shared ?? localClaims;
@@ -172,7 +172,7 @@ export function assembleCarrier(parts: CarrierActorParts) {
   const cancels = new CopyCancels({
     ...{ carrier: name, clock, isSupported: carrier.wire.cancelSm, events },
     cancel: (fields, done) => binds.cancel(fields, done),
-    tell: (delivered) => copiesDelivered.publish(bus, delivered),
+    publish: (delivered) => copiesDelivered.publish(bus, delivered),
   });
   const receiptHedges = new ReceiptHedges({
     ...{ clock, hedges, health, completion, cancels, operatorPrefixOf },
@@ -227,9 +227,9 @@ export function assembleCarrier(parts: CarrierActorParts) {
     epoch: () => claims.epoch(),
   });
   const floor = new ReplayFloor({
-    ...{ bus, carrier: name, clock, sequence, replayIndex, heard },
+    ...{ bus, carrier: name, clock, sequence, replayIndex, uptime },
     inFlight: () => messages.all(),
-    isHeard: () => intake.isHeard,
+    isReachable: () => intake.isReachable,
     republish(inFlight) {
       // A claim of another node made meanwhile is not closed by this event.
       if (inFlight.epoch === 0) inFlight.epoch = claims.epoch();

@@ -85,7 +85,7 @@ export class CarrierActor {
     await until('chosen messages written', () => sender.rested, {
       limitMs: Math.min(writeMs, leftMs() / 4),
       clock,
-    }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is told as deferred'));
+    }).catch((error: unknown) => ignoring(error, 'what was chosen and not written is published as deferred'));
     // As long as the carrier may take to answer, but no longer than leaves time to make its answers durable.
     const answersMs = Math.max(leftMs() / 2, leftMs() - eventsMs);
     this.#made.queryUnknown?.close();

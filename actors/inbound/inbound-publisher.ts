@@ -123,7 +123,7 @@ export class InboundPublisher {
   #mustWait({ carrier, receivedAtMs }: InboundMessage): Error {
     const { writerSoonMs, writerWaitMs, writerWaitMaxMs } = limits.inbound;
     const ageMs = this.#parts.clock.nowMs() - receivedAtMs;
-    const why = 'the event store cannot tell which account wrote last to the subscriber';
+    const why = 'it is not known from the event store which account wrote last to the subscriber';
     if (ageMs > writerWaitMaxMs) return new RejectMessage('writer_unavailable', why);
     metrics.inboundWaits.inc({ carrier });
     return new RetryLater(why, ageMs < writerSoonMs ? limits.bus.nakDelayMsMax : writerWaitMs);

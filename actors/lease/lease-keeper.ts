@@ -62,7 +62,7 @@ export class LeaseKeeper implements BindLeases {
   #closed = false;
   #isSomethingLeft = false;
 
-  /** `takesWork`: false while this node must hold no bind, though it lives. */
+  /** `takesWork`: false while this node must hold no bind, though it runs. */
   constructor(bucket: LeaseStore, identity: LeaseIdentity, clock: Clock, takesWork: () => boolean = () => true) {
     this.#takesWork = takesWork;
     this.#bucket = bucket;

@@ -1,5 +1,5 @@
 // Notices that the time of a one-time password is over, which nobody writes down: it waits for the end of each that is
-// pending, reads its record once more, asks the event store what became of its messages, and tells the end. What waits is
+// pending, reads its record once more, asks the event store what became of its messages, and publishes the end. What waits is
 // in memory; the records it came from are read again after a restart.
 import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -19,7 +19,7 @@ type OtpEndsParts = {
   readonly bus: Bus;
   readonly clock: Clock;
   /** Publishes an end; `done` when it is durable. */
-  readonly tell: (fact: OtpFact, done: () => void) => void;
+  readonly publish: (fact: OtpFact, done: () => void) => void;
 };
 
 type Waiting = {
@@ -68,7 +68,7 @@ export class OtpEnds {
     }
   }
 
-  /** From which record on it must be read again after a restart, and up to which time every end was told. */
+  /** From which record on it must be read again after a restart, and up to which time every end was published. */
   get place(): { readonly fromSeq: number; readonly endedToMs: number } {
     let fromSeq = Number.POSITIVE_INFINITY;
     let endedToMs = this.#parts.clock.nowMs() - bounds.graceMs;
@@ -103,12 +103,12 @@ export class OtpEnds {
     const { signal: stopping } = this.#stopping;
     const fact = await untilDone(
       () => this.#endOf(waiting),
-      (error) => log.warn({ error }, 'the end of a one-time password could not be told, trying again'),
+      (error) => log.warn({ error }, 'the end of a one-time password could not be determined, trying again'),
       { everyMs: bounds.retryMs, stopping, clock: this.#parts.clock },
     );
     this.#running -= 1;
-    if (fact !== null) this.#parts.tell(fact, () => this.#waiting.delete(waiting.id));
-    // It ended otherwise: the reader of its record tells that. When the process stops, the next one tells this end.
+    if (fact !== null) this.#parts.publish(fact, () => this.#waiting.delete(waiting.id));
+    // It ended otherwise: the reader of its record publishes that. When the process stops, the next one publishes this end.
     else if (!stopping.aborted) this.#waiting.delete(waiting.id);
   }
 

@@ -1,6 +1,7 @@
-// Tells what happens to one-time passwords and what the guard against fraud decides: reads their records, which are the
-// truth, and publishes a fact to FACTS for each change. So nothing is told that was not stored, everything that was stored
-// is told, and a request never waits for it. One process of all tells; what it must know after a restart is one small entry.
+// Publishes what happens to one-time passwords and what the guard against fraud decides: reads their records, which are the
+// truth, and publishes a fact to FACTS for each change. So nothing is published that was not stored, everything that was
+// stored is published, and a request never waits for it. One process of all publishes; what it must know after a restart is
+// one small entry.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { readEntry } from '../../cluster/bus/bucket.ts';
@@ -20,29 +21,29 @@ import { log } from '../../platform/log.ts';
 import { runAsOwner } from '../single-owner.ts';
 import { factOfBlock } from './guard-facts.ts';
 import { OtpEnds } from './otp-ends.ts';
-import { ToldFacts } from './told-facts.ts';
+import { PublishedFacts } from './published-facts.ts';
 
 type OtpEventsParts = { readonly bus: Bus; readonly bucket: KV; readonly clock: Clock };
 type RunParts = Omit<OtpEventsParts, 'bucket'> & { readonly replicas: number; readonly alone: boolean };
 
-/** Keeps one process of all telling them, for as long as this one runs. Returns at once. */
+/** Keeps one process of all publishing them, for as long as this one runs. Returns at once. */
 export function runOtpEvents({ bus, replicas, alone, clock }: RunParts): { stop(): Promise<void> } {
   const what = 'the events of one-time passwords';
   const start = (bucket: KV) => OtpEvents.start({ bus, bucket, clock });
   return runAsOwner({ bus, bucket: 'otp_events', replicas, what, alone, clock, start });
 }
 
-/** Up to where a bucket's records were told. `made`: when its stream was created; '' when nothing was told. */
+/** Up to where a bucket's records were published. `made`: when its stream was created; '' when nothing was published. */
 type Place = { readonly made: string; readonly seq: number };
 
-/** `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends were told. */
+/** `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends were published. */
 type Kept = { readonly otp: Place; readonly fromSeq: number; readonly endedToMs: number; readonly guard: Place };
 
 const bounds = limits.facts;
 const placeKey = 'place';
 const placeName = 'the place of one-time passwords';
 const nothing: Place = { made: '', seq: 0 };
-const toldNothing: Kept = { otp: nothing, fromSeq: 0, endedToMs: 0, guard: nothing };
+const publishedNothing: Kept = { otp: nothing, fromSeq: 0, endedToMs: 0, guard: nothing };
 
 export class OtpEvents {
   readonly #parts: OtpEventsParts;
@@ -50,8 +51,8 @@ export class OtpEvents {
   readonly #ends: OtpEnds;
   readonly #stopping = new AbortController();
   readonly #before: Kept;
-  readonly #otps: Told;
-  readonly #blocks: Told;
+  readonly #otps: Publishing;
+  readonly #blocks: Publishing;
   readonly #keeping: Promise<void>;
   #stored = '';
 
@@ -60,7 +61,7 @@ export class OtpEvents {
     const read = readEntry(parts.bucket, placeKey);
     const { entry } = await withDeadline(placeName, limits.delivery.answerMs, read, parts.clock);
     const stored = entry === null ? null : jsonObjectIn(entry.value);
-    return new OtpEvents(parts, stored === null ? toldNothing : (stored as unknown as Kept));
+    return new OtpEvents(parts, stored === null ? publishedNothing : (stored as unknown as Kept));
   }
 
   private constructor(parts: OtpEventsParts, before: Kept) {
@@ -73,61 +74,61 @@ export class OtpEvents {
       gatherMs: limits.delivery.gatherMs,
       clock,
     });
-    this.#ends = new OtpEnds({ bus, clock, tell: (fact, done) => this.#otps.facts.tell(fact, done) });
+    this.#ends = new OtpEnds({ bus, clock, publish: (fact, done) => this.#otps.facts.publish(fact, done) });
     const { otp, fromSeq, guard } = before;
-    this.#otps = this.#tellOf('otp', otp, Math.min(otp.seq, Math.max(0, fromSeq - 1)), (record, key) =>
+    this.#otps = this.#publishOf('otp', otp, Math.min(otp.seq, Math.max(0, fromSeq - 1)), (record, key) =>
       this.#otpFacts(record, key),
     );
-    this.#blocks = this.#tellOf('otp_guard', guard, guard.seq, ({ data }, key) => {
+    this.#blocks = this.#publishOf('otp_guard', guard, guard.seq, ({ data }, key) => {
       const said = readGuardEntry(key, data);
       return said?.kind === 'block' && said.block !== null ? [factOfBlock(said.block)] : [];
     });
     this.#keeping = this.#keepPlace();
   }
 
-  /** Stores how far it came. What is not durable by then the next one tells. */
+  /** Stores how far it came. What is not durable by then the next process publishes. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the events of one-time passwords stop'));
     this.#ends.stop();
     for (const { reader } of [this.#otps, this.#blocks]) reader.stop();
     await this.#keeping;
     const idle = withDeadline('the last events', limits.delivery.answerMs, this.#publisher.idle(), this.#parts.clock);
-    await idle.catch((error: unknown) => ignoring(error, 'they are told again'));
-    await this.#store().catch((error: unknown) => ignoring(error, 'the next one tells a little again'));
+    await idle.catch((error: unknown) => ignoring(error, 'they are published again'));
+    await this.#store().catch((error: unknown) => ignoring(error, 'the next process publishes a little again'));
     this.#publisher.close();
   }
 
   #otpFacts({ data, seq }: JsMsg, key: string): readonly OtpFact[] {
     const [accountId = '', mode] = key.split('.');
     const facts = otpFactsOf(decodeOtpNumber(data).number, { accountId, livemode: mode === 'live' }, seq);
-    const wasTold = seq <= this.#before.otp.seq && this.#otps?.isAnother !== true;
+    const wasPublished = seq <= this.#before.otp.seq && this.#otps?.isAnother !== true;
     for (const fact of facts) {
-      if (!wasTold || fact.expiresAtMs >= this.#before.endedToMs) this.#ends.note(fact, key, seq);
+      if (!wasPublished || fact.expiresAtMs >= this.#before.endedToMs) this.#ends.note(fact, key, seq);
     }
     return facts;
   }
 
-  /** Reads a bucket from `fromSeq` on; records that were told before are read for what they say, and not told. */
-  #tellOf(
+  /** Reads a bucket from `fromSeq` on; records that were published before are read for what they say, and not published. */
+  #publishOf(
     bucket: KeyValueBucket,
-    told: Place,
+    before: Place,
     fromSeq: number,
     factsOf: (record: JsMsg, key: string) => readonly (OtpFact | GuardFact)[],
-  ): Told {
+  ): Publishing {
     const { bus, clock } = this.#parts;
     const { signal } = this.#stopping;
-    const facts = new ToldFacts(this.#publisher, told.seq, clock);
+    const facts = new PublishedFacts(this.#publisher, before.seq, clock);
     const keyAt = subjectInBucket(bucket, '').length;
     const state = { facts, isAnother: false, isCaughtUp: false };
     const take = (record: JsMsg): Promise<void> | undefined => {
-      const wasTold = !state.isAnother && record.seq <= told.seq;
+      const wasPublished = !state.isAnother && record.seq <= before.seq;
       let said: readonly (OtpFact | GuardFact)[] = [];
       try {
         if (record.headers?.has(bucketOperation) !== true) said = factsOf(record, record.subject.slice(keyAt));
       } catch (error) {
-        log.warn({ bucket, seq: record.seq, error: messageOf(error) }, 'a record cannot be read and is not told');
+        log.warn({ bucket, seq: record.seq, error: messageOf(error) }, 'a record cannot be read and is not published');
       }
-      if (wasTold) return undefined;
+      if (wasPublished) return undefined;
       facts.take(
         record.seq,
         said.map((fact) => [fact.kind === 'otp' ? fact.id : `${fact.accountId} ${fact.scope}`, fact] as const),
@@ -137,11 +138,11 @@ export class OtpEvents {
     const reader = readStream(bus, {
       stream: streamOfBucket(bucket),
       // The record there may have been replaced by a later one of its key: its time proves nothing.
-      from: { made: told.made, seq: fromSeq, storedAtNs: null },
+      from: { made: before.made, seq: fromSeq, storedAtNs: null },
       take,
       onChanged: () => {
         const changed = { alarm: 'otp_records_changed', bucket };
-        log.error(changed, 'the records of one-time passwords are others: all are told');
+        log.error(changed, 'the records of one-time passwords are others: all are published');
         state.isAnother = true;
         facts.reset();
         if (bucket === 'otp') this.#ends.forget();
@@ -185,8 +186,8 @@ export class OtpEvents {
   }
 }
 
-type Told = {
-  readonly facts: ToldFacts;
+type Publishing = {
+  readonly facts: PublishedFacts;
   readonly reader: StreamReader;
   /** Its stream is another one than that of the place. */
   readonly isAnother: boolean;
@@ -194,6 +195,6 @@ type Told = {
   readonly isCaughtUp: boolean;
 };
 
-function placeOf({ facts, reader }: Told): Place {
+function placeOf({ facts, reader }: Publishing): Place {
   return { made: reader.position.made, seq: facts.durableSeq };
 }

@@ -36,7 +36,7 @@ export class RemovedCarriers {
   readonly #clock: Clock;
   readonly #serving = new Map<string, RemovedCarrier>();
   /** When a node that serves it last sent a heartbeat. */
-  readonly #heardAtMs = new Map<string, number>();
+  readonly #servedAtMs = new Map<string, number>();
   readonly #beganAtMs: number;
   readonly #cancels: Cancel[] = [];
   #looking: Promise<void> = Promise.resolve();
@@ -47,12 +47,12 @@ export class RemovedCarriers {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#beganAtMs = this.#clock.monotonicMs();
-    const heard = carrierHealth.watch(options.bus, ({ carrier, why }) => {
+    const stopWatching = carrierHealth.watch(options.bus, ({ carrier, why }) => {
       if (why === removedWhy || options.isConfigured(carrier)) return;
-      if (this.#heardAtMs.size < limits.heartbeats.carriersMax || this.#heardAtMs.has(carrier))
-        this.#heardAtMs.set(carrier, this.#clock.monotonicMs());
+      if (this.#servedAtMs.size < limits.heartbeats.carriersMax || this.#servedAtMs.has(carrier))
+        this.#servedAtMs.set(carrier, this.#clock.monotonicMs());
     });
-    this.#cancels.push(heard);
+    this.#cancels.push(stopWatching);
   }
 
   start(): void {
@@ -131,7 +131,7 @@ export class RemovedCarriers {
   }
 
   #isServed(carrier: string): boolean {
-    const lastMs = Math.max(this.#heardAtMs.get(carrier) ?? Number.NEGATIVE_INFINITY, this.#beganAtMs);
+    const lastMs = Math.max(this.#servedAtMs.get(carrier) ?? Number.NEGATIVE_INFINITY, this.#beganAtMs);
     return this.#clock.monotonicMs() - lastMs < this.#options.unservedMs;
   }
 

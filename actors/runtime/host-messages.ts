@@ -19,7 +19,7 @@ export type HostCarriers = {
   readonly content: ContentRules;
 };
 
-/** Constant while the process lives, and the same for all its threads. */
+/** Constant while the process runs, and the same for all its threads. */
 export type HostSettings = {
   readonly simulated: SimulatedPorts;
   readonly natsUrl: string;

@@ -34,7 +34,7 @@ export default async function host(task: HostTask): Promise<void> {
   const { port, simulated, natsUrl } = task;
   const send = (message: FromHost) => port.postMessage(message);
   const bus = await connectBus(natsUrl, task.name);
-  // Outcomes must become durable while this process lives; the event writer bounds how many wait.
+  // Outcomes must become durable while this process runs; the event writer bounds how many wait.
   const publisher = new Publisher(bus, {
     deadlineMs: Number.POSITIVE_INFINITY,
     inFlightMax: limits.bus.publishesInFlightMax,

@@ -32,7 +32,7 @@ export class HostedCarriers {
 
   constructor(newActor: NewActor) {
     this.#newActor = newActor;
-    this.#failed.promise.catch((error: unknown) => ignoring(error, 'whoever waits for it is told'));
+    this.#failed.promise.catch((error: unknown) => ignoring(error, 'reported to the caller that waits for it'));
   }
 
   /** Rejects when a carrier that was still reading cannot start after all: then the thread cannot do its work. */

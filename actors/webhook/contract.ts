@@ -1,5 +1,5 @@
 // What others ask of the delivery process over NATS, and what it asks of the control role. Types and subjects only.
-// Requests and answers are JSON; the process that delivers at the moment answers, one that stands by does not.
+// Requests and answers are JSON; the process that delivers at the moment answers, a standby does not.
 import type { WebhookDisabledReason } from '../../model/webhook-endpoint.ts';
 import type { AccountId, EventId, WebhookEndpointId } from '../../model/ids.ts';
 import type { SendError } from './send/send-error.ts';

@@ -14,7 +14,7 @@ export function typeOf(content: WebhookContent): string {
 
 function typeOfKind(kind: EventKind): WebhookEventType {
   const type = webhookTypeOfKind[kind];
-  assert(type !== undefined, 'an event was published that nobody is told');
+  assert(type !== undefined, 'an event was published that clients do not get');
   return type;
 }
 

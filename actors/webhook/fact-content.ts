@@ -1,4 +1,4 @@
-// What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that nobody is told.
+// What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that are sent to no client.
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import type { FactEventType } from '../../model/webhook-endpoint.ts';
@@ -24,7 +24,7 @@ export function contentOfFact(fact: Fact): FactContent | null {
   }
 }
 
-/** Its end, unless the client canceled it, or never heard of it. */
+/** Its end, unless the client canceled it, or never received it. */
 function ofOtp(fact: OtpFact): FactContent<'otp'> | null {
   const { status, reason, atMs } = fact;
   if (status === 'pending' || status === 'canceled' || reason === 'not_sent') return null;

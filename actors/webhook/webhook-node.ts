@@ -25,7 +25,7 @@ import { Replays } from './replay/replays.ts';
 import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
 import { serveRequests } from './serve-requests.ts';
-import { disabledEvent, failingEvent } from './told-of-endpoints.ts';
+import { disabledEvent, failingEvent } from './endpoint-events.ts';
 import { WebhookQueue } from './webhook-queue.ts';
 
 type WebhookNodeParts = {
@@ -60,7 +60,7 @@ export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
   const running = runAsOwner({ bus, bucket: 'webhooks', replicas, what: 'the webhooks', alone, clock, start });
   return {
     get state() {
-      return running.isAtWork ? 'delivers' : 'stands by';
+      return running.isAtWork ? 'delivers' : 'standby';
     },
     stop(answersWithinMs = answersMs) {
       answersMs = Math.min(answersMs, answersWithinMs);
@@ -89,7 +89,7 @@ async function startActive(
   const requestsOf = new AccountRequests(sends, shares.webhook_requests);
   const delivery = new Delivery({
     ...{ bus, bucket, directory, requests, parked, publisher: parking, requestsOf, attempts, clock },
-    tell: tellOf(fanOut, clock),
+    publishEvent: endpointEventsThrough(fanOut, clock),
     disable: (worker, reason) => void askToDisable(bus, worker, reason),
   });
   await queue.loadIds();
@@ -118,19 +118,19 @@ async function startActive(
   };
 }
 
-/** Tells the account's other endpoints. */
-function tellOf(fanOut: FanOut, clock: Clock): DeliveryParts['tell'] {
+/** Publishes to the account's other endpoints. */
+function endpointEventsThrough(fanOut: FanOut, clock: Clock): DeliveryParts['publishEvent'] {
   return (what, { endpoint }, failing, done) => {
     const { id: endpointId, accountId } = endpoint;
     const { sinceMs, error } = failing;
     const isDisabled = what === 'disabled';
     if (!isDisabled) log.warn({ endpointId, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
-    const told = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
-    fanOut.tellOthers(endpoint, told, done);
+    const event = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
+    fanOut.publishEndpointEvent(endpoint, event, done);
   };
 }
 
-/** The control role disables it in PostgreSQL, from where every process hears of it. Asked again until that is so. */
+/** The control role disables it in PostgreSQL, from where every process gets the change. Asked again until that is so. */
 async function askToDisable(bus: Bus, { endpoint }: EndpointWorker, reason: DisableRequest['reason']): Promise<void> {
   const { accountId, id: endpointId } = endpoint;
   const request: DisableRequest = { accountId, endpointId, reason };

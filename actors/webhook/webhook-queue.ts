@@ -15,7 +15,7 @@ import type { ParkedLog } from './delivery/parked-log.ts';
 const repeatMs = 500;
 
 /** One event for one endpoint, not tried yet. */
-type Told = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
+type WebhookEvent = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
 
 export class WebhookQueue {
   readonly #publisher: Publisher;
@@ -23,7 +23,7 @@ export class WebhookQueue {
   readonly #clock: Clock;
   #room: (() => void)[] = [];
 
-  /** `publisher` with an endless deadline: an event must not be lost while this process lives. */
+  /** `publisher` with an endless deadline: an event must not be lost while this process runs. */
   constructor(publisher: Publisher, parked: ParkedLog, clock: Clock) {
     this.#publisher = publisher;
     this.#parked = parked;
@@ -66,10 +66,10 @@ export class WebhookQueue {
 
   /**
    * `done` when it is durable. The stream keeps one of each event and endpoint for a while; `again` makes another of it.
-   * When the process stops, `done` is not called: whoever reads the event next puts it again.
+   * When the process stops, `done` is not called: the process that reads the event next puts it again.
    */
-  put({ accountId, id: endpointId }: WebhookEndpoint, told: Told, done: () => void, again = ''): void {
-    const record = { ...told, endpointId, tries: 0, dueAtMs: 0, group: null };
+  put({ accountId, id: endpointId }: WebhookEndpoint, event: WebhookEvent, done: () => void, again = ''): void {
+    const record = { ...event, endpointId, tries: 0, dueAtMs: 0, group: null };
     const subject = webhookSubject(endpointId, accountId);
     const octets = encodeWebhook(record);
     const id = webhookRecordId(record) + again;

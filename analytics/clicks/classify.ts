@@ -20,7 +20,7 @@ export type ClickReason =
   | 'soon_after_receipt'
   /** Links of many recipients from one address within seconds. */
   | 'burst'
-  /** Its code was never sent to anybody. */
+  /** Its code was never sent. */
   | 'not_sent';
 
 export type ClickSigns = {

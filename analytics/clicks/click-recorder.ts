@@ -23,7 +23,7 @@ import { insertSettings, untilStored } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
 import { Bursts } from './bursts.ts';
 import { classifyClick } from './classify.ts';
-import { tellClicks } from './click-facts.ts';
+import { publishClicks } from './click-facts.ts';
 import { ClickBatch } from './click-batch.ts';
 import {
   type CodeOwner,
@@ -43,7 +43,7 @@ import { UserAgents } from './user-agents.ts';
 type ClickRecorderParts = {
   readonly bus: Bus;
   readonly engine: Engine;
-  /** For unreadable records, and to tell clicks. */
+  /** For unreadable records, and to publish clicks. */
   readonly publisher: Publisher;
   /** When each of these messages was delivered, as of all that EVENTS has by now. Rejects while that is not known. */
   readonly deliveredAt: (messages: readonly CodeOwner[]) => Promise<ReadonlyMap<string, number>>;
@@ -157,8 +157,8 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
       const codes = issued.unwritten.map((each) => codeRows(each, token)).join('');
       await insert(`link_codes (${codeColumns})`, codes, `${token}:codes`);
       const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
-      // Before they are written: a crash between the two tells them again, under the same ids.
-      await tellClicks(parts.publisher, fresh);
+      // Before they are written: a crash between the two publishes them again, under the same ids.
+      await publishClicks(parts.publisher, fresh);
       const nowMs = clock.nowMs();
       const rows = fresh.map((click) => clickRow(click, nowMs, token)).join('');
       await insert(`link_clicks (${clickColumns})`, rows, `${token}:clicks`);

@@ -1,4 +1,4 @@
-// Codes and clicks as rows of link_codes and link_clicks, clicks that were told from rows, and the questions that a batch of
+// Codes and clicks as rows of link_codes and link_clicks, published clicks from rows, and the questions that a batch of
 // clicks asks of the store: only this file knows the columns and their order.
 import type { ClickClass } from '../../model/click-class.ts';
 import type { ClickFact } from '../../model/fact.ts';

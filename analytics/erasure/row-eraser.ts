@@ -28,7 +28,7 @@ type RowEraserOptions = {
   readonly stopping: AbortSignal;
 };
 
-/** Begins, or says how it stands. */
+/** Begins, or reports the state. */
 export type RowEraser = (query: EraseRows) => Promise<EraseRowsReply>;
 
 const tables = ['sms_events', 'sms_submits', 'link_codes', 'link_clicks'] as const;

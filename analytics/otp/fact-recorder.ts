@@ -115,7 +115,7 @@ const recorder = factConsumer('recorder').durable_name;
 
 /**
  * Removes from FACTS what every reader has acked. A reader that does not come on holds it back until half of the stream is
- * full; then what is recorded is removed all the same, because otherwise nothing new could be told to anybody.
+ * full; then what is recorded is removed all the same, because otherwise no new fact could be published.
  */
 function startPurge(bus: Bus, clock: Clock): Cancel {
   const stream = streamNames.facts;
@@ -125,7 +125,7 @@ function startPurge(bus: Bus, clock: Clock): Cancel {
     const isFilling = config.max_bytes > 0 && state.bytes > config.max_bytes * limits.recorder.foreignReadersRatio;
     let upTo: number | null = null;
     for (const { name, durable, outstanding, ackFloorSeq } of await readersOf(bus, stream)) {
-      // Without a name of its own it is a passing one: of whoever listens to test events.
+      // Without a name of its own it is a passing one: of a client that listens to test events.
       if (!durable) continue;
       const isBehind = outstanding > 0;
       if (isFilling && isBehind && name !== recorder) {

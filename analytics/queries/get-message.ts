@@ -50,7 +50,7 @@ export async function getMessage(sources: Sources, query: GetMessage): Promise<G
   if (looked.result === 'unavailable') return looked;
   const { value, recordedTo } = looked;
   if (value !== null && value !== noMessage) return { result: 'found', recordedTo, ...value };
-  if (value === null && isYoung && !(await isAnybodys(sources, messageId))) {
+  if (value === null && isYoung && !(await isOfAnyAccount(sources, messageId))) {
     return unavailable('young', 'its first event may still be on its way');
   }
   return { result: 'none', recordedTo };
@@ -95,9 +95,9 @@ function lastPassedOn(events: readonly DeliveryEvent[]): PassedOn | null {
 }
 
 /** Whether another account has the message: then it is certain that this one does not. */
-async function isAnybodys({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
+async function isOfAnyAccount({ recorded, unflushed }: Sources, messageId: MessageId): Promise<boolean> {
   if (unflushed.eventsOf(messageId).length > 0) return true;
-  return recorded.isAnybodys({ messageId, aboutMs: timeOfMessageId(messageId) });
+  return recorded.isOfAnyAccount({ messageId, aboutMs: timeOfMessageId(messageId) });
 }
 
 /** The fold of its events, for the API. Null when there are none. `events` in stream order; repeats are harmless. */

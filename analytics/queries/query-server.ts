@@ -18,8 +18,8 @@ import {
   type GetMessage,
   type ListMessages,
   type RunReport,
-  type TellAgain,
-  type TellFactsAgain,
+  type ReplayEvents,
+  type ReplayFacts,
   queryQueueGroup,
   querySubjects,
   recorderSubject,
@@ -30,8 +30,8 @@ import { findWriter } from './find-writer.ts';
 import { type Sources, getMessage, useOf } from './get-message.ts';
 import type { ReportServer } from './report-server.ts';
 import { listMessages } from './list-messages.ts';
-import { tellAgain } from './tell-again.ts';
-import { tellFactsAgain } from './tell-facts-again.ts';
+import { replayEvents } from './replay-events.ts';
+import { replayFacts } from './replay-facts.ts';
 import { unavailable } from './up-to-date.ts';
 
 export type QueryServer = {
@@ -60,8 +60,8 @@ export function serveQueries(
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, sources, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
-    [querySubjects.tellAgain]: (query: TellAgain) => tellAgain(engine, query),
-    [querySubjects.tellFactsAgain]: (query: TellFactsAgain) => tellFactsAgain(engine, query),
+    [querySubjects.replayEvents]: (query: ReplayEvents) => replayEvents(engine, query),
+    [querySubjects.replayFacts]: (query: ReplayFacts) => replayFacts(engine, query),
     [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };

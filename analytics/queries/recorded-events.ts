@@ -21,7 +21,7 @@ export class RecordedEvents {
   /** The same for display to an account: with lower priority than queries whose answer is acted on. */
   readonly shownTo: (key: MessageKey) => Promise<readonly DeliveryEvent[]>;
   /** Whether any account has a message of this id, accepted at about that time. All callers ask about young messages. */
-  readonly isAnybodys: (key: MessageTime) => Promise<boolean>;
+  readonly isOfAnyAccount: (key: MessageTime) => Promise<boolean>;
 
   constructor(engine: Engine, clock: Clock = systemClock) {
     this.#engine = engine;
@@ -38,10 +38,10 @@ export class RecordedEvents {
     };
     this.of = inTurn('system');
     this.shownTo = inTurn('account');
-    this.isAnybodys = batchLoader(
+    this.isOfAnyAccount = batchLoader(
       limits.queries.messagesPerReadMax,
       async (keys) => {
-        const found = await this.#anybodys(keys);
+        const found = await this.#ofAnyAccount(keys);
         return keys.map(({ messageId }) => found.has(messageId));
       },
       gather,
@@ -64,7 +64,7 @@ export class RecordedEvents {
     return Map.groupBy(rows.map(eventOfRow), ({ messageId }) => messageId);
   }
 
-  async #anybodys(asked: readonly MessageTime[]): Promise<ReadonlySet<unknown>> {
+  async #ofAnyAccount(asked: readonly MessageTime[]): Promise<ReadonlySet<unknown>> {
     const times = asked.map(({ aboutMs }) => aboutMs);
     // The time bounds exclude all rows but those of a few seconds: the table is not ordered by id alone.
     const rows = await this.#engine.rows(

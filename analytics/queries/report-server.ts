@@ -1,4 +1,4 @@
-// Runs reports and holds their answers until they are fetched in parts, so that whoever passes one on to a client holds one
+// Runs reports and holds their answers until they are fetched in parts, so that the process that passes one on to a client holds one
 // part at a time. A report waits for other reports only, takes one thread, and is bounded in time, rows and memory; the
 // number of reports held is bounded, with a share for each account.
 import type { Bus } from '../../cluster/bus/connect.ts';

@@ -57,7 +57,7 @@ export const clickReasons: Report = {
   name: 'click-reasons',
   title: 'Why clicks have their class',
   description:
-    'Clicks by class and by the signs that decided it, at the time of the acceptance of the message: for whoever judges otherwise.',
+    'Clicks by class and by the signs that decided it, at the time of the acceptance of the message: for those who judge otherwise.',
   table: 'click_counts',
   where: "what = 'clicks'",
   always: [

@@ -1,7 +1,7 @@
 -- Whose a code of a short link is: one row for each link of each message that was accepted with track_clicks. `code` is
 -- series × 2^20 + index (model/link-code.ts). A series number is used again when its links have expired. `due_at`: when the
 -- message was to be sent, its acceptance or the time it was scheduled for. `insert_token` names the insert of a row, so
--- that a repeated insert is told from a record that came twice.
+-- that a repeated insert is distinguished from a record that came twice.
 CREATE TABLE IF NOT EXISTS link_codes
 (
     code UInt64 CODEC(Delta, ZSTD(1)),

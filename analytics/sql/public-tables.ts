@@ -96,7 +96,7 @@ export const publicTables: readonly PublicTable[] = [
     withheld: {
       epoch: 'a count of restarts of an actor thread, without a meaning for a message',
       inbound: 'holds the sealed body of a subscriber’s message',
-      recipient_hash: 'keyed hash of the number: it would tell who is in two accounts',
+      recipient_hash: 'keyed hash of the number: it would show who is in two accounts',
       recipient_clear: 'whether there is a number to cut off (docs/retention.md)',
       text_kept: 'whether there is a text to cut out (docs/retention.md)',
     },
@@ -179,7 +179,7 @@ export const publicTables: readonly PublicTable[] = [
       column('link_id', text, 'the link: `lnk_…`'),
       column('url', text, 'where it led'),
       column('code', 'UInt64', 'number of the code within the short link'),
-      column('message_id', text, 'the message; empty: the code was never sent to anybody'),
+      column('message_id', text, 'the message; empty: the code was never sent'),
       ...ofTrackedMessage,
       column('delivered_at', time, 'when the receipt came, UTC; 1970: none before the click'),
       column('class', name, '`human`, `preview`, `scanner` or `unknown`'),

@@ -114,7 +114,7 @@ async function startThread(data: ThreadData) {
   let policy = engine(rules);
   const used = new KeysUsed(bus, clock);
   const pace = new BulkPace(clock);
-  const stopOtpTimes = otpTimes.watch(bus, (times) => pace.heard(times));
+  const stopOtpTimes = otpTimes.watch(bus, (times) => pace.received(times));
   const access: AccessParts = {
     directory,
     addressOf: clientAddress(data.proxies),

@@ -171,13 +171,13 @@ function startThread(
       switch (message.type) {
         case 'ready':
           thread.state = 'ready';
-          watch.heard(data.index);
+          watch.reported(data.index);
           return resolve({ thread, port: message.port });
         case 'failed':
           return reject(message.needsPerson ? new SetupError(message.why) : new Error(message.why));
         case 'health':
           thread.health = { ok: message.ok, detail: message.detail };
-          watch.heard(data.index);
+          watch.reported(data.index);
           return;
         case 'metrics':
           return requests.take(message);

@@ -28,7 +28,7 @@ type ConsumeOptions = {
 
 export type Consumption = {
   /** When the server last sent anything, heartbeats included; monotonic. */
-  heardAtMs(): number;
+  lastReceivedAtMs(): number;
   /** Stops pulling; the handler still settles records it was given. */
   stop(): Promise<void>;
 };
@@ -55,7 +55,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   const pace = options.lowPriority === true ? lowPriorityPull : lowLatencyPull;
   const failures = new Map<number, number>();
   let stopped = false;
-  let heardAtMs = clock.monotonicMs();
+  let lastReceivedAtMs = clock.monotonicMs();
   let opened: Opened | null = await open();
   const running = keepGoing();
 
@@ -87,12 +87,12 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
       return bus.jetstream.consumers.get(stream, name);
     });
     await hasLeader(consumer, clock);
-    heardAtMs = clock.monotonicMs();
+    lastReceivedAtMs = clock.monotonicMs();
     const messages = await consumer.consume({
       max_messages: prefetch,
       ...pace,
       callback(record) {
-        heardAtMs = clock.monotonicMs();
+        lastReceivedAtMs = clock.monotonicMs();
         handOver(options, failures, record);
       },
     });
@@ -100,7 +100,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
     watchPulls(bus, consumer, messages, pace.expires, clock, () => lost.resolve('pull lost'));
     const stopListening = endWhenSilent(messages);
     const statuses = followStatus(messages, (type) => {
-      if (type === 'heartbeat' || type === 'discard') heardAtMs = clock.monotonicMs();
+      if (type === 'heartbeat' || type === 'discard') lastReceivedAtMs = clock.monotonicMs();
       // This consumption ends and another is opened.
       if (goneStatuses.has(type)) messages.stop();
       return goneStatuses.has(type);
@@ -118,8 +118,8 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
       // A blocked event loop has not read what arrived meanwhile; it does in this turn.
       const stalled = nowMs - lookedAtMs > 4 * heartbeatMs;
       lookedAtMs = nowMs;
-      if (stalled || !bus.connected()) heardAtMs = nowMs;
-      else if (nowMs - heardAtMs > missedHeartbeatsMax * heartbeatMs) {
+      if (stalled || !bus.connected()) lastReceivedAtMs = nowMs;
+      else if (nowMs - lastReceivedAtMs > missedHeartbeatsMax * heartbeatMs) {
         log.warn({ consumer: name }, 'a consumer is silent, reopening it');
         messages.stop();
       }
@@ -127,7 +127,7 @@ export async function consumeStream(bus: Bus, options: ConsumeOptions): Promise<
   }
 
   return {
-    heardAtMs: () => heardAtMs,
+    lastReceivedAtMs: () => lastReceivedAtMs,
     async stop() {
       stopped = true;
       opened?.messages.stop();

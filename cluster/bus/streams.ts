@@ -209,8 +209,8 @@ export const webhookConsumer = (shard: number) => {
 
 /** Each reader of FACTS has a durable consumer, and what both have acked is purged. */
 export function factConsumer(reader: 'recorder' | 'webhooks'): Partial<ConsumerConfig> {
-  const { recorderHeldMax, tellersHeldMax, ackWaitMs } = limits.facts;
-  const held = reader === 'recorder' ? recorderHeldMax : tellersHeldMax;
+  const { recorderHeldMax, webhooksHeldMax, ackWaitMs } = limits.facts;
+  const held = reader === 'recorder' ? recorderHeldMax : webhooksHeldMax;
   return consumerOf(`facts_${reader}`, factFilter, held, ackWaitMs);
 }
 

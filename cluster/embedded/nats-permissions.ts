@@ -100,7 +100,7 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
 /** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
 function askersOf(subject: string): readonly NatsRole[] {
   if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
-  const isForReplays = subject === querySubjects.tellAgain || subject === querySubjects.tellFactsAgain;
+  const isForReplays = subject === querySubjects.replayEvents || subject === querySubjects.replayFacts;
   return isForReplays ? ['delivery'] : ['ingress', 'actors'];
 }
 

@@ -47,7 +47,7 @@ export type LateTenant = {
  */
 function senderIsApproved({ senders, senderCategories }: LateTenant, message: Message, nowMs: number): boolean {
   if (senders === undefined || !message.livemode || message.keyId === keywordReplyKeyId) return true;
-  if (nowMs - message.acceptedAtMs < limits.directory.heardWithinMs) return true;
+  if (nowMs - message.acceptedAtMs < limits.directory.receivedWithinMs) return true;
   const account = { senders, ...(senderCategories === undefined ? {} : { senderCategories }) };
   return isApproved(account, message.sender, message.category);
 }

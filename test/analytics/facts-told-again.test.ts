@@ -2,8 +2,8 @@
 // version, however its versions lie in the parts of the table. A page is found by its keys before its rows are read.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { otpColumns, otpRow } from '../../analytics/otp/fact-rows.ts';
-import { tellFactsAgain } from '../../analytics/queries/tell-facts-again.ts';
-import type { FactPlace, TellFactsAgain } from '../../analytics/contract.ts';
+import { replayFacts } from '../../analytics/queries/replay-facts.ts';
+import type { FactPlace, ReplayFacts } from '../../analytics/contract.ts';
 import type { OtpFact } from '../../model/fact.ts';
 import type { EventId, MessageId, OtpId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
@@ -80,8 +80,8 @@ async function pages(rows = events.engine.rows): Promise<readonly (readonly OtpF
   const found: (readonly OtpFact[])[] = [];
   let after: FactPlace | null = null;
   do {
-    const asked: TellFactsAgain = { ...query, after };
-    const page = await tellFactsAgain({ ...events.engine, rows }, asked);
+    const asked: ReplayFacts = { ...query, after };
+    const page = await replayFacts({ ...events.engine, rows }, asked);
     if (page.result !== 'found') throw new Error(page.result);
     found.push(page.facts as readonly OtpFact[]);
     after = page.next;

@@ -5,7 +5,7 @@ import {
   type FindSubmittedReply,
   type GetMessageReply,
   type ListMessages,
-  type TellAgainReply,
+  type ReplayEventsReply,
   querySubjects,
 } from '../../analytics/contract.ts';
 import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
@@ -269,7 +269,7 @@ test('messages are told again page by page: each once, and the events of the tim
   const time = { accountId: own, livemode: true, sinceMs, untilMs: sinceMs + 1_000 };
   const pages: { readonly messageIds: readonly string[]; readonly total: number | null }[] = [];
   for (let afterMessageId: string | null = ''; afterMessageId !== null; ) {
-    const reply: TellAgainReply = await node.ask(querySubjects.tellAgain, { ...time, afterMessageId });
+    const reply: ReplayEventsReply = await node.ask(querySubjects.replayEvents, { ...time, afterMessageId });
     if (reply.result !== 'found') throw new Error(reply.detail);
     const told = reply.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')));
     pages.push({ messageIds: [...new Set(told.map(({ messageId }) => messageId))], total: reply.total });
@@ -280,5 +280,5 @@ test('messages are told again page by page: each once, and the events of the tim
   expect(pages.map(({ total }) => total)).toEqual([2 * contexts.length, null, null]);
   const { eventId } = lifeOf(contexts[0]!)[3]!;
   const one = { accountId: own, livemode: true, eventId, afterMessageId: '' };
-  expect(await node.ask(querySubjects.tellAgain, one)).toMatchObject({ result: 'found', total: null });
+  expect(await node.ask(querySubjects.replayEvents, one)).toMatchObject({ result: 'found', total: null });
 });

@@ -2,7 +2,7 @@
 // delivery of either ends it; and what every reader of events keeps of them gives the same status.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Told } from '../../actors/webhook/fan-out/told.ts';
+import { ClientEvents } from '../../actors/webhook/fan-out/client-events.ts';
 import { applyEvent, countedStatuses, emptyCounted } from '../../analytics/recorder/counts/counted-state.ts';
 import { Names } from '../../analytics/store/names.ts';
 import { copiesBits } from '../../model/copies.ts';
@@ -75,8 +75,8 @@ describe('the cancelled copy of a delivered message', () => {
   });
   test('is told to nobody, also by who knows nothing of the copies', () => {
     const [canceled] = eventsOf([cancel]);
-    expect(new Told(new ManualClock(), 0).toTell(canceled!)).toBeNull();
-    expect(new Told(new ManualClock(), 0).toTell({ ...canceled!, carrier: '' })).not.toBeNull();
+    expect(new ClientEvents(new ManualClock(), 0).next(canceled!)).toBeNull();
+    expect(new ClientEvents(new ManualClock(), 0).next({ ...canceled!, carrier: '' })).not.toBeNull();
   });
 });
 
@@ -94,13 +94,13 @@ test('in any sequence of events the reports and the webhooks have the status of 
   fc.assert(
     fc.property(steps, steps, fc.integer({ min: 0, max: 2 }), (before, after, hop) => {
       const events = eventsOf([['accepted', 0], ...before, ['hedged', hop, 'to beta: no_response'], ...after]);
-      const told = new Told(new ManualClock(), 0);
+      const told = new ClientEvents(new ManualClock(), 0);
       const names = new Names();
       const counted = emptyCounted();
       let last: string = 'accepted';
       for (const [at, event] of events.entries()) {
         applyEvent(counted, event, names);
-        last = told.toTell(event)?.kind ?? last;
+        last = told.next(event)?.kind ?? last;
         const folded = foldEvents(events.slice(0, at + 1))!;
         expect(countedStatuses[counted.status]).toBe(folded.status);
         expect(counted.copies & ~copiesBits).toBe(0);

@@ -169,7 +169,7 @@ async function failsSinceAnHour({ bus }: TestBus, { id }: WebhookEntry): Promise
   const nowMs = systemClock.nowMs();
   const state = {
     ...{ sinceMs: nowMs - 3_600_000, tries: 4, nextTryAtMs: nowMs, warnings: 1, triedSeq: 0, error: 'http_error' },
-    isDisabledTold: false,
+    isDisabledPublished: false,
   };
   await (await openBucket(bus, 'webhooks')).put(`failing.${id}`, JSON.stringify(state));
 }

@@ -1,5 +1,5 @@
 // The binds of one carrier. smpp/bind-keeper keeps each open; they write submits and deliver answers and receipts. All
-// binds of a carrier live in one thread, so nothing here needs a lock.
+// binds of a carrier are kept in one thread, so nothing here needs a lock.
 import { type BindConfig, type CarrierConfig, type SimulatedPorts, bindsOf } from '../../../config/configuration.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { log } from '../../../platform/log.ts';

@@ -20,9 +20,9 @@ export type ReplayFloorParts = {
   readonly sequence: Pick<EventSequence, 'seen'>;
   readonly inFlight: () => Iterable<InFlightMessage>;
   readonly replayIndex: Pick<ReplayIndex, 'needsFromSeq' | 'forgetBefore' | 'needAll'>;
-  readonly heard: ConsumerUptime;
+  readonly uptime: ConsumerUptime;
   /** Whether the lanes' consumers are reachable now. */
-  readonly isHeard: () => boolean;
+  readonly isReachable: () => boolean;
   /** Publishes its state again in EVENTS, so that its old events need not be kept. */
   readonly republish: (inFlight: InFlightMessage) => void;
 };
@@ -58,7 +58,7 @@ export class ReplayFloor {
     const seq = replayStart(isOther ? null : floor, ends);
     if (floor !== null && floor.seq !== seq) log.warn({ carrier, floor, ends }, 'the replay floor is not in EVENTS');
     await this.#store(ends.stream, seq);
-    this.#samples = [{ atMs: this.#parts.heard.ms, lastSeq: seq - 1 }];
+    this.#samples = [{ atMs: this.#parts.uptime.ms, lastSeq: seq - 1 }];
     this.#parts.sequence.seen(seq - 1);
     this.#isOpen = true;
     this.#cancel = clock.every(floorEveryMs, () => void this.look());
@@ -89,12 +89,12 @@ export class ReplayFloor {
   }
 
   async #advance(): Promise<void> {
-    const { clock, heard, isHeard } = this.#parts;
-    const heardMs = heard.look(isHeard());
+    const { clock, uptime, isReachable } = this.#parts;
+    const uptimeMs = uptime.look(isReachable());
     const { stream, lastSeq } = await this.#floors.ends();
     if (stream !== this.#stored.stream || lastSeq < (this.#samples.at(-1)?.lastSeq ?? 0)) this.#forgetPlaces();
     const readTo = await this.readTo();
-    this.#samples = kept([...this.#samples, { atMs: heardMs, lastSeq }], heardMs - replayWindowMs);
+    this.#samples = kept([...this.#samples, { atMs: uptimeMs, lastSeq }], uptimeMs - replayWindowMs);
     this.#parts.sequence.seen(lastSeq);
     const windowSeq = (this.#samples[0] as Sample).lastSeq + 1;
     await this.#forgetWhatIsGone(windowSeq);
@@ -141,10 +141,10 @@ export class ReplayFloor {
 
   /** All known sequences are void; until new events are written, 1 is a safe floor. */
   #forgetPlaces(): void {
-    const { inFlight, replayIndex, heard } = this.#parts;
+    const { inFlight, replayIndex, uptime } = this.#parts;
     for (const one of inFlight()) if (one.neededFromSeq > 0) one.neededFromSeq = 1;
     replayIndex.needAll();
-    this.#samples = [{ atMs: heard.ms, lastSeq: 0 }];
+    this.#samples = [{ atMs: uptime.ms, lastSeq: 0 }];
     this.#parts.sequence.seen(0);
     this.#stored = { ...this.#stored, seq: 0 };
   }
@@ -179,9 +179,9 @@ export class ConsumerUptime {
   }
 
   /** Called every few seconds: adds the time since the last call when all were reachable. */
-  look(isHeard: boolean): number {
+  look(isReachable: boolean): number {
     const nowMs = this.#clock.monotonicMs();
-    if (isHeard) this.#ms += nowMs - this.#lookedAtMs;
+    if (isReachable) this.#ms += nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;
     return this.#ms;
   }

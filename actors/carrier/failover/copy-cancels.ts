@@ -1,6 +1,6 @@
 // Takes back the copy of a hedged one-time password that is not needed any more, because the other one is delivered: by a
 // cancel_sm (SMPP 3.4, 4.9) where the carrier supports it, and not at all when it was not sent yet. The carriers' actors
-// tell each other over core NATS. Nothing depends on it: a lost word, a refusal and a full window cost a second SMS.
+// notify each other over core NATS. Nothing depends on it: a lost message, a refusal and a full window cost a second SMS.
 import type { CopyDelivered } from '../../../cluster/bus/copies-delivered.ts';
 import { copyNotNeeded } from '../../../model/copies.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
@@ -23,8 +23,8 @@ export type CopyCancelsParts = {
   /** False when no bind can send it now. */
   readonly cancel: (fields: CancelFields, done: CancelDone) => boolean;
   readonly events: EventSink;
-  /** Tells the actors of all carriers. */
-  readonly tell: (delivered: CopyDelivered) => void;
+  /** To the actors of all carriers. */
+  readonly publish: (delivered: CopyDelivered) => void;
 };
 
 /** One of two copies of a message, which this carrier has. */
@@ -69,7 +69,7 @@ export class CopyCancels {
   onDelivered({ messageId, hop }: Pick<Submitted, 'messageId' | 'hop'>): void {
     if (this.#copies.size === 0 || this.#copies.get(messageId)?.message.hop !== hop) return;
     this.#copies.delete(messageId);
-    this.#parts.tell({ messageId, hop });
+    this.#parts.publish({ messageId, hop });
   }
 
   /** A copy was delivered, by any carrier. */

@@ -124,7 +124,7 @@ export class Reroute {
     const copy = copyFor(inFlight.message, to, why);
     const release = inFlight.hold();
     this.#send(copy, (result) => {
-      // We stop: the record is not acked, and whoever gets it repeats the publish.
+      // We stop: the record is not acked, and the node that gets it repeats the publish.
       if (!result.ok && result.failure === 'closed') return;
       release();
       if (result.ok) metrics.otpHedges.inc({ carrier, to, rule: hedgeRuleOf(why), result: 'sent' });
@@ -134,7 +134,7 @@ export class Reroute {
     publisher.flush();
   }
 
-  /** Its second copy is not sent: told as the end of that copy, so that the first one decides. */
+  /** Its second copy is not sent: published as the end of that copy, so that the first one decides. */
   #endCopy(inFlight: InFlightMessage, copy: Message, why: string, kind: 'failed' | 'unknown'): void {
     const { events, clock, carrier, completion } = this.#parts;
     metrics.otpHedges.inc({ carrier, to: copy.carrier, rule: hedgeRuleOf(why), result: 'not_sent' });

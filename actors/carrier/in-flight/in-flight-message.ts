@@ -294,7 +294,7 @@ export class InFlightMessage {
 
   /** It is no longer in flight here. */
   release(): void {
-    assert(this.#out === 0, 'nobody would hear the answers of what is out');
+    assert(this.#out === 0, 'the answers of what is out would go to no message');
     this.#become('released', 'we hold it no more');
   }
 

@@ -74,11 +74,11 @@ export class Intake {
   }
 
   /** Whether every consumer was reachable a moment ago; true while none is open. */
-  get isHeard(): boolean {
+  get isReachable(): boolean {
     const { bus, clock } = this.#parts;
     if (!bus.connected()) return false;
-    const sinceMs = clock.monotonicMs() - limits.carrier.consumerHeardWithinMs;
-    return this.#consumptions.every(({ heardAtMs }) => heardAtMs() >= sinceMs);
+    const sinceMs = clock.monotonicMs() - limits.carrier.consumerReachableMs;
+    return this.#consumptions.every(({ lastReceivedAtMs }) => lastReceivedAtMs() >= sinceMs);
   }
 
   /** A failed start leaves no consumer open. */

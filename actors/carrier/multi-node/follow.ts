@@ -1,4 +1,4 @@
-// Reads a carrier's events while its actor lives, from its replay floor on: it shows what other nodes write, in the
+// Reads a carrier's events while its actor runs, from its replay floor on: it shows what other nodes write, in the
 // stream's order, which is the same for all. Used only where nodes share a carrier; on a single node replay.ts reads
 // once.
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';

@@ -90,7 +90,7 @@ const isOneOfTwo = ({ hedged, message }: InFlightMessage) => hedged === 'copied'
 const waiting: ReadonlySet<InFlightMessage['state']> = new Set(['resending', 'waiting', 'queued']);
 
 /**
- * How a message ends that is not sent any more. When a carrier may have a copy, only that copy's receipt can tell: so
+ * How a message ends that is not sent any more. When a carrier may have a copy, only that copy's receipt decides: so
  * it ends `unknown`, which a receipt may still settle, with the reason why the second copy was not sent.
  */
 export function endOf(message: Message, kind: EventKind, error: string): { kind: EventKind; error: string } {

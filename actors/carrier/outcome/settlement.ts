@@ -215,7 +215,7 @@ export class Settlement {
   onRefused(inFlight: InFlightMessage, status: EndUnsent, code: string): Effect {
     const { completion, whyAvoided } = this.#parts;
     const { attempt } = inFlight;
-    // Tells the client why it could not be sent in time.
+    // So that the client sees why it could not be sent in time.
     const reason = status === 'expired' ? (inFlight.lastRefusal ?? whyAvoided()) : '';
     const error = reason === '' ? code : `${code}:${reason}`;
     completion.write(inFlight, { ...endOf(inFlight.message, status, error), attempt });

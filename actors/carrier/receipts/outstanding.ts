@@ -114,7 +114,7 @@ export class Outstanding {
   }
 
   /**
-   * The canonical ids that a receipt's id may stand for, likeliest first and never none: for a query of the event store. An
+   * The canonical ids that a receipt's id may refer to, likeliest first and never none: for a query of the event store. An
    * id that cannot be read in any form in use (letters, where all were decimal) is taken as it is written.
    */
   candidates(receiptId: string): string[] {

@@ -40,7 +40,7 @@ export type ReceiptsParts = {
   /** Parks a receipt without a match for `delayMs`; reports whether it is durable. */
   readonly park: (receipt: KnownReceipt, parked: Parked, delayMs: number, done: (safe: boolean) => void) => void;
   readonly resend: Pick<Resend, 'onReceipt'>;
-  /** Hears of each last receipt of a one-time password. */
+  /** Gets each last receipt of a one-time password. */
   readonly otp?: OtpReceiptHandlers;
   /** Asks the event store for a submit that is not in memory. */
   readonly lookUp: (receipt: KnownReceipt, carrierIds: readonly string[]) => Promise<FindSubmittedReply>;
@@ -333,7 +333,7 @@ export function withNumbers(
 /**
  * Asks the event store for the submit of a receipt that is not in memory: it is older than the replay window, or
  * another node submitted it. `unavailable` from an event store that is down or behind is not `none`.
- * `carrierMessageIds`: the ids it may stand for, likeliest first.
+ * `carrierMessageIds`: the ids it may refer to, likeliest first.
  */
 export function lookUpReceipt(
   bus: Pick<Bus, 'connection'>,

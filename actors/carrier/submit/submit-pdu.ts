@@ -46,7 +46,7 @@ export function reportedSegmentOf(message: Message, pdus: readonly unknown[], pd
 export function submitHeader(message: Message, { addr, wire }: SubmitRules): SubmitHeader {
   const source = senderAddress(message.sender);
   const destination = destinationAddress(message.recipient, wire.destination);
-  if (source === null) throw new RejectMessage('sender_not_usable', 'the sender cannot stand in source_addr');
+  if (source === null) throw new RejectMessage('sender_not_usable', 'the sender cannot be written in source_addr');
   if (destination === null) throw new RejectMessage('invalid_recipient', 'the recipient is no E.164 number');
   const byKind = wire.source[kindOf[source.ton] ?? 'international'];
   return {

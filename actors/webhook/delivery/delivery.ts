@@ -40,8 +40,8 @@ export type DeliveryParts = {
   readonly requestsOf: AccountRequests;
   readonly attempts: AttemptLog;
   readonly clock: Clock;
-  /** The account of an endpoint is to be told that it fails, or was disabled. `done` when that is durable. */
-  readonly tell: (what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, done: () => void) => void;
+  /** Publishes the event that an endpoint fails, or was disabled, to its account. `done` when that is durable. */
+  readonly publishEvent: (what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, done: () => void) => void;
   /** The endpoint is to be disabled, for this reason. Called again until it is. */
   readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
 };
@@ -278,21 +278,21 @@ export class Delivery {
 
   #judge(worker: EndpointWorker, nowMs: number): void {
     const { failing, endpoint } = worker;
-    if (failing === null || worker.isTelling) return;
+    if (failing === null || worker.isPublishing) return;
     if (!worker.isEnabled) {
-      if (endpoint.disabledReason === 'client' || failing.isDisabledTold) return;
-      return this.#tell('disabled', worker, failing, { isDisabledTold: true });
+      if (endpoint.disabledReason === 'client' || failing.isDisabledPublished) return;
+      return this.#publishEvent('disabled', worker, failing, { isDisabledPublished: true });
     }
     const reason = disabledBy(failing, nowMs);
     if (reason !== null) return this.#parts.disable(worker, reason);
-    if (isWarningDue(failing, nowMs)) this.#tell('failing', worker, failing, { warnings: failing.warnings + 1 });
+    if (isWarningDue(failing, nowMs)) this.#publishEvent('failing', worker, failing, { warnings: failing.warnings + 1 });
   }
 
-  #tell(what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, told: Partial<Failing>): void {
-    worker.isTelling = true;
-    this.#parts.tell(what, worker, failing, () => {
-      worker.isTelling = false;
-      worker.told(told);
+  #publishEvent(what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, published: Partial<Failing>): void {
+    worker.isPublishing = true;
+    this.#parts.publishEvent(what, worker, failing, () => {
+      worker.isPublishing = false;
+      worker.published(published);
     });
   }
 

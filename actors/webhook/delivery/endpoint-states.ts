@@ -47,6 +47,6 @@ function stateIn(octets: Uint8Array): Failing | null {
   if (typeof sinceMs !== 'number' || typeof tries !== 'number' || typeof nextTryAtMs !== 'number') return null;
   return {
     ...{ sinceMs, tries, nextTryAtMs, warnings: warnings ?? 0, triedSeq: triedSeq ?? 0, error: known ?? 'timeout' },
-    isDisabledTold: state.isDisabledTold === true,
+    isDisabledPublished: state.isDisabledPublished === true,
   };
 }

@@ -49,8 +49,8 @@ export class EndpointWorker {
   #isProbing = false;
   /** It is among those that are ready: set by its owner. */
   isReady = false;
-  /** Its account is being told about it: set by its owner. */
-  isTelling = false;
+  /** An event about it is being published to its account: set by its owner. */
+  isPublishing = false;
 
   constructor(key: EndpointKey, endpoint: WebhookEndpoint, failing: Failing | null, owner: WorkerOwner) {
     this.key = key;
@@ -155,8 +155,8 @@ export class EndpointWorker {
     this.#line.read({ mayRead: () => this.#mayRead(), add: (item) => this.#add(item) });
   }
 
-  /** Its account was told what it had to be told. */
-  told(of: Partial<Pick<Failing, 'warnings' | 'isDisabledTold'>>): void {
+  /** The event about it that was due is published. */
+  published(of: Partial<Pick<Failing, 'warnings' | 'isDisabledPublished'>>): void {
     if (this.#failing !== null) this.#setFailing({ ...this.#failing, ...of });
   }
 

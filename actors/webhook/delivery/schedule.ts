@@ -13,10 +13,10 @@ export type Failing = {
   /** Requests that failed since then, for the schedule: those before it was given up for a while count as one. */
   readonly tries: number;
   readonly nextTryAtMs: number;
-  /** How many of warnAfterMs its account was told. */
+  /** How many of the warnings of warnAfterMs were published to its account. */
   readonly warnings: number;
-  /** Its account was told that it was disabled. */
-  readonly isDisabledTold: boolean;
+  /** The event that it was disabled was published to its account. */
+  readonly isDisabledPublished: boolean;
   /** The place in its line of the event that was tried last; 0 for the first. */
   readonly triedSeq: number;
   readonly error: SendError;
@@ -44,15 +44,15 @@ export function failed(
   nowMs: number,
   random = systemRandom,
 ): Failing {
-  const { sinceMs, tries, warnings, isDisabledTold } = before ?? newFailing(nowMs);
+  const { sinceMs, tries, warnings, isDisabledPublished } = before ?? newFailing(nowMs);
   const asked = error === 'throttled' ? retryAfterMs : null;
   const waitMs = asked ?? waitAfter(tries + 1, random);
-  return { sinceMs, tries: tries + 1, nextTryAtMs: nowMs + waitMs, warnings, isDisabledTold, triedSeq, error };
+  return { sinceMs, tries: tries + 1, nextTryAtMs: nowMs + waitMs, warnings, isDisabledPublished, triedSeq, error };
 }
 
-const newFailing = (sinceMs: number) => ({ sinceMs, tries: 0, warnings: 0, isDisabledTold: false });
+const newFailing = (sinceMs: number) => ({ sinceMs, tries: 0, warnings: 0, isDisabledPublished: false });
 
-/** Whether its account is to be told now that it fails. */
+/** Whether its account is to be warned now that it fails. */
 export function isWarningDue({ sinceMs, warnings }: Failing, nowMs: number): boolean {
   const afterMs = bounds.warnAfterMs[warnings];
   return afterMs !== undefined && nowMs - sinceMs >= afterMs;

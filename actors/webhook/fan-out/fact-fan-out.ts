@@ -1,6 +1,6 @@
-// Reads FACTS and writes one record into WEBHOOKS for each fact that is told and each endpoint that it matches. Where it
+// Reads FACTS and writes one record into WEBHOOKS for each fact that clients get and each endpoint that it matches. Where it
 // goes on after a restart the server knows: a fact is acked when all its records are durable. One that is read again has
-// the id it had, so within the stream's memory it is stored once, and later told again with the same webhook-id.
+// the id it had, so within the stream's memory it is stored once, and later sent again with the same webhook-id.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
@@ -20,7 +20,7 @@ type FactFanOutParts = {
   readonly bus: Bus;
   readonly directory: Directory;
   readonly queue: WebhookQueue;
-  /** For what is told now (fan-out.ts). */
+  /** For what is published now (fan-out.ts). */
   readonly sequence: () => number;
   /** For unreadable records. */
   readonly publisher: Publisher;
@@ -30,7 +30,7 @@ type FactFanOutParts = {
 /** Resolves when it reads. */
 export function fanOutFacts(parts: FactFanOutParts): Promise<Consumption> {
   const { bus, directory, queue, sequence, publisher, clock } = parts;
-  const { prefetch, tellersHeldMax } = limits.facts;
+  const { prefetch, webhooksHeldMax } = limits.facts;
 
   function handle(record: JsMsg): void {
     let left = 1;
@@ -57,7 +57,7 @@ export function fanOutFacts(parts: FactFanOutParts): Promise<Consumption> {
   return consumeStream(bus, {
     stream: streamNames.facts,
     consumer: factConsumer('webhooks'),
-    prefetch: Math.min(prefetch, tellersHeldMax),
+    prefetch: Math.min(prefetch, webhooksHeldMax),
     handle,
     onPoison: (record, reason) => moveToDead(publisher, record, streamNames.facts, reason),
     clock,

@@ -1,7 +1,7 @@
 // Reads EVENTS and writes one record into WEBHOOKS for each event and each endpoint that it matches. While no account
 // has an endpoint it reads nothing. A record is published under the event's id and the endpoint's, so what is read
-// again after a crash is stored once within the stream's memory; later than that it is told again with the same
-// webhook-id. What concerns an endpoint itself is told through `tellOthers`.
+// again after a crash is stored once within the stream's memory; later than that it is sent again with the same
+// webhook-id. An event about an endpoint itself is published through `publishEndpointEvent`.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
@@ -19,9 +19,9 @@ import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
-import type { ToldOfEndpoint } from '../told-of-endpoints.ts';
+import type { EndpointEvent } from '../endpoint-events.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
-import { Told } from './told.ts';
+import { ClientEvents } from './client-events.ts';
 
 type FanOutParts = {
   readonly bus: Bus;
@@ -40,20 +40,20 @@ const lookEveryMs = 1_000;
 
 export class FanOut {
   readonly #parts: FanOutParts;
-  readonly #told: Told;
+  readonly #clientEvents: ClientEvents;
   /** In stream order; the first is the oldest. */
   readonly #taken: Taken[] = [];
   #place: WebhookPlace = { position: { made: '', seq: 0, storedAtNs: null }, sequenceBase: 0, idle: true };
   #savedSeq = -1;
   #reader: StreamReader | null = null;
-  /** Up to here events were told before this process: read again for what they say of messages on their way. */
+  /** Up to here events were published before this process: read again for what they say of messages on their way. */
   #warmUpTo = 0;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
   constructor(parts: FanOutParts) {
     this.#parts = parts;
-    this.#told = new Told(parts.clock, parts.clock.nowMs());
+    this.#clientEvents = new ClientEvents(parts.clock, parts.clock.nowMs());
   }
 
   /** Resolves when it knows where to go on. */
@@ -61,7 +61,7 @@ export class FanOut {
     const found = await readWebhookPlace(this.#parts.bucket);
     if (found !== null) this.#place = found;
     const { position } = this.#place;
-    // Endpoints may have been made while nobody read: what came before each of them is left out by its time.
+    // Endpoints may have been made while no process read: what came before each of them is left out by its time.
     if (position.made !== '' && (await changeSince(this.#parts.bus, streamNames.events, position)) !== null) {
       this.#changed();
     }
@@ -77,8 +77,8 @@ export class FanOut {
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
 
-  /** Tells the other endpoints of an account something of one of them. `done` when it is durable. */
-  tellOthers(of: WebhookEndpoint, { eventId, content }: ToldOfEndpoint, done: () => void): void {
+  /** Publishes an event about an endpoint to the account's other endpoints. `done` when it is durable. */
+  publishEndpointEvent(of: WebhookEndpoint, { eventId, content }: EndpointEvent, done: () => void): void {
     const all = this.#parts.directory.account(of.accountId)?.webhooks.of(of.livemode) ?? [];
     const others = all.filter((each) => each.id !== of.id && subscribesTo(each, content.type));
     const { sequence } = this;
@@ -92,7 +92,7 @@ export class FanOut {
     }
   }
 
-  /** Of what is told now and is no delivery event: after those that were told. */
+  /** Of what is published now and is no delivery event: after the delivery events that were published. */
   get sequence(): number {
     return this.#sequenceOf(this.#place.position.seq, 0);
   }
@@ -117,7 +117,7 @@ export class FanOut {
   }
 
   /**
-   * Nobody to tell: remembers the end of the stream as it was a look ago, so that an endpoint that appears now gets the
+   * No account has an endpoint: remembers the end of the stream as it was a look ago, so that an endpoint that appears now gets the
    * events of messages that were sent right after it was made.
    */
   async #rest(): Promise<void> {
@@ -172,8 +172,8 @@ export class FanOut {
     const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
     this.#taken.push(taken);
     for (const { event, at } of this.#wantedOf(record)) {
-      const told = this.#told.toTell(event);
-      if (told !== null) this.#tellEvent(told, taken, this.#sequenceOf(record.seq, at));
+      const shown = this.#clientEvents.next(event);
+      if (shown !== null) this.#publishEvent(shown, taken, this.#sequenceOf(record.seq, at));
     }
     this.#done(taken);
     return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
@@ -181,8 +181,8 @@ export class FanOut {
 
   #warmUp(record: JsMsg): void {
     for (const { event } of this.#wantedOf(record)) {
-      this.#told.toTell(event);
-      if (this.#isFirstWarm) this.#told.seenSince(event.atMs);
+      this.#clientEvents.next(event);
+      if (this.#isFirstWarm) this.#clientEvents.seenSince(event.atMs);
       this.#isFirstWarm = false;
     }
   }
@@ -193,7 +193,7 @@ export class FanOut {
       return eventsOf(data, this.#isWanted);
     } catch (error) {
       // The recorder moves it to DEAD, from where it is published again.
-      log.warn({ seq, error: messageOf(error) }, 'a record of EVENTS cannot be read and is not told to webhooks');
+      log.warn({ seq, error: messageOf(error) }, 'a record of EVENTS cannot be read and is not sent to webhooks');
       return [];
     }
   }
@@ -205,7 +205,7 @@ export class FanOut {
     return this.#place.sequenceBase + seq * eventsPerRecord + at;
   }
 
-  #tellEvent(event: DeliveryEvent, taken: Taken, sequence: number): void {
+  #publishEvent(event: DeliveryEvent, taken: Taken, sequence: number): void {
     const type = webhookTypeOfKind[event.kind];
     if (type === undefined) return;
     const { eventId, callback } = event;

@@ -1,7 +1,7 @@
 // Events of test messages for developers at their own machine, which no webhook reaches (`heliograph listen`): each
-// request names the last event it got and waits for the next one. EVENTS and FACTS are read only while somebody listens.
+// request names the last event it got and waits for the next one. EVENTS and FACTS are read only while a client listens.
 // Nothing is stored: a listener that was away for long begins at the present. Facts take their places behind the record of
-// EVENTS that was the last one when they came; those that came while nobody read are not heard.
+// EVENTS that was the last one when they came; those that came while no client listened are not sent.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
@@ -17,7 +17,7 @@ import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { eventBody } from '../event-body.ts';
 import { contentOfFact } from '../fact-content.ts';
-import { Told } from '../fan-out/told.ts';
+import { ClientEvents } from '../fan-out/client-events.ts';
 
 /** `body`: the JSON that a webhook request would have. */
 export type TestEvent = { readonly id: EventId; readonly body: string };
@@ -39,7 +39,7 @@ type Feed = {
   from: Place;
   readonly entries: Entry[];
   readonly waiting: Set<() => void>;
-  heardMs: number;
+  askedAtMs: number;
 };
 
 const bounds = limits.webhooks.listen;
@@ -60,7 +60,7 @@ export class TestEvents {
   /** When EVENTS was created: another value is another stream. */
   #madeMs = 0;
   #opening: Promise<void> | null = null;
-  #told: Told;
+  #clientEvents: ClientEvents;
   #stopSweep: Cancel = () => {};
   #stopped = false;
 
@@ -68,7 +68,7 @@ export class TestEvents {
     this.#bus = bus;
     this.#cipher = cipher;
     this.#clock = clock;
-    this.#told = new Told(clock, clock.nowMs());
+    this.#clientEvents = new ClientEvents(clock, clock.nowMs());
   }
 
   /**
@@ -80,7 +80,7 @@ export class TestEvents {
     if (!this.#feeds.has(accountId) && this.#feeds.size >= bounds.accountsMax) return null;
     await (this.#opening ??= this.#open(accountId, after));
     const feed = this.#feedOf(accountId);
-    feed.heardMs = this.#clock.monotonicMs();
+    feed.askedAtMs = this.#clock.monotonicMs();
     // A place in a stream that was lost says nothing about this one.
     if (after === null || after.madeMs !== this.#madeMs)
       return { events: [], cursor: this.#cursorOf(this.#end), missed: after !== null };
@@ -90,7 +90,7 @@ export class TestEvents {
       await this.#next(feed, waitMs);
       found = feed.entries.filter((entry) => isBehind(entry, after));
     }
-    feed.heardMs = this.#clock.monotonicMs();
+    feed.askedAtMs = this.#clock.monotonicMs();
     const page = found.slice(0, bounds.pageMax);
     const last = page.length < found.length ? (page.at(-1) ?? after) : this.#end;
     return {
@@ -101,7 +101,7 @@ export class TestEvents {
     };
   }
 
-  /** Ends the reading, and everybody's wait. */
+  /** Ends the reading, and the wait of every request. */
   stop(): void {
     this.#stopped = true;
     this.#close();
@@ -120,7 +120,7 @@ export class TestEvents {
   #feedOf(accountId: AccountId, from = this.#end): Feed {
     let feed = this.#feeds.get(accountId);
     if (feed === undefined) {
-      feed = { from, entries: [], waiting: new Set(), heardMs: this.#clock.monotonicMs() };
+      feed = { from, entries: [], waiting: new Set(), askedAtMs: this.#clock.monotonicMs() };
       this.#feeds.set(accountId, feed);
     }
     return feed;
@@ -138,7 +138,7 @@ export class TestEvents {
       this.#feedOf(accountId, { seq, at: endOfRecord });
       // Behind the cursors of all who listened to the process before.
       if (isNear) this.#factPlace = { seq: after.seq, at: after.at + factsBefore };
-      this.#told = new Told(this.#clock, this.#clock.nowMs());
+      this.#clientEvents = new ClientEvents(this.#clock, this.#clock.nowMs());
       const reader = readStream(this.#bus, {
         stream: streamNames.events,
         from: { made: String(created), seq, storedAtNs: null },
@@ -186,7 +186,7 @@ export class TestEvents {
         if (content !== null) this.#put(fact.accountId as AccountId, { ...this.#factPlace, id: fact.eventId, content });
       }
     } catch (error) {
-      log.warn({ seq, error: messageOf(error) }, 'a record of FACTS cannot be read and is not heard');
+      log.warn({ seq, error: messageOf(error) }, 'a record of FACTS cannot be read and is not sent');
     }
     return undefined;
   }
@@ -202,9 +202,9 @@ export class TestEvents {
   #take({ data, seq }: JsMsg): undefined {
     for (const { event, at } of eventsOf(data, isTest)) {
       // Every account's, so that one which begins to listen knows which segments a message already had.
-      const told = this.#told.toTell(event);
-      if (told === null) continue;
-      this.#put(event.accountId as AccountId, { seq, at, id: told.eventId, content: { event: told } });
+      const shown = this.#clientEvents.next(event);
+      if (shown === null) continue;
+      this.#put(event.accountId as AccountId, { seq, at, id: shown.eventId, content: { event: shown } });
     }
     return undefined;
   }
@@ -225,8 +225,8 @@ export class TestEvents {
 
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [accountId, { waiting, heardMs }] of this.#feeds)
-      if (waiting.size === 0 && nowMs - heardMs > bounds.idleMs) this.#feeds.delete(accountId);
+    for (const [accountId, { waiting, askedAtMs }] of this.#feeds)
+      if (waiting.size === 0 && nowMs - askedAtMs > bounds.idleMs) this.#feeds.delete(accountId);
     if (this.#feeds.size === 0) this.#close();
   }
 

@@ -1,10 +1,10 @@
-// What is told to an endpoint again, read from the event store in pages: the events of messages, and the facts beside them
-// (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are told, the fold of
-// all its events says (fan-out/told.ts); what is told of a fact, fact-content.ts.
+// What is sent to an endpoint again, read from the event store in pages: the events of messages, and the facts beside them
+// (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are sent, the fold of
+// all its events says (fan-out/client-events.ts); what is sent of a fact, fact-content.ts.
 import {
   type FactPlace,
-  type TellAgainReply,
-  type TellFactsAgainReply,
+  type ReplayEventsReply,
+  type ReplayFactsReply,
   type Unavailable,
   querySubjects,
 } from '../../../analytics/contract.ts';
@@ -24,13 +24,13 @@ import type { Clock } from '../../../platform/clock.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
 import type { ReplayRequest } from '../contract.ts';
 import { contentOfFact } from '../fact-content.ts';
-import { Told } from '../fan-out/told.ts';
+import { ClientEvents } from '../fan-out/client-events.ts';
 
-export type ToldAgain = { readonly eventId: EventId; readonly atMs: number; readonly content: WebhookContent };
+export type ReplayedEvent = { readonly eventId: EventId; readonly atMs: number; readonly content: WebhookContent };
 
 export type ReplayPage = {
   readonly result: 'found';
-  readonly items: readonly ToldAgain[];
+  readonly items: readonly ReplayedEvent[];
   /** About how many there are on all pages. */
   readonly total: number;
   /** Null: no further page. */
@@ -55,13 +55,13 @@ export function firstPagesOf(
 
   async function messagesPage(afterMessageId: string): Promise<ReplayPage | Unavailable> {
     const query = { accountId, livemode, ...which, afterMessageId };
-    const reply = await queryEventStore<TellAgainReply>(bus, querySubjects.tellAgain, query);
+    const reply = await queryEventStore<ReplayEventsReply>(bus, querySubjects.replayEvents, query);
     if (reply.result !== 'found') return reply;
     const { events, nextMessageId, total } = reply;
     // Every event of each message is there.
-    const told = new Told(clock, 0);
-    const items = events.flatMap((packed): ToldAgain[] => {
-      const event = told.toTell(unpackEvent(Buffer.from(packed, 'base64')));
+    const clientEvents = new ClientEvents(clock, 0);
+    const items = events.flatMap((packed): ReplayedEvent[] => {
+      const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
       const type = event === null ? undefined : webhookTypeOfKind[event.kind];
       if (event === null || type === undefined || !isWanted(type) || !isAsked(request, event)) return [];
       return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
@@ -72,10 +72,10 @@ export function firstPagesOf(
 
   async function factsPage(kind: Fact['kind'], after: FactPlace | null): Promise<ReplayPage | Unavailable> {
     const query = { accountId, livemode, ...which, kind, types: typesOfFacts[kind].filter(isWanted), after };
-    const reply = await queryEventStore<TellFactsAgainReply>(bus, querySubjects.tellFactsAgain, query);
+    const reply = await queryEventStore<ReplayFactsReply>(bus, querySubjects.replayFacts, query);
     if (reply.result !== 'found') return reply;
     const { facts, next: place, total } = reply;
-    const items = facts.flatMap((fact): ToldAgain[] => {
+    const items = facts.flatMap((fact): ReplayedEvent[] => {
       const content = contentOfFact(fact);
       return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
     });
@@ -89,6 +89,6 @@ export function firstPagesOf(
 }
 
 /** Of whole messages, the events that are asked for. */
-function isAsked(request: ReplayRequest, { eventId, atMs }: Pick<ToldAgain, 'eventId' | 'atMs'>): boolean {
+function isAsked(request: ReplayRequest, { eventId, atMs }: Pick<ReplayedEvent, 'eventId' | 'atMs'>): boolean {
   return 'eventId' in request ? eventId === request.eventId : atMs >= request.sinceMs && atMs < request.untilMs;
 }

@@ -10,7 +10,7 @@ import { log } from '../../../platform/log.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import type { ReplayAnswer, ReplayRequest } from '../contract.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
-import { type ReplayPage, type ToldAgain, firstPagesOf } from './replay-pages.ts';
+import { type ReplayPage, type ReplayedEvent, firstPagesOf } from './replay-pages.ts';
 
 type Parts = {
   readonly bus: Bus;
@@ -82,7 +82,7 @@ export class Replays {
     return null;
   }
 
-  async #put(endpoint: WebhookEndpoint, { eventId, atMs, content }: ToldAgain, again: string): Promise<void> {
+  async #put(endpoint: WebhookEndpoint, { eventId, atMs, content }: ReplayedEvent, again: string): Promise<void> {
     await this.#parts.queue.room(this.#stopping.signal);
     this.#parts.queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, () => {}, again);
   }

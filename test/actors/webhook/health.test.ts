@@ -211,7 +211,7 @@ test('a 410 disables at once, and is told once over a restart', async () => {
   await until('told', () => told('webhook.disabled').length === 1);
   expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ disabled_reason: 'gone', error: 'gone' });
   const requests = broken.received.length;
-  await until('it is noted that they were told', async () => (await stateOf(entry))?.isDisabledTold === true);
+  await until('it is noted that they were told', async () => (await stateOf(entry))?.isDisabledPublished === true);
   await running?.stop();
   running = await runWebhooks(bus.bus, { clock });
   await until('it delivers', () => running?.node.state === 'delivers');

@@ -217,6 +217,6 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
       sinceMs: acceptedAtMs,
       untilMs: acceptedAtMs + halfHourMs,
     };
-    expect(await ask(querySubjects.tellAgain, again)).toMatchObject({ result: 'found' });
+    expect(await ask(querySubjects.replayEvents, again)).toMatchObject({ result: 'found' });
   });
 }

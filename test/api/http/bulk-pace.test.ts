@@ -48,21 +48,21 @@ describe('the pace of bulk work', () => {
 
   test('is halved when too many OTP are slow, once in shrinkEveryMs, down to min', () => {
     const { clock, pace } = withPace();
-    pace.heard(tooMany);
+    pace.received(tooMany);
     expect(pace.messagesPerS).toBe(Math.max(min, first * shrinkTo));
     clock.advance(shrinkEveryMs - 1);
-    pace.heard(tooMany);
+    pace.received(tooMany);
     expect(pace.messagesPerS).toBe(Math.max(min, first * shrinkTo));
     for (let time = 0; time < 10; time += 1) {
       clock.advance(shrinkEveryMs);
-      pace.heard(tooMany);
+      pace.received(tooMany);
     }
     expect(pace.messagesPerS).toBe(min);
   });
 
   test('does not grow while too many are slow, and does again when they have been forgotten', () => {
     const { pace, use } = withPace();
-    pace.heard(tooMany);
+    pace.received(tooMany);
     use(1_000);
     expect(pace.messagesPerS).toBe(Math.max(min, first * shrinkTo));
     use(10_000);
@@ -71,12 +71,12 @@ describe('the pace of bulk work', () => {
 
   test('is not changed by one slow OTP, nor by a share below slowShareMax of many', () => {
     const { pace } = withPace();
-    pace.heard({ count: 1, slow: 1 });
+    pace.received({ count: 1, slow: 1 });
     expect(pace.messagesPerS).toBe(first);
     const count = 10_000;
-    pace.heard({ count, slow: count * slowShareMax - 1 });
+    pace.received({ count, slow: count * slowShareMax - 1 });
     expect(pace.messagesPerS).toBe(first);
-    pace.heard({ count: 0, slow: 2 });
+    pace.received({ count: 0, slow: 2 });
     expect(pace.messagesPerS).toBe(Math.max(min, first * shrinkTo));
   });
 

@@ -14,19 +14,19 @@ const looks = (watch: ThreadWatch, count: number) => {
 
 test('a thread that is silent for some checks is blocked, and hopeless after many; one that answers again is neither', () => {
   const watch = new ThreadWatch();
-  watch.heard(0);
-  watch.heard(1);
+  watch.reported(0);
+  watch.reported(1);
   looks(watch, reportLooks - 1);
   expect(watch.blocked()).toBeNull();
-  watch.heard(0);
+  watch.reported(0);
   watch.look();
   expect(watch.blocked()).toEqual({ index: 1, looks: reportLooks, isHopeless: false });
   looks(watch, giveUpLooks - reportLooks - 1);
   expect(watch.blocked()).toMatchObject({ index: 1, isHopeless: false });
   watch.look();
   expect(watch.blocked()).toMatchObject({ index: 1, looks: giveUpLooks, isHopeless: true });
-  watch.heard(1);
-  watch.heard(0);
+  watch.reported(1);
+  watch.reported(0);
   expect(watch.blocked()).toBeNull();
 });
 
@@ -45,7 +45,7 @@ test('a worker thread with a blocked event loop is detected, while the main thre
   `;
   const worker = new Worker(blocking, { eval: true });
   const watch = new ThreadWatch();
-  worker.on('message', () => watch.heard(7));
+  worker.on('message', () => watch.reported(7));
   await once(worker, 'message');
   worker.postMessage('block');
   const stop = systemClock.every(200, () => watch.look());

@@ -25,7 +25,7 @@ let harness: CarrierHarness;
 afterEach(() => harness.stop());
 
 function floorWith(clock: ManualClock, replayIndex: ReplayIndex, changes: Partial<ReplayFloorParts> = {}): ReplayFloor {
-  const heard = new ConsumerUptime(clock);
+  const uptime = new ConsumerUptime(clock);
   const parts = {
     bus: harness.bus,
     carrier: 'alpha',
@@ -33,7 +33,7 @@ function floorWith(clock: ManualClock, replayIndex: ReplayIndex, changes: Partia
     inFlight: () => [],
     republish: () => {},
   };
-  return new ReplayFloor({ ...parts, clock, replayIndex, heard, isHeard: () => true, ...changes });
+  return new ReplayFloor({ ...parts, clock, replayIndex, uptime, isReachable: () => true, ...changes });
 }
 
 /** A window passes, with a check every few seconds. */

@@ -229,8 +229,8 @@ const fresh = (): Model => ({
 });
 
 /** A floor of `alpha` on a manual clock, with nothing in flight. */
-function floorWith(clock: ManualClock, replayIndex: ReplayIndex, isHeard = () => true): ReplayFloor {
-  const heard = new ConsumerUptime(clock);
+function floorWith(clock: ManualClock, replayIndex: ReplayIndex, isReachable = () => true): ReplayFloor {
+  const uptime = new ConsumerUptime(clock);
   const parts = {
     bus: harness.bus,
     carrier: 'alpha',
@@ -238,7 +238,7 @@ function floorWith(clock: ManualClock, replayIndex: ReplayIndex, isHeard = () =>
     inFlight: () => [],
     republish: () => {},
   };
-  return new ReplayFloor({ ...parts, clock, replayIndex, heard, isHeard });
+  return new ReplayFloor({ ...parts, clock, replayIndex, uptime, isReachable });
 }
 
 async function publishEvents(count: number): Promise<void> {
@@ -279,14 +279,14 @@ test('while a consumer is unreachable the floor stays: acks may be lost, and the
   harness = await openCarrierHarness();
   const floors = new ReplayFloors(harness.bus);
   const clock = new ManualClock();
-  let isHeard = false;
-  const floor = floorWith(clock, new ReplayIndex(clock), () => isHeard);
+  let isReachable = false;
+  const floor = floorWith(clock, new ReplayIndex(clock), () => isReachable);
   await publishEvents(10);
   await floor.open();
   await passWindow(clock, floor);
   await passWindow(clock, floor);
   expect(await floors.read('alpha')).toMatchObject({ seq: 1 });
-  isHeard = true;
+  isReachable = true;
   await passWindow(clock, floor);
   expect(await floors.read('alpha')).toMatchObject({ seq: 11 });
   await floor.close(true);

@@ -36,7 +36,7 @@ function open(isSupported = true) {
       return true;
     },
     events: { write: (event) => void events.push(event) },
-    tell: (delivered) => void told.push(delivered),
+    publish: (delivered) => void told.push(delivered),
   });
   return Object.assign(state, { cancels });
 }

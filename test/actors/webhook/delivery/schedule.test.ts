@@ -20,7 +20,7 @@ const bounds = limits.delivery;
 const hourMs = 3_600_000;
 const nowMs = 1_800_000_000_000;
 const failing = (changes: Partial<Failing> = {}): Failing => ({
-  ...{ sinceMs: nowMs, tries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledTold: false, triedSeq: 0 },
+  ...{ sinceMs: nowMs, tries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledPublished: false, triedSeq: 0 },
   error: 'timeout',
   ...changes,
 });

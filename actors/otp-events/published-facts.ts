@@ -17,7 +17,7 @@ type Taken = { readonly seq: number; left: number };
 const bounds = limits.facts;
 const lookMs = 20;
 
-export class ToldFacts {
+export class PublishedFacts {
   readonly #publisher: Publisher;
   readonly #clock: Clock;
   /** In stream order; the first is the oldest. */
@@ -26,12 +26,12 @@ export class ToldFacts {
   readonly #last: RotatingMap<string, EventId>;
   #durableSeq: number;
 
-  /** `publisher` with an endless deadline. `durableSeq`: what was told before. */
+  /** `publisher` with an endless deadline. `durableSeq`: what was published before. */
   constructor(publisher: Publisher, durableSeq: number, clock: Clock) {
     this.#publisher = publisher;
     this.#clock = clock;
     this.#durableSeq = durableSeq;
-    this.#last = new RotatingMap(bounds.toldMs, bounds.toldMax, clock);
+    this.#last = new RotatingMap(bounds.publishedMs, bounds.publishedMax, clock);
   }
 
   /** The facts of every record up to this one are in FACTS. */
@@ -53,19 +53,19 @@ export class ToldFacts {
       if (this.#last.get(about) === fact.eventId) continue;
       this.#last.set(about, fact.eventId);
       taken.left += 1;
-      this.tell(fact, () => this.#done(taken));
+      this.publish(fact, () => this.#done(taken));
     }
     this.#done(taken);
   }
 
   /** `done` when it is durable; never when the process stops before. */
-  tell(fact: Fact, done: () => void): void {
+  publish(fact: Fact, done: () => void): void {
     const id = fact.kind === 'otp' ? `${fact.eventId}.${fact.version}` : fact.eventId;
     this.#publisher.publish(factSubjects[fact.kind], encodeFact(fact), id, (result) => {
       if (result.ok) return done();
       if (result.failure === 'closed') return;
       metrics.factsWaiting.inc({ reason: result.failure });
-      this.#clock.after(bounds.retryMs, () => this.tell(fact, done));
+      this.#clock.after(bounds.retryMs, () => this.publish(fact, done));
     });
   }
 

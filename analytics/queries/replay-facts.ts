@@ -1,4 +1,4 @@
-// The recorded facts of an account that webhooks told, of a time or of one event id: ends of one-time passwords, blocks of
+// The recorded facts of an account that webhooks sent, of a time or of one event id: ends of one-time passwords, blocks of
 // the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs the
 // same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays
 // erased.
@@ -6,7 +6,7 @@ import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { FactEventType, WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';
 import { clickFactColumns, clickFactOf } from '../clicks/click-rows.ts';
-import type { TellFactsAgain, TellFactsAgainReply } from '../contract.ts';
+import type { ReplayFacts, ReplayFactsReply } from '../contract.ts';
 import { type FactOwner, blockFactColumns, blockFactOf, otpFactColumns, otpFactOf } from '../otp/fact-rows.ts';
 import { type Cell, type Engine, type Params, shownRows } from '../store/engine.ts';
 import { orNull } from '../store/event-row.ts';
@@ -22,8 +22,8 @@ type Source<Kind extends Fact['kind']> = {
   readonly order: string;
   readonly columns: string;
   readonly factOf: (row: readonly Cell[], owner: FactOwner) => Fact;
-  /** The rows that are told under each type of its facts. */
-  readonly told: { readonly [Type in FactEventType<Kind>]: string };
+  /** The rows that are replayed under each type of its facts. */
+  readonly replayed: { readonly [Type in FactEventType<Kind>]: string };
 };
 
 /** The clocks of the machines that start and end a one-time password. */
@@ -38,7 +38,7 @@ const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
     order: ', version DESC',
     columns: otpFactColumns,
     factOf: otpFactOf,
-    told: {
+    replayed: {
       'otp.verified': "status = 'verified'",
       'otp.failed': "status IN ('expired', 'max_attempts_reached', 'failed') AND reason != 'not_sent'",
     },
@@ -51,7 +51,7 @@ const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
     order: '',
     columns: blockFactColumns,
     factOf: blockFactOf,
-    told: { 'otp.blocked': "what = 'block'" },
+    replayed: { 'otp.blocked': "what = 'block'" },
   },
   click: {
     table: 'link_clicks',
@@ -61,15 +61,15 @@ const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
     order: '',
     columns: clickFactColumns,
     factOf: clickFactOf,
-    told: { 'link.clicked': "class = 'human'", 'link.requested': "class != 'human'" },
+    replayed: { 'link.clicked': "class = 'human'", 'link.requested': "class != 'human'" },
   },
 };
 
-export async function tellFactsAgain(engine: Engine, query: TellFactsAgain): Promise<TellFactsAgainReply> {
+export async function replayFacts(engine: Engine, query: ReplayFacts): Promise<ReplayFactsReply> {
   const { accountId, livemode, kind, after } = query;
   const { table, key, at, keyWithinMs, order, columns, factOf } = sources[kind];
-  const told: { readonly [Type in WebhookEventType]?: string } = sources[kind].told;
-  const wanted = query.types.flatMap((type) => told[type] ?? []).map((each) => `(${each})`);
+  const replayed: { readonly [Type in WebhookEventType]?: string } = sources[kind].replayed;
+  const wanted = query.types.flatMap((type) => replayed[type] ?? []).map((each) => `(${each})`);
   if (wanted.length === 0) return { result: 'found', facts: [], next: null, total: 0 };
   const [time, id] = key;
   const [which, params]: [string, Params] =

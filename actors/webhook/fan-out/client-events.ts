@@ -1,5 +1,5 @@
-// Which delivery events are told: those that change what a client sees of the message, once each. A message of several
-// segments has an event for each; told is the one that completes them. The rules are those of model/fold.ts; this one
+// Which delivery events clients get: those that change what a client sees of the message, once each. A message of several
+// segments has an event for each; clients get the one that completes them. The rules are those of model/fold.ts; this one
 // holds a number for each message, for as long as its events usually take, instead of its whole history.
 import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
@@ -9,18 +9,18 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 
-/** Bits of a message's state: the segments submitted (1–10), those delivered (17–26), and what was told. */
+/** Bits of a message's state: the segments submitted (1–10), those delivered (17–26), and what was published. */
 const deliveredFrom = 16;
-const toldSubmitted = 1 << 27;
-const toldUnknown = 1 << 28;
-const toldEnd = 1 << 29;
+const publishedSubmitted = 1 << 27;
+const publishedUnknown = 1 << 28;
+const publishedEnd = 1 << 29;
 
 /** A copy that ends like this was not delivered. */
 function isEnd(kind: EventKind): kind is EventKind & MessageStatus {
   return kind !== 'delivered' && (endsOfSending as readonly string[]).includes(kind);
 }
 
-export class Told {
+export class ClientEvents {
   readonly #messages: RotatingMap<string, number>;
   /** Of hedged messages: their copies at two carriers. */
   readonly #copies: RotatingMap<string, number>;
@@ -29,9 +29,9 @@ export class Told {
 
   /** `sinceMs`: wall time of the first event it sees. */
   constructor(clock: Clock, sinceMs: number) {
-    const { toldMs, toldMax } = limits.delivery;
-    this.#messages = new RotatingMap(toldMs, toldMax, clock);
-    this.#copies = new RotatingMap(toldMs, toldMax, clock);
+    const { rememberedMs, rememberedMax } = limits.delivery;
+    this.#messages = new RotatingMap(rememberedMs, rememberedMax, clock);
+    this.#copies = new RotatingMap(rememberedMs, rememberedMax, clock);
     this.#sinceMs = sinceMs;
   }
 
@@ -40,19 +40,19 @@ export class Told {
     this.#sinceMs = sinceMs;
   }
 
-  /** What is told of this event, or null. Call it for every event of a message, in the order of the stream. */
-  toTell(event: DeliveryEvent): DeliveryEvent | null {
+  /** What clients get for this event, or null. Call it for every event of a message, in the order of the stream. */
+  next(event: DeliveryEvent): DeliveryEvent | null {
     if (event.kind === 'hedged') this.#copies.set(event.messageId, copiesAfter(this.#copiesOf(event), event));
     if (webhookTypeOfKind[event.kind] === undefined) return null;
     const shown = this.#ofCopies(event);
-    return shown !== null && this.#isTold(shown) ? shown : null;
+    return shown !== null && this.#isPublished(shown) ? shown : null;
   }
 
   #copiesOf({ messageId }: DeliveryEvent): number {
     return this.#copies.size === 0 ? noCopies : (this.#copies.get(messageId) ?? noCopies);
   }
 
-  /** Null while another copy of the message may be delivered; `unknown` when nobody knows of it. */
+  /** Null while another copy of the message may be delivered; `unknown` when what became of it is not known. */
   #ofCopies(event: DeliveryEvent): DeliveryEvent | null {
     const before = this.#copiesOf(event);
     if (before === noCopies || !isEnd(event.kind)) return event;
@@ -63,38 +63,38 @@ export class Told {
     return kind === event.kind ? event : { ...event, kind };
   }
 
-  #isTold(event: DeliveryEvent): boolean {
+  #isPublished(event: DeliveryEvent): boolean {
     const { kind, messageId } = event;
     // Each is complete by itself.
     if (kind === 'received' || kind === 'opted_out') return true;
     // One with a carrier is about a copy of a message that is delivered (model/copies.ts).
     if (kind === 'canceled') return event.carrier === '';
     const before = this.#messages.get(messageId) ?? 0;
-    const after = this.#next(before, event);
+    const after = this.#stateAfter(before, event);
     if (after !== before) this.#messages.set(messageId, after);
-    return (after & ~before & (toldSubmitted | toldUnknown | toldEnd)) !== 0;
+    return (after & ~before & (publishedSubmitted | publishedUnknown | publishedEnd)) !== 0;
   }
 
-  #next(before: number, event: DeliveryEvent): number {
+  #stateAfter(before: number, event: DeliveryEvent): number {
     const { kind, segments } = event;
-    const isOver = (before & toldEnd) !== 0;
+    const isOver = (before & publishedEnd) !== 0;
     // Of an older message the events of other segments may have come before this process: the last one is not known.
     const isAlone = segments <= 1 || event.segment === 0 || (before === 0 && event.acceptedAtMs < this.#sinceMs);
     const all = ((1 << segments) - 1) << 1;
     switch (kind) {
       case 'submitted': {
         const bits = before | (isAlone ? all : 1 << event.segment);
-        if (isOver || (before & toldUnknown) !== 0 || (bits & all) !== all) return bits;
-        return bits | toldSubmitted;
+        if (isOver || (before & publishedUnknown) !== 0 || (bits & all) !== all) return bits;
+        return bits | publishedSubmitted;
       }
       case 'delivered': {
         const bits = before | (isAlone ? all << deliveredFrom : 1 << (event.segment + deliveredFrom));
-        return isOver || ((bits >>> deliveredFrom) & all) !== all ? bits : bits | toldEnd;
+        return isOver || ((bits >>> deliveredFrom) & all) !== all ? bits : bits | publishedEnd;
       }
       case 'unknown':
-        return isOver ? before : before | toldUnknown;
+        return isOver ? before : before | publishedUnknown;
       default:
-        return isOver ? before : before | toldEnd;
+        return isOver ? before : before | publishedEnd;
     }
   }
 }
