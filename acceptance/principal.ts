@@ -4,8 +4,8 @@ import type { Account, KeyEntry } from '../directory/contract.ts';
 import type { PrincipalId } from '../model/ids.ts';
 
 /**
- * `user`: of the dashboard · `smpp_credential`: a system_id · `operator`: whoever runs the installation. Only API keys
- * authenticate in this version.
+ * `user`: of the dashboard · `smpp_credential`: a system_id · `operator`: the one who runs the installation. Only API
+ * keys authenticate in this version.
  */
 export type PrincipalKind = 'api_key' | 'user' | 'smpp_credential' | 'operator';
 

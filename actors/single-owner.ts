@@ -1,7 +1,7 @@
 // Which process does work that is for one at a time, because it keeps queues and orders in memory: the delivery of
-// webhooks, the publishing of events of one-time passwords. It renews its entry in the bucket of that work; another takes over when the
-// entry has not changed for a while, measured on its own monotonic clock. Two that overlap for a moment repeat what they
-// do under the same ids and lose nothing.
+// webhooks, the publishing of events of one-time passwords. It renews its entry in the bucket of that work; another
+// takes over when the entry has not changed for a while, measured on its own monotonic clock. Two that overlap for a
+// moment repeat what they do under the same ids and lose nothing.
 import type { KV } from '@nats-io/kv';
 import { readEntry, remove, replace } from '../cluster/bus/bucket.ts';
 import type { Bus } from '../cluster/bus/connect.ts';

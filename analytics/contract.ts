@@ -242,8 +242,8 @@ export type ReplayEventsReply =
   | Unavailable;
 
 /**
- * The facts (model/fact.ts) of one kind that are sent under one of these types. An OTP whose messages are not in the history
- * any more is left out: the number went with them.
+ * The facts (model/fact.ts) of one kind that are sent under one of these types. An OTP whose messages are not in the
+ * history any more is left out: the number went with them.
  */
 export type ReplayFacts = {
   readonly accountId: string;

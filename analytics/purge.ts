@@ -1,7 +1,7 @@
 // Purges EVENTS without removing a record that a reader needs: only records that are in ClickHouse, behind every
-// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and sent to
-// webhook endpoints. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the ingress must answer
-// 503.
+// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and queued
+// for webhook endpoints. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the
+// ingress must answer 503.
 import { waitsFor } from '../cluster/bus/waiting-messages.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
 import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '../cluster/bus/replay-floors.ts';
@@ -110,14 +110,14 @@ export function purgeableTo(
 }
 
 /**
- * Up to where events were put into the queue of webhooks; infinity when there are no endpoints, and when the stream fills
- * up because no process does that: it would block all messages.
+ * Up to where events were put into the queue of webhooks; infinity when there are no endpoints, and when the stream
+ * fills up because no process does that: it would block all messages.
  */
 async function publishedTo(bus: Bus, made: string, fullness: number): Promise<number> {
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
   if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
   if (fullness <= limits.recorder.foreignReadersRatio) return place.position.seq;
-  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were sent');
+  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before its events were queued for webhooks');
   return Number.POSITIVE_INFINITY;
 }
 

@@ -203,6 +203,6 @@ export const problemCatalogue = {
     'Messages are still sent; the control role or its database is down. Try again after `Retry-After`.',
   ),
   internal_error: operator(500, 'An error inside Heliograph').fix(
-    'Tell the operator the `request_id`; the log has the cause. A retry with the same `Idempotency-Key` is safe.',
+    'Report the `request_id` to the operator; the log has the cause. A retry with the same `Idempotency-Key` is safe.',
   ),
 } as const satisfies Record<string, ProblemEntry>;

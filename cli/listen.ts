@@ -78,7 +78,7 @@ const say = (line: string) => process.stderr.write(`${printable(line)}\n`);
 
 async function nextPage(api: URL, key: string, cursor: string | null): Promise<Page | { readonly away: string }> {
   const url = new URL('/v1/events', api);
-  // The first one tells where to begin: it has nothing to wait for.
+  // The first one gets where to begin: it has nothing to wait for.
   if (cursor !== null) url.search = new URLSearchParams({ cursor, wait_seconds: String(waitSecondsMax) }).toString();
   try {
     const signal = AbortSignal.timeout(requestMs);

@@ -1,6 +1,6 @@
-// Short links in memory: the stream LINKS as maps, kept up to date by a reader. The redirect and whoever makes codes
+// Short links in memory: the stream LINKS as maps, kept up to date by a reader. The redirect and the makers of codes
 // answer from it, so that both go on while NATS, PostgreSQL or ClickHouse is away; a stream that was lost takes nothing
-// out of memory. Of two records of one series number the first one in the stream counts while it lives, for every
+// out of memory. Of two records of one series number the first one in the stream counts until it expires, for every
 // reader, so that two processes that chose the same number agree on whose it is.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../cluster/bus/connect.ts';
@@ -28,7 +28,7 @@ export type HeldSeries = {
   readonly link: HeldLink;
   readonly size: number;
   readonly expiresAtMs: number;
-  /** Its record in LINKS: tells who of two creators has the number. */
+  /** Its record in LINKS: decides which of two creators has the number. */
   readonly seq: number;
 };
 

@@ -46,7 +46,7 @@ export async function readBucket(
   // Nobody fills the blocks of the guard: what is not there is not blocked.
   let filled = name === 'otp_guard';
   const complete = Promise.withResolvers<void>();
-  complete.promise.catch((error: unknown) => ignoring(error, 'reported to whoever waits for the reading'));
+  complete.promise.catch((error: unknown) => ignoring(error, 'reported to the caller that waits for the reading'));
   const ended = (async () => {
     for await (const entry of entries) {
       if (entry.key === filledEntryName) filled = entry.operation === 'PUT';

@@ -145,7 +145,7 @@ export function acceptedEvent(context: EventContext): DeliveryEvent {
   return { ...deliveryEvent({ ...context, carrier: '' }, draft), carrier: context.carrier, hop: 0 };
 }
 
-/** The `scheduled` event of a message: the same id whoever publishes it. The message has no carrier yet. */
+/** The `scheduled` event of a message: the same id whichever process publishes it. The message has no carrier yet. */
 export function scheduledEvent(context: EventContext): DeliveryEvent {
   return deliveryEvent({ ...context, carrier: '', hop: 0 }, { kind: 'scheduled', atMs: context.acceptedAtMs });
 }

@@ -1,6 +1,6 @@
-// What happens beside the delivery of messages and is told to reports and webhooks: how a one-time password goes on, what
-// the guard against fraud decides, a click. A record of the stream FACTS each. Types, and what follows from one. None has a
-// code, its hash or a text.
+// What happens beside the delivery of messages and is published for reports and webhooks: how a one-time password goes
+// on, what the guard against fraud decides, a click. A record of the stream FACTS each. Types, and what follows from
+// one. None has a code, its hash or a text.
 import type { ClickClass } from './click-class.ts';
 import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
 import type { Otp, OtpEndReason, OtpNumber, OtpStatus } from './otp.ts';

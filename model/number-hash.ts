@@ -15,7 +15,7 @@ export type NumberHash = { readonly text: string; readonly low: number; readonly
 /** The hash of what is no number in full: of a refused request, of a short code. */
 export const noNumber = '0';
 
-/** What stands for a number in records about its erasure. */
+/** What replaces a number in records about its erasure. */
 export type NumberMark = {
   /** 64 bits of HMAC-SHA-256, as a decimal number. */
   readonly hash: string;

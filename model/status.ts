@@ -22,7 +22,7 @@ export type MessageStatus = keyof typeof table;
 
 export const messageStatuses = Object.keys(table) as MessageStatus[];
 
-/** How a message ends that was accepted for sending. Those who accept tell of `canceled`. */
+/** How a message ends that was accepted for sending. Those who accept publish `canceled`. */
 export const endsOfSending = messageStatuses.filter((status) => table[status] === 'ended');
 
 /** A terminal status is final, except `unknown`, which a late receipt or a late refusal may still settle. */

@@ -5,7 +5,7 @@ import type { AccountId, WebhookEndpointId } from './ids.ts';
 import type { EventKind } from './delivery-event.ts';
 import type { Fact } from './fact.ts';
 
-/** The types of delivery events; the kinds without one are not told. */
+/** The types of delivery events; the kinds without one are not sent. */
 const typesOfMessages = {
   submitted: 'sms.submitted',
   delivered: 'sms.delivered',
@@ -24,7 +24,7 @@ const typesOfMessages = {
 export const webhookTypesOfFacts = {
   /** A person opened a short link; something else did, or something that may be no person. */
   click: ['link.clicked', 'link.requested'],
-  /** It ended without being verified: failed. A cancel by the client is not told. */
+  /** It ended without being verified: failed. A cancel by the client is not sent. */
   otp: ['otp.verified', 'otp.failed'],
   /** The guard against fraud blocks numbers from now on. */
   guard: ['otp.blocked'],
@@ -57,7 +57,7 @@ export const webhookBatchType = 'webhook.batch';
 export const everyEventType = '*';
 const namedOnly: ReadonlySet<string> = new Set<WebhookEventType>(['link.requested']);
 
-/** The type that subscribers see of a delivery event; the kinds without one are not told. */
+/** The type that subscribers see of a delivery event; the kinds without one are not sent. */
 export const webhookTypeOfKind: { readonly [Kind in EventKind]?: WebhookEventType } = typesOfMessages;
 
 /** none: as they come, several at a time. per_message: the events of one message one after another. */

@@ -77,7 +77,7 @@ export function targetProblem(text: string, rules: TargetRules): string | null {
 const notPublic =
   'leads to an address that is not public, and webhooks.allow_networks of heliograph.yaml does not have it';
 
-/** The address that stands for the host; null for a name. */
+/** The address that the host is written as; null for a name. */
 export function addressIn({ hostname }: URL): IpAddress | null {
   return parseIp(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
 }

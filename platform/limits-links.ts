@@ -22,7 +22,7 @@ export const linkLimits = {
     runsHeldMax: 20_000,
     /** How long a message waits for the codes of its links: within the lease of an idempotency key. */
     issueMs: 2_000,
-    /** A series lives this much longer than its first message needs, so that the messages of a day share it. */
+    /** A series is kept this much longer than its first message needs, so that the messages of a day share it. */
     seriesSlackMs: 86_400_000,
     /** Records of LINKS a reader has in advance: 500 × at most 3 KiB. */
     prefetchRecords: 500,

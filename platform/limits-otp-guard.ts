@@ -23,7 +23,7 @@ export const otpGuardLimits = {
   carriersMax: 64,
   /** Blocks of 10^6 numbers of one carrier. */
   carrierPrefixesMax: 2_000,
-  /** What threads tell each other: so many observations of at most ~300 B together, at the latest after this time. */
+  /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,
   bytesMax: 64 * 1024,

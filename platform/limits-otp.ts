@@ -18,7 +18,9 @@ export const otpLimits = {
     notSentKept: 4,
     /** How long one that has ended can be read. */
     keptMs: hourMs,
-    /** A record of the bucket `otp` lives so long after its last write: as long as one that has just ended is kept. */
+    /**
+     * A record of the bucket `otp` is kept so long after its last write: as long as one that has just ended is kept.
+     */
     recordTtlMs: hourMs,
     /** Failed guesses are kept so long after the last one, beside the record, because they count for a day. */
     failuresTtlMs: 24 * hourMs,
@@ -163,5 +165,5 @@ const { recordTtlMs, ttlSecondsMax, keptMs } = otpLimits.otp;
 assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code that still counts would be forgotten');
 assert(
   factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
-  'an end by time could be told before a right guess of its last moment is stored',
+  'an end by time could be published before a right guess of its last moment is stored',
 );

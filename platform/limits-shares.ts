@@ -154,7 +154,7 @@ export const sharedBounds = {
   }),
   /**
    * ~400 B each in the memory of every ingress thread, ~250 B in LINKS. A link that all recipients share takes some twenty,
-   * one that each recipient has of their own takes one for each message, for as long as it lives.
+   * one that each recipient has of their own takes one for each message, until it expires.
    */
   live_links: bound({
     unit: 'series of codes of links that have not expired: one for each link that only one recipient gets',

@@ -101,7 +101,7 @@ export const deliveryLimits = {
   /** Without a success for so long, and after so many tries, an endpoint is disabled. */
   disableAfterMs: 5 * 24 * hour,
   disableAfterTries: 10,
-  /** The account is told when an endpoint has failed for so long. */
+  /** The account is warned when an endpoint has failed for so long. */
   warnAfterMs: [hour, 24 * hour],
 
   /** Publishes of the fan-out in flight. */
@@ -115,7 +115,7 @@ export const deliveryLimits = {
   /** The process that delivers renews its entry; another takes over when it has not for so long. */
   renewEveryMs: 2 * second,
   takenOverAfterMs: 8 * second,
-  /** How long, and for how many messages in each half of that, the fan-out remembers what it has told. */
+  /** How long, and for how many messages in each half of that, the fan-out remembers what it has published. */
   rememberedMs: 10 * minute,
   rememberedMax: 100_000,
   /** Records that a started fan-out reads again, for the segments of messages that are on their way. */

@@ -85,7 +85,7 @@ export const metrics = {
   ),
   factsLost: counter(
     'facts_lost_total',
-    'Events that could not be published to FACTS and are not told, by kind (refusals of the guard, clicks)',
+    'Events that could not be published to FACTS and are lost, by kind (refusals of the guard, clicks)',
     ['kind'],
   ),
   eventsFillShare: gauge('events_fill_share', 'How full EVENTS is, 0 to 1, as the ingress sees it', [], 'max'),

@@ -95,7 +95,7 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** A gate's refusal. `field` is null when nothing in the request is wrong. `detail` tells a developer what to do. */
+/** A gate's refusal. `field` is null when nothing in the request is wrong. `detail` says what a developer should do. */
 export type Refusal = {
   readonly ok: false;
   readonly code: RefusalCode;

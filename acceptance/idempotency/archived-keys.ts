@@ -1,4 +1,4 @@
-// Tells without a read that an idempotency key is in no archive, from three octets in memory for each key of a day. An
+// Says without a read that an idempotency key is in no archive, from three octets in memory for each key of a day. An
 // archive that a page lists takes no new keys, so what is known of it stays right; most keys are new and need no read.
 import { limits } from '../../platform/limits.ts';
 import { type Page, printOfKey, printsOfKeys } from './entry.ts';

@@ -42,7 +42,7 @@ export function keyPlaces(secret: Uint8Array): KeyPlaces {
 }
 
 /**
- * The secret of this installation. It lives as long as the bucket of the pages: with another secret no
+ * The secret of this installation. It is kept as long as the bucket of the pages: with another secret no
  * stored key would be found.
  */
 export const placingSecret = (bus: Bus): Promise<Uint8Array> =>

@@ -1,7 +1,7 @@
-// Tells what the guard said to requests: each refusal, and what rules in shadow mode would have refused, with their figures.
-// A request does not wait for it. Of an account and thread only so many a second are told, so that a flood of refusals fills
-// nothing; the rest is counted (heliograph_otp_guard_refusals_total). What a thread has not published when it is killed is
-// lost: blocks are not, because they are told from their bucket.
+// Publishes what the guard answered to requests: each refusal, and what rules in shadow mode would have refused, with
+// their figures. A request does not wait for it. Of an account and thread only so many a second are published, so that
+// a flood of refusals fills nothing; the rest is counted (heliograph_otp_guard_refusals_total). What a thread has not
+// published when it is killed is lost: blocks are not, because they are published from their bucket.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { factSubjects } from '../../cluster/bus/subjects.ts';
 import type { GuardFact } from '../../model/fact.ts';
@@ -27,7 +27,7 @@ export class GuardDecisions {
   readonly #run = secretBytes(runBytes).toString('base64url');
   #count = 0;
 
-  /** `publisher`: of other records, too; when it has no capacity nothing is told. */
+  /** `publisher`: of other records, too; when it has no capacity nothing is published. */
   constructor(publisher: Publisher, clock: Clock) {
     this.#publisher = publisher;
     this.#clock = clock;

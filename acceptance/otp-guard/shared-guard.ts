@@ -39,7 +39,7 @@ type SharedGuardParts = {
   readonly clock: Clock;
   readonly rules: OtpGuardRules;
   readonly random?: Random;
-  /** Hears what requests are told. */
+  /** Gets the answers to requests. */
   readonly decisions?: Pick<GuardDecisions, 'record'>;
 };
 

@@ -1,7 +1,7 @@
 // The bucket `otp`: one record for each number of an account, changed by compare-and-set. A write expects the revision
 // that was read, so of decisions at the same time one is stored and the others are made again over its result. What a
 // thread has just written it remembers, because a verification follows its start; but only a stored write, or a record
-// read from the leader, gives an answer. Failed guesses count for a day and a record lives for an hour, so they are
+// read from the leader, gives an answer. Failed guesses count for a day and a record is kept for an hour, so they are
 // kept in the bucket `otp_failures` too, from which a new record begins.
 import { expectSequence } from '../../cluster/bus/bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';

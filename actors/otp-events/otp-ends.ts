@@ -1,6 +1,6 @@
 // Notices that the time of a one-time password is over, which nobody writes down: it waits for the end of each that is
-// pending, reads its record once more, asks the event store what became of its messages, and publishes the end. What waits is
-// in memory; the records it came from are read again after a restart.
+// pending, reads its record once more, asks the event store what became of its messages, and publishes the end. What
+// waits is in memory; the records it came from are read again after a restart.
 import { type GetMessageReply, querySubjects } from '../../analytics/contract.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { LatestRecords } from '../../cluster/bus/latest-record.ts';
@@ -108,7 +108,7 @@ export class OtpEnds {
     );
     this.#running -= 1;
     if (fact !== null) this.#parts.publish(fact, () => this.#waiting.delete(waiting.id));
-    // It ended otherwise: the reader of its record publishes that. When the process stops, the next one publishes this end.
+    // It ended otherwise: the reader of its record publishes that. When this process stops, the next one publishes it.
     else if (!stopping.aborted) this.#waiting.delete(waiting.id);
   }
 

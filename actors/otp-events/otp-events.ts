@@ -1,7 +1,7 @@
-// Publishes what happens to one-time passwords and what the guard against fraud decides: reads their records, which are the
-// truth, and publishes a fact to FACTS for each change. So nothing is published that was not stored, everything that was
-// stored is published, and a request never waits for it. One process of all publishes; what it must know after a restart is
-// one small entry.
+// Publishes what happens to one-time passwords and what the guard against fraud decides: reads their records, which are
+// the truth, and publishes a fact to FACTS for each change. So nothing is published that was not stored, everything
+// that was stored is published, and a request never waits for it. One process of all publishes; what it must know after
+// a restart is one small entry.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { readEntry } from '../../cluster/bus/bucket.ts';
@@ -33,7 +33,9 @@ export function runOtpEvents({ bus, replicas, alone, clock }: RunParts): { stop(
   return runAsOwner({ bus, bucket: 'otp_events', replicas, what, alone, clock, start });
 }
 
-/** Up to where a bucket's records were published. `made`: when its stream was created; '' when nothing was published. */
+/**
+ * Up to where a bucket's records were published. `made`: when its stream was created; '' when nothing was published.
+ */
 type Place = { readonly made: string; readonly seq: number };
 
 /** `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends were published. */
@@ -108,7 +110,9 @@ export class OtpEvents {
     return facts;
   }
 
-  /** Reads a bucket from `fromSeq` on; records that were published before are read for what they say, and not published. */
+  /**
+   * Reads a bucket from `fromSeq` on; records that were published before are read for what they say, and not published.
+   */
   #publishOf(
     bucket: KeyValueBucket,
     before: Place,

@@ -1,5 +1,6 @@
 // Events about webhook endpoints themselves: that one has failed for long, and that it was disabled. They go to the
-// account's other endpoints. Their ids follow from what happened, so that one published again after a crash is the same.
+// account's other endpoints. Their ids follow from what happened, so that one published again after a crash is the
+// same.
 import { type EventId, eventIdOf } from '../../model/ids.ts';
 import type { WebhookEndpoint } from '../../model/webhook-endpoint.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';

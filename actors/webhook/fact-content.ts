@@ -1,4 +1,5 @@
-// What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that are sent to no client.
+// What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that are sent to
+// no client.
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import type { FactEventType } from '../../model/webhook-endpoint.ts';

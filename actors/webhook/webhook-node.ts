@@ -130,7 +130,9 @@ function endpointEventsThrough(fanOut: FanOut, clock: Clock): DeliveryParts['pub
   };
 }
 
-/** The control role disables it in PostgreSQL, from where every process gets the change. Asked again until that is so. */
+/**
+ * The control role disables it in PostgreSQL, from where every process gets the change. Asked again until that is so.
+ */
 async function askToDisable(bus: Bus, { endpoint }: EndpointWorker, reason: DisableRequest['reason']): Promise<void> {
   const { accountId, id: endpointId } = endpoint;
   const request: DisableRequest = { accountId, endpointId, reason };

@@ -1,6 +1,7 @@
 // Publishes each click (model/fact.ts) before it is in ClickHouse: what is recorded was published, and a batch that is
-// repeated publishes its clicks again under the same ids. Many clicks share a record: each record costs a publish, and an ack of both readers
-// (decision 240). While FACTS is full clicks are recorded all the same, and those are not published.
+// repeated publishes its clicks again under the same ids. Many clicks share a record: each record costs a publish, and
+// an ack of both readers (decision 240). While FACTS is full clicks are recorded all the same, and those are not
+// published.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { factSubjects } from '../../cluster/bus/subjects.ts';
 import type { ClickFact } from '../../model/fact.ts';

@@ -1,5 +1,5 @@
-// Facts of one-time passwords as rows of otps and otp_guard_decisions, and the published ones from rows: only this file knows the
-// columns and their order.
+// Facts of one-time passwords as rows of otps and otp_guard_decisions, and the published ones from rows: only this file
+// knows the columns and their order.
 import type { GuardFact, OtpFact } from '../../model/fact.ts';
 import type { EventId, MessageId, OtpId } from '../../model/ids.ts';
 import { prefixOf } from '../../policy/otp-guard/history.ts';

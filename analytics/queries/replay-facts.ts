@@ -1,7 +1,7 @@
-// The recorded facts of an account that webhooks sent, of a time or of one event id: ends of one-time passwords, blocks of
-// the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs the
-// same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased stays
-// erased.
+// The recorded facts of an account that webhooks sent, of a time or of one event id: ends of one-time passwords, blocks
+// of the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs
+// the same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased
+// stays erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { FactEventType, WebhookEventType } from '../../model/webhook-endpoint.ts';
 import { limits } from '../../platform/limits.ts';

@@ -1,6 +1,6 @@
-// Runs reports and holds their answers until they are fetched in parts, so that the process that passes one on to a client holds one
-// part at a time. A report waits for other reports only, takes one thread, and is bounded in time, rows and memory; the
-// number of reports held is bounded, with a share for each account.
+// Runs reports and holds their answers until they are fetched in parts, so that the process that passes one on to a
+// client holds one part at a time. A report waits for other reports only, takes one thread, and is bounded in time,
+// rows and memory; the number of reports held is bounded, with a share for each account.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';

@@ -56,7 +56,7 @@ export const otp: Report = {
   counted: 'counted',
 };
 
-/** The row of all other accounts for the same time and numbers. */
+/** The rows of all other accounts for the same time and numbers. */
 const peers = (column: string) => `(sum(${column}) OVER peers - ${column})`;
 const peersClaimed = peers('m_claimed_delivered');
 const peersVerified = peers('m_verified_of_claimed_count');

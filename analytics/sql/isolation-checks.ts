@@ -1,5 +1,5 @@
-// What a new SQL user must not get, as statements that are run with its own password before it is handed out. A server can
-// be set so that users read system tables without a right; then the user is not made.
+// What a new SQL user must not get, as statements that are run with its own password before it is handed out. A server
+// can be set so that users read system tables without a right; then the user is not made.
 import { type SqlUser, literal, ownRows, quoted } from './sql-user.ts';
 import { publicTables } from './public-tables.ts';
 

@@ -101,8 +101,8 @@ export const ownRows = ({ account }: SqlUser): string => `account_id = ${literal
 
 /**
  * The first lets the reader see rows of the account; the second lets it see nothing else, whatever other policies an
- * administrator adds for all users. A server may be set to show no rows to users without a policy once a table has one: the
- * third is for the user of Heliograph itself.
+ * administrator adds for all users. A server may be set to show no rows to users without a policy once a table has one:
+ * the third is for the user of Heliograph itself.
  */
 function policyStatements(plan: SqlUser, table: PublicTable): string[] {
   const [on, to] = [tableOf(plan, table), quoted(plan.reader)];

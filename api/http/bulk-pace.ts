@@ -13,7 +13,7 @@ const { first, min, max, growth, shrinkTo, shrinkEveryMs, sliceEveryMs, itemsMax
 export class BulkPace {
   readonly #clock: Clock;
   #messagesPerS: number = first;
-  /** Of what was heard. */
+  /** Of what was received. */
   readonly #slowness: RecentSlowness;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
   readonly #publishes = new SlowTimes();
@@ -36,11 +36,11 @@ export class BulkPace {
   /** An OTP was durable after so long. */
   otpTook(ms: number): void {
     this.#publishes.note(ms);
-    this.heard(this.#publishes.take());
+    this.received(this.#publishes.take());
   }
 
   /** Times of OTP that were measured here or in an actor. */
-  heard(times: SlowCount): void {
+  received(times: SlowCount): void {
     const nowMs = this.#clock.monotonicMs();
     this.#slowness.add(times);
     if (times.slow === 0 || !this.#slowness.isTooMuch || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;

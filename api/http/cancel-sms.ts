@@ -1,5 +1,5 @@
 // DELETE /v1/sms/{id}: cancels a scheduled message. Whether the cancel came before the release is decided on the bus
-// (cluster/bus/cancellations.ts), never by the status that was read; the status only tells when the message is due. The
+// (cluster/bus/cancellations.ts), never by the status that was read; the status only says when the message is due. The
 // answer waits until the `canceled` event is durable, so that the next read shows it.
 import type { HttpRequest } from 'uWebSockets.js';
 import { onceWithin } from '../../acceptance/accept.ts';

@@ -1,6 +1,6 @@
 // The client's address: the peer of the socket, unless that is a trusted proxy. Then it is read from the one configured
 // header, from right to left up to the first address that is not a trusted proxy. From any other peer the header is
-// ignored, because anybody can send it.
+// ignored, because any client can send it.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import {
   type IpAddress,

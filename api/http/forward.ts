@@ -37,7 +37,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** Where the control role listens, and the secret that tells our requests from others on this machine. */
+/** Where the control role listens, and the secret that distinguishes our requests from others on this machine. */
 export type ControlPlace = { readonly controlPort: number; readonly controlSecret: string };
 
 export function forwarder(

@@ -80,7 +80,7 @@ async function startThread(data: ThreadData) {
   await openBucket(bus, 'otp_failures');
 
   const publisher = new Publisher(bus, { gatherMs: limits.http.publishGatherMs });
-  // No deadline: the events of accepted messages must not be lost while this process lives.
+  // No deadline: the events of accepted messages must not be lost while this process runs.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher);
   const clickPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });

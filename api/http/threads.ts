@@ -123,7 +123,7 @@ export class ThreadWatch {
   readonly #silentLooks = new Map<number, number>();
 
   /** A report of a thread. A thread is watched from its first report on. */
-  heard(index: number): void {
+  reported(index: number): void {
     this.#silentLooks.set(index, 0);
   }
 

@@ -49,7 +49,7 @@ export class ClickWriter {
   #cancel: Cancel | null = null;
   #closed = false;
 
-  /** `publisher` without a deadline: clicks must not be given up while this process lives. */
+  /** `publisher` without a deadline: clicks must not be given up while this process runs. */
   constructor(publisher: Publisher, held: SharedBound, addresses: Addresses, clock: Clock) {
     this.#publisher = publisher;
     this.#held = held;

@@ -1,7 +1,7 @@
-// GET /r/{code}: sends whoever taps a short link on to its target, from memory alone. It keeps of the request what the click
-// needs; the rest is computed later (click-writer.ts). The target is only what an account has put into a message; nothing of
-// the request goes with it. An address that tries codes is refused before it is told more. Answers are for people: plain
-// text, in no cache, without cookies.
+// GET /r/{code}: sends a person who taps a short link on to its target, from memory alone. It keeps of the request what
+// the click needs; the rest is computed later (click-writer.ts). The target is only what an account has put into a
+// message; nothing of the request goes with it. An address that tries codes is refused before it learns more. Answers
+// are for people: plain text, in no cache, without cookies.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Directory } from '../../directory/contract.ts';
 import type { HeldSeries, LinkDirectory } from '../../directory/links.ts';

@@ -110,7 +110,7 @@ function admit(c: Context<Variables>, directory: Directory, endpoint: Endpoint):
   if (endpoint.liveOnly === true && !principal.livemode) {
     return { problem: problem(403, 'scope_missing', 'live messages depend on it: use a live key') };
   }
-  // Whoever took over an account that was suspended must not prepare its return; revoking keys only takes away.
+  // An attacker who took over an account that was suspended must not prepare its return; revoking keys only takes away.
   const isWrite = endpoint.method !== 'get' && endpoint.whileSuspended !== true;
   if (isWrite && principal.account.status === 'suspended') {
     return { problem: problem(403, 'account_suspended', 'the account is suspended: it may read, and revoke API keys') };

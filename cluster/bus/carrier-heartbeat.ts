@@ -24,11 +24,11 @@ export const carrierHealth = heartbeatSubject<CarrierHeartbeat>(
 
 /** A carrier without a heartbeat is good. */
 export function watchCarriers(bus: Bus, clock: Clock = systemClock) {
-  const heard = new CarrierHeartbeats(clock);
+  const received = new CarrierHeartbeats(clock);
   return {
-    stateOf: (carrier: string) => heard.stateOf(carrier),
-    reasonOf: (carrier: string) => heard.reasonOf(carrier),
-    stop: carrierHealth.watch(bus, (heartbeat) => heard.take(heartbeat)),
+    stateOf: (carrier: string) => received.stateOf(carrier),
+    reasonOf: (carrier: string) => received.reasonOf(carrier),
+    stop: carrierHealth.watch(bus, (heartbeat) => received.take(heartbeat)),
   };
 }
 

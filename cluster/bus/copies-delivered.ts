@@ -1,5 +1,5 @@
-// What the carriers' actors tell each other about the two copies of a hedged one-time password, over core NATS: that one
-// is delivered, so that the other can be cancelled. Not durable: what is lost is a second SMS.
+// What the carriers' actors send each other about the two copies of a hedged one-time password, over core NATS: that
+// one is delivered, so that the other can be cancelled. Not durable: what is lost is a second SMS.
 import { limits } from '../../platform/limits.ts';
 import { broadcast } from './heartbeat.ts';
 import { copiesDeliveredSubject } from './subjects.ts';

@@ -54,7 +54,7 @@ export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean>
   return change(bucket, nameOfBlock(block), (held) => {
     const before = blockIn(held);
     const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
-    // Each thread finds the same block by itself: the first one's stands.
+    // Each thread finds the same block by itself: the first one's is kept.
     const isSame = before !== null && before.untilMs > block.fromMs && block.rule !== 'operator' && !before.shadow;
     if (isLonger || isSame) return null;
     // What a person orders does not count, and does not make it forget what did.

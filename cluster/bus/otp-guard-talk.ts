@@ -1,6 +1,6 @@
-// What the guards of all ingress threads tell each other, over core NATS: codes that were sent and codes that were entered;
-// and what the carriers' actors tell them: receipts, who took a code whose route was drawn, and second copies. Not durable:
-// what is lost is a code that counts in some threads only. A few observations travel together.
+// What the guards of all ingress threads send each other, over core NATS: codes that were sent and codes that were
+// entered; and what the carriers' actors send them: receipts, who took a code whose route was drawn, and second copies.
+// Not durable: what is lost is a code that counts in some threads only. A few observations travel together.
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { TakenCode } from '../../policy/otp-conversion/contract.ts';
@@ -18,7 +18,7 @@ export type GuardObservation =
   | { readonly kind: 'copied'; readonly messageId: string };
 
 type Talk = {
-  /** Who tells it: it has counted its own. */
+  /** The sender, which has counted its own. */
   readonly from: string;
   readonly observations: readonly GuardObservation[];
 };
@@ -46,7 +46,7 @@ export class GuardTalk {
     this.#clock = clock;
   }
 
-  tell(observation: GuardObservation): void {
+  publish(observation: GuardObservation): void {
     this.#gathered.push(observation);
     if (this.#gathered.length >= together) this.flush();
     else this.#cancel ??= this.#clock.after(gatherMs, () => this.flush());
@@ -60,7 +60,7 @@ export class GuardTalk {
     this.#gathered = [];
   }
 
-  /** What the others tell. */
+  /** What the others publish. */
   listen(take: (observation: GuardObservation) => void): Cancel {
     return talk.watch(this.#bus, ({ from, observations }) => {
       if (from !== this.#from) for (const observation of observations) take(observation);

@@ -33,10 +33,10 @@ export type AccountQueues = {
 };
 
 export function watchOverflow(bus: Bus, clock: Clock = systemClock): AccountQueues {
-  const heard = new OverflowHeartbeats(clock);
+  const received = new OverflowHeartbeats(clock);
   return {
-    placeOf: (category, carrier, accountId) => heard.placeOf(category, carrier, accountId),
-    stop: overflowHeartbeats.watch(bus, (heartbeat) => heard.take(heartbeat)),
+    placeOf: (category, carrier, accountId) => received.placeOf(category, carrier, accountId),
+    stop: overflowHeartbeats.watch(bus, (heartbeat) => received.take(heartbeat)),
   };
 }
 

@@ -40,7 +40,7 @@ export function readPublishAnswer(octets: Uint8Array): PublishAnswer {
   return { kind: 'stored', stream: typeof stream === 'string' ? stream : '', seq, duplicate: duplicate === true };
 }
 
-/** JetStream's refusals, told apart by text where one code means several. */
+/** JetStream's refusals, distinguished by text where one code means several. */
 function answerOfError({ err_code: code, description = '' }: NonNullable<AckText['error']>): PublishAnswer {
   if (code === wrongLastSequence) return { kind: 'refused', failure: 'conflict' };
   if (description.includes('per subject')) return { kind: 'refused', failure: 'subject_full' };

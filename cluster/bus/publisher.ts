@@ -35,7 +35,7 @@ type PublisherOptions = {
   readonly inFlightMax?: number;
   /** How long one try waits for its ack. */
   readonly timeoutMs?: number;
-  /** When to give up; Infinity for what must not be lost while this process lives. */
+  /** When to give up; Infinity for what must not be lost while this process runs. */
   readonly deadlineMs?: number;
   /**
    * How long a record may wait so that several go out in one write; 0: not at all. A socket write costs as much as

@@ -45,7 +45,7 @@ export function readStream(bus: Bus, reading: StreamReading) {
   let seen = 0;
   let failure: { readonly error: unknown } | null = null;
   const caughtUp = Promise.withResolvers<void>();
-  caughtUp.promise.catch((error: unknown) => ignoring(error, 'reported to whoever waits for it'));
+  caughtUp.promise.catch((error: unknown) => ignoring(error, 'reported to the caller that waits for it'));
 
   async function read(): Promise<void> {
     while (!stopped) {

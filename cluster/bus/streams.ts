@@ -106,7 +106,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     { ...of('links', 'links.>'), max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000) },
     // Codes with their messages, and clicks, until ClickHouse has them.
     of('clicks', 'clicks.>'),
-    // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse has them and webhooks were told.
+    // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse and the queue of webhooks have them.
     of('facts', factFilter),
     {
       // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
@@ -246,7 +246,9 @@ export const keyValueBuckets = {
   otp_failures: { ttlMs: limits.otp.failuresTtlMs, maxBytes: limits.otp.failuresBucketBytes },
   /** Blocked prefixes and the lists of accounts. */
   otp_guard: { ttlMs: 0, maxBytes: limits.otpGuard.bucketBytes },
-  /** Up to where the records of one-time passwords and of the guard were told, and who tells them. */
+  /**
+   * Up to where the records of one-time passwords and of the guard were published, and which process publishes them.
+   */
   otp_events: { ttlMs: 0, maxBytes: gib / 1024 },
   /** Webhooks: the place of the fan-out, its owner, and ~300 B for each endpoint that fails. */
   webhooks: { ttlMs: 0, maxBytes: gib / 16 },

@@ -81,7 +81,7 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   recorder: { write: ['analytics'], read: ['analytics'] },
   inbound: { write: ['actors'], read: ['actors'] },
   replay: { write: ['actors'], read: ['actors', 'analytics'] },
-  // Actors tell what became of each: they have the code of its message, too.
+  // Actors publish what became of each: they have the code of its message, too.
   otp: { write: ['ingress'], read: ['ingress', 'actors'], erase: ['control'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
   // Operators order blocks; control also removes those that are forgotten.
@@ -97,7 +97,9 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   registry: { write: [], read: ['ingress', 'actors'] },
 };
 
-/** Who asks the event store: of messages those who accept and send them, for reports and for events told again others. */
+/**
+ * Who asks the event store: of messages those who accept and send them, for reports and for replays of events others.
+ */
 function askersOf(subject: string): readonly NatsRole[] {
   if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
   const isForReplays = subject === querySubjects.replayEvents || subject === querySubjects.replayFacts;

@@ -1,5 +1,5 @@
 // The embedded nats-server: its configuration file, its start and the check that JetStream answers. On loopback and
-// with its own users: otherwise everybody on this machine could read the streams.
+// with its own users: otherwise any user of this machine could read the streams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHmac } from 'node:crypto';

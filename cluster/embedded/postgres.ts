@@ -73,7 +73,7 @@ async function settleCrash(dataFolder: string, port: number): Promise<void> {
   rmSync(join(dataFolder, 'postmaster.pid'), { force: true });
 }
 
-/** Appears in the process titles, which tells one cluster's processes from another's. */
+/** Appears in the process titles, which distinguishes one cluster's processes from another's. */
 const clusterName = (port: number) => `heliograph-${port}`;
 
 /** For a control plane with a few connections: the defaults would reserve 128 MB. */

@@ -87,8 +87,8 @@ async function reasonOf(bus: Bus, { verb, carrier, bind, reason }: NewCommand): 
   if (reason !== '' || verb === 'resume') return reason;
   try {
     const commands = (await readCommands(bus)).get(carrier) ?? noCommands;
-    const stands = bind === null ? commands.carrier : commands.binds.get(bind);
-    return stands?.verb === verb ? stands.reason : '';
+    const inEffect = bind === null ? commands.carrier : commands.binds.get(bind);
+    return inEffect?.verb === verb ? inEffect.reason : '';
   } catch (error) {
     ignoring(error, 'the command is issued without the earlier reason');
     return '';

@@ -79,7 +79,7 @@ runRole('actors', async (link) => {
   started = pool;
   // A version may have arrived during the start.
   for (const registryUpdate of keeper.registryUpdate()) pool.registry(registryUpdate);
-  // No deadline: the final events of scheduled messages must be published while this process lives.
+  // No deadline: the final events of scheduled messages must be published while this process runs.
   const eventPublisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const events = new EventWriter(eventPublisher, { onDurable: countTerminalEvent });
   const carriers = watchCarriers(bus);

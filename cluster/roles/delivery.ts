@@ -1,6 +1,6 @@
 // The delivery process: events to webhook endpoints. It is kept apart from everything else, so that an endpoint that
-// hangs never shares an event loop with a request or a bind. It is ready when it can begin; whether it delivers or stands
-// by for another node is health.
+// hangs never shares an event loop with a request or a bind. It is ready when it can begin; whether it delivers or is
+// a standby for another node is health.
 import { HttpSender } from '../../actors/webhook/send/http-sender.ts';
 import { startWebhooks } from '../../actors/webhook/webhook-node.ts';
 import { openDirectory } from '../../directory/directory.ts';

@@ -70,7 +70,7 @@ export function checkNativeFiles(root) {
   }
 }
 
-/** Tells users of such a platform which packages npm could only check against the registry itself. */
+/** Shows users of such a platform which packages npm could only check against the registry itself. */
 function sayUnlocked(root) {
   const installed = JSON.parse(readFileSync(join(root, 'node_modules', '.package-lock.json'), 'utf8')).packages;
   const locked = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;

@@ -35,12 +35,12 @@ export async function setUp(needs) {
 }
 
 async function waitForLock(file) {
-  let told = false;
+  let isReported = false;
   for (;;) {
     const lock = takeLock(file);
     if (lock.taken) return () => lock.release();
-    if (!told) say(`… another set-up runs here (process ${lock.pid}): waiting for it`);
-    told = true;
+    if (!isReported) say(`… another set-up runs here (process ${lock.pid}): waiting for it`);
+    isReported = true;
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }

@@ -149,7 +149,7 @@ function isOf(entry: ProcessEntry, dataDir: string, runDir: string): boolean {
   try {
     return entry.command.includes(readFileSync(movedPostgres, 'utf8').trim());
   } catch (error) {
-    ignoring(error, `PostgreSQL lives beside ${runDir}`);
+    ignoring(error, `PostgreSQL runs beside ${runDir}`);
     return false;
   }
 }

@@ -147,7 +147,7 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
     nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
     yields: true,
   },
-  // Behind those whose events it tells, and before those it asks.
+  // Behind those whose events it sends, and before those it asks.
   delivery: { file: 'delivery.ts', stopRank: 3, nodeFlags: ['--max-old-space-size=1024'] },
   simulator: { file: 'simulator.ts', stopRank: 6, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=8'] },
 };

@@ -103,7 +103,7 @@ export async function runSystem({ settings, configuration, rolesDir, watchFile }
         adminUrl: `http://${settings.adminHost}:${admin.port}`,
       });
       const readyFacts = new Map<string, Record<string, unknown>>();
-      const heard = {
+      const listener = {
         onReady(name: string, facts: Record<string, unknown>) {
           readyFacts.set(name, facts);
           say(`✓ ${name.padEnd(12)} ${seconds().toFixed(1)} s`);
@@ -111,7 +111,7 @@ export async function runSystem({ settings, configuration, rolesDir, watchFile }
         onFailed: (name: string, why: string) =>
           say(`✗ ${name.padEnd(12)} ${why}; retried from time to time, the others continue`),
       };
-      const started = signals.hasStopped() ? Promise.resolve() : tree.start(heard);
+      const started = signals.hasStopped() ? Promise.resolve() : tree.start(listener);
       const first = await Promise.race([signals.stop, started.then(() => 'ready' as const)]);
       if (first === 'ready') {
         const demo = (readyFacts.get('control')?.['demo'] as DemoToPrint | null | undefined) ?? null;

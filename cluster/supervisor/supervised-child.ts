@@ -111,12 +111,12 @@ export class SupervisedChild {
       this.#halt.abort(new Error('the supervisor stops'));
       this.#noStart.abort(new Error('the supervisor stops'));
       if (this.#process !== null) {
-        this.#become('stopping', 'told to');
+        this.#become('stopping', 'on request');
         await this.#process.stop(this.spec.stopWithinMs);
       }
     }
     await this.#life;
-    if (this.#state !== 'stopped') this.#become('stopped', 'told to');
+    if (this.#state !== 'stopped') this.#become('stopped', 'on request');
   }
 
   kill(): void {

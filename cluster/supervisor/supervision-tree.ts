@@ -28,15 +28,15 @@ export class SupervisionTree {
    * Resolves when all have been ready once; rejects when a person must fix something first. A child that crashes does
    * not end the others: without its database the control plane is down, and sending goes on.
    */
-  async start(heard: TreeListener): Promise<void> {
+  async start(listener: TreeListener): Promise<void> {
     await Promise.all(
       this.children.map(async (child) => {
         const needed = this.children.filter(({ spec }) => child.spec.after.includes(spec.name));
         await Promise.all(needed.map(({ firstReady }) => firstReady));
         if (this.#stopping !== null) return;
-        child.start((why) => heard.onFailed(child.spec.name, why));
+        child.start((why) => listener.onFailed(child.spec.name, why));
         const readyFacts = await child.firstReady;
-        if (this.#stopping === null) heard.onReady(child.spec.name, readyFacts);
+        if (this.#stopping === null) listener.onReady(child.spec.name, readyFacts);
       }),
     );
   }

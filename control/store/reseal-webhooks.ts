@@ -33,7 +33,7 @@ export async function resealWebhooks(store: Store, cipher: BodyCipher): Promise<
           .updateTable('webhook_endpoints')
           .set({ sealed_secrets: again })
           .where('id', '=', id)
-          // Whoever rotated the secret meanwhile has sealed it with a key of today.
+          // A client that rotated the secret meanwhile has had it sealed with a key of today.
           .where('sealed_secrets', '=', sealed)
           .executeTakeFirst();
         if (numUpdatedRows > 0n) await project(tx, [{ entity: 'webhook', entityId: `${account_id}.${id}` }]);

@@ -8,7 +8,7 @@ import { decoder, numberAt, packr, textAt, textOrNull } from './record-positions
 
 const version = 1;
 
-/** What is told: a delivery event, or the `data` of an event of another part. */
+/** What is sent: a delivery event, or the `data` of an event of another part. */
 export type WebhookContent =
   | { readonly event: DeliveryEvent }
   | { readonly type: string; readonly atMs: number; readonly data: Readonly<Record<string, unknown>> };

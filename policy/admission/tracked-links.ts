@@ -128,7 +128,7 @@ function ownHosts({ baseUrl, accounts }: LinkRules): ReadonlySet<string> {
 const bareHost = (hostname: string): string => hostname.replace(/\.+$/, '');
 
 const shownCharsMax = 80;
-/** Never the credentials of a link, which the problem would repeat to whoever reads logs. */
+/** Never the credentials of a link, which the problem would repeat to all who read logs. */
 function shown(written: string): string {
   const bare = written.replace(/\/\/[^/]*@/, '//…@');
   return bare.length <= shownCharsMax ? bare : `${bare.slice(0, shownCharsMax).toWellFormed()}…`;

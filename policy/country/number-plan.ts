@@ -48,7 +48,8 @@ export type HomeCarrier = { readonly carrier: string; readonly why: string };
 /**
  * The carrier that a number in E.164 belongs to, if the plan allows the number: the one it was ported to, where that one is
  * configured, else the one with the longest national prefix; null: none. Routes and gates ask the same function. What is
- * known in one way is always the same object. Two operators that one carrier serves are told apart by `operatorPrefixes`.
+ * known in one way is always the same object. Two operators that one carrier serves are distinguished by
+ * `operatorPrefixes`.
  * ```ts
  * const homeOf = homeCarriers(rules, portedTo);
  * homeOf('+8801712345678'); // { carrier: 'alpha', why: 'prefix 17' }

@@ -1,5 +1,5 @@
-// The conversion of carriers: how many of the one-time passwords that each took were entered. What is told of a code and
-// what is known of a carrier, as types. docs/otp.md explains them.
+// The conversion of carriers: how many of the one-time passwords that each took were entered. What is reported of a
+// code and what is known of a carrier, as types. docs/otp.md explains them.
 
 /** What is counted together. */
 export type ConversionPlace = {

@@ -1,5 +1,5 @@
 // The conversion of carriers as one thread counts it. A code is watched from the moment its carrier took it and counts two
-// minutes later, entered or not, so that carriers with more and more codes look no better than others. What it is told may
+// minutes later, entered or not, so that carriers with more and more codes look no better than others. Its input may
 // come in any order. It does no I/O; times are those of one monotonic clock.
 import { setNewest } from '../../platform/bounded-map.ts';
 import type { ConversionBounds, ConversionPlace, ConversionScore, TakenCode } from './contract.ts';

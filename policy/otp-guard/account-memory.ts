@@ -41,7 +41,7 @@ export class AccountMemory {
     return this.#histories[4].size + this.#histories[6].size;
   }
 
-  /** Its usual conversion with an operator's subscribers, who are told apart by the carrier. */
+  /** Its usual conversion with an operator's subscribers, who are distinguished by the carrier. */
   conversion(operator: string): Conversion {
     let known = this.#conversions.get(operator);
     if (known !== undefined) return known;

@@ -1,5 +1,6 @@
-// What the guard against fraud with one-time passwords is asked and told, and what it answers. Types and constants. Every decision
-// is a value with its rule, its figure and its threshold, so that it can be an event, a row of a list and a log line as it is.
+// What the guard against fraud with one-time passwords is asked, what is reported to it, and what it answers. Types and
+// constants. Every decision is a value with its rule, its figure and its threshold, so that it can be an event, a row
+// of a list and a log line as it is.
 
 /**
  * destination: a country that the account does not send to · conversion: almost nobody of a block of numbers enters the

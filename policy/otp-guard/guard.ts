@@ -1,8 +1,8 @@
-// The guard against fraud with one-time passwords: who asks may send, and everybody tells it what was sent, entered and
-// received. It refuses nothing by itself and does no I/O; time is a parameter, of one monotonic clock. Everything is
-// counted for each account alone: what one account does never blocks another's numbers.
+// The guard against fraud with one-time passwords: who asks may send, and every process reports to it what was sent,
+// entered and received. It refuses nothing by itself and does no I/O; time is a parameter, of one monotonic clock.
+// Everything is counted for each account alone: what one account does never blocks another's numbers.
 //
-// | told                | may return                                                                    |
+// | reported            | may return                                                                    |
 // |---------------------|-------------------------------------------------------------------------------|
 // | sent                | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
@@ -79,12 +79,12 @@ export class OtpGuard {
     return released.map(({ prefix }) => ({ kind: 'released', accountId, prefix }));
   }
 
-  /** Which carrier takes what `sent` was told of before it was known. */
+  /** Which carrier takes a code that was reported with `sent` before that was known. */
   carriedBy({ accountId, to, carrier }: GuardSend): void {
     this.#accounts.get(accountId)?.carriedBy(to, carrier);
   }
 
-  /** What `sent` was told of was not sent after all. */
+  /** What was reported with `sent` was not sent after all. */
   withdraw({ accountId, to }: GuardNumber): void {
     this.#accounts.get(accountId)?.remove(to);
   }
@@ -122,7 +122,7 @@ export class OtpGuard {
     const events = begun === null ? [] : [begun];
     if (!isVerified && this.#outages.covers(carrier, code.sentAtMs)) return events;
     const conversion = memory.conversion(carrier);
-    // A suspicious block neither tells what is usual, nor speaks for the block of 10^6 numbers around it.
+    // A suspicious block neither shows what is usual, nor speaks for the block of 10^6 numbers around it.
     const counted = four.isSuspicious ? [four] : [four, six];
     if (!four.isSuspicious) conversion.add(isVerified);
     for (const history of counted) {

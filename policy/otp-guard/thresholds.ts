@@ -3,7 +3,7 @@
 import { assert } from '../../platform/assert.ts';
 
 export const thresholds = {
-  /** A code that is not entered after this counts as a miss: nearly everybody who enters one does so within a minute. */
+  /** A code that is not entered after this counts as a miss: nearly all people who enter one do so within a minute. */
   maturityMs: 120_000,
 
   /** Of 10 who asked for a code so many enter it, until the account's own figure is known. */

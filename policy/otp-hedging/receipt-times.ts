@@ -1,6 +1,6 @@
 // How long the receipts of one carrier usually take, by the operator prefix of the number: adding is an addition to
-// two histograms, and nothing is ever sorted. Only receipts of delivered messages are added: a failure is told at once or
-// at the end of the validity, and says nothing of how long a delivery takes. Pure.
+// two histograms, and nothing is ever sorted. Only receipts of delivered messages are added: a failure is reported at
+// once or at the end of the validity, and says nothing of how long a delivery takes. Pure.
 import type { Clock } from '../../platform/clock.ts';
 import { RotatingMap } from '../../platform/rotating-map.ts';
 import { FadingQuantile } from './fading-quantile.ts';

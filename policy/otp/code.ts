@@ -32,7 +32,7 @@ export function normalizedCode(text: string): string | null {
 const ignored = /^[\s\p{Z}\p{Cf}\p{Pd}]$/u;
 const decimal = /^\p{Nd}$/u;
 
-/** The ten digits of a script have consecutive code points, and nothing of the kind stands right before its zero. */
+/** The ten digits of a script have consecutive code points, and nothing of the kind is right before its zero. */
 function digitOf(character: string): string | null {
   if (!decimal.test(character)) return null;
   const point = character.codePointAt(0) ?? 0;

@@ -157,7 +157,7 @@ export function resendOtp(
 
 /**
  * A send that was certainly not published: as if it had not been asked for. An OTP without any send has ended; it stays for
- * those who were told of its start.
+ * clients that got the answer to its start.
  */
 export function withdrawSend(held: OtpNumber, id: OtpId, send: OtpSend, nowMs: number): Decided<null> {
   const otp = held.otps.find((each) => each.id === id);

@@ -1,6 +1,7 @@
 // Takes back the copy of a hedged one-time password that is not needed any more, because the other one is delivered: by a
 // cancel_sm (SMPP 3.4, 4.9) where the carrier supports it, and not at all when it was not sent yet. The carriers' actors
-// notify each other over core NATS. Nothing depends on it: a lost message, a refusal and a full window cost a second SMS.
+// notify each other over core NATS. Nothing depends on it: a lost message, a refusal and a full window cost a second
+// SMS.
 import type { CopyDelivered } from '../../../cluster/bus/copies-delivered.ts';
 import { copyNotNeeded } from '../../../model/copies.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';

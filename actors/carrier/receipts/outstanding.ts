@@ -114,8 +114,8 @@ export class Outstanding {
   }
 
   /**
-   * The canonical ids that a receipt's id may refer to, likeliest first and never none: for a query of the event store. An
-   * id that cannot be read in any form in use (letters, where all were decimal) is taken as it is written.
+   * The canonical ids that a receipt's id may refer to, likeliest first and never none: for a query of the event store.
+   * An id that cannot be read in any form in use (letters, where all were decimal) is taken as it is written.
    */
   candidates(receiptId: string): string[] {
     const read = this.#readings.map((reading) => readAs(receiptId, reading)).filter((each) => each !== null);

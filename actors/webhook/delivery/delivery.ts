@@ -41,7 +41,12 @@ export type DeliveryParts = {
   readonly attempts: AttemptLog;
   readonly clock: Clock;
   /** Publishes the event that an endpoint fails, or was disabled, to its account. `done` when that is durable. */
-  readonly publishEvent: (what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, done: () => void) => void;
+  readonly publishEvent: (
+    what: 'failing' | 'disabled',
+    worker: EndpointWorker,
+    failing: Failing,
+    done: () => void,
+  ) => void;
   /** The endpoint is to be disabled, for this reason. Called again until it is. */
   readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
 };
@@ -285,10 +290,16 @@ export class Delivery {
     }
     const reason = disabledBy(failing, nowMs);
     if (reason !== null) return this.#parts.disable(worker, reason);
-    if (isWarningDue(failing, nowMs)) this.#publishEvent('failing', worker, failing, { warnings: failing.warnings + 1 });
+    if (isWarningDue(failing, nowMs))
+      this.#publishEvent('failing', worker, failing, { warnings: failing.warnings + 1 });
   }
 
-  #publishEvent(what: 'failing' | 'disabled', worker: EndpointWorker, failing: Failing, published: Partial<Failing>): void {
+  #publishEvent(
+    what: 'failing' | 'disabled',
+    worker: EndpointWorker,
+    failing: Failing,
+    published: Partial<Failing>,
+  ): void {
     worker.isPublishing = true;
     this.#parts.publishEvent(what, worker, failing, () => {
       worker.isPublishing = false;

@@ -1,6 +1,7 @@
-// Which delivery events clients get: those that change what a client sees of the message, once each. A message of several
-// segments has an event for each; clients get the one that completes them. The rules are those of model/fold.ts; this one
-// holds a number for each message, for as long as its events usually take, instead of its whole history.
+// Which delivery events clients get: those that change what a client sees of the message, once each. A message of
+// several segments has an event for each; clients get the one that completes them. The rules are those of
+// model/fold.ts; this one holds a number for each message, for as long as its events usually take, instead of its whole
+// history.
 import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
 import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';

@@ -1,6 +1,7 @@
-// Reads FACTS and writes one record into WEBHOOKS for each fact that clients get and each endpoint that it matches. Where it
-// goes on after a restart the server knows: a fact is acked when all its records are durable. One that is read again has
-// the id it had, so within the stream's memory it is stored once, and later sent again with the same webhook-id.
+// Reads FACTS and writes one record into WEBHOOKS for each fact that clients get and each endpoint that it matches.
+// Where it goes on after a restart the server knows: a fact is acked when all its records are durable. One that is read
+// again has the id it had, so within the stream's memory it is stored once, and later sent again with the same
+// webhook-id.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';

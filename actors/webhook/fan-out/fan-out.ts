@@ -117,8 +117,8 @@ export class FanOut {
   }
 
   /**
-   * No account has an endpoint: remembers the end of the stream as it was a look ago, so that an endpoint that appears now gets the
-   * events of messages that were sent right after it was made.
+   * No account has an endpoint: remembers the end of the stream as it was a look ago, so that an endpoint that appears
+   * now gets the events of messages that were sent right after it was made.
    */
   async #rest(): Promise<void> {
     this.#reader?.stop();

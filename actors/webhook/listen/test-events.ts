@@ -1,7 +1,7 @@
 // Events of test messages for developers at their own machine, which no webhook reaches (`heliograph listen`): each
-// request names the last event it got and waits for the next one. EVENTS and FACTS are read only while a client listens.
-// Nothing is stored: a listener that was away for long begins at the present. Facts take their places behind the record of
-// EVENTS that was the last one when they came; those that came while no client listened are not sent.
+// request names the last event it got and waits for the next one. EVENTS and FACTS are read only while a client
+// listens. Nothing is stored: a listener that was away for long begins at the present. Facts take their places behind
+// the record of EVENTS that was the last one when they came; those that came while no client listened are not sent.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';

@@ -1,6 +1,6 @@
-// What is sent to an endpoint again, read from the event store in pages: the events of messages, and the facts beside them
-// (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are sent, the fold of
-// all its events says (fan-out/client-events.ts); what is sent of a fact, fact-content.ts.
+// What is sent to an endpoint again, read from the event store in pages: the events of messages, and the facts beside
+// them (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are sent, the
+// fold of all its events says (fan-out/client-events.ts); what is sent of a fact, fact-content.ts.
 import {
   type FactPlace,
   type ReplayEventsReply,

@@ -1,5 +1,5 @@
-// How the routes of one-time passwords ask the guard against fraud, and what they tell it. Under test keys nobody is asked:
-// no message leaves the machine. A code of the client's own may be verified elsewhere, so it is not counted.
+// How the routes of one-time passwords ask the guard against fraud, and what they report to it. Under test keys it is
+// not asked: no message leaves the machine. A code of the client's own may be verified elsewhere, so it is not counted.
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
@@ -8,8 +8,8 @@ import { type Problem, problem } from '../../problem.ts';
 import type { ResendOtpBody, StartOtpBody } from './otp-request.ts';
 
 /**
- * A start that the guard has let pass: told how it ended, because until then it only counts in this thread. `isFlagged`:
- * although a rule found something.
+ * A start that the guard has let pass: how it ended is reported to it, because until then it only counts in this
+ * thread. `isFlagged`: although a rule found something.
  */
 export type GuardedStart = { readonly isFlagged: boolean; accepted(carrier: string): void; withdraw(): void };
 

@@ -13,7 +13,7 @@ export const testEventEndpoints: readonly Endpoint[] = [
     path: '/v1/events',
     summary: 'Events of test messages as they happen',
     description:
-      'Under a test key: what the account’s test endpoints are told of messages, from the first request on. Each request names the ' +
+      'Under a test key: the events of messages that the account’s test endpoints get, from the first request on. Each request names the ' +
       '`cursor` of the answer before it and may wait for the next event. Nothing is kept for a listener who stays away ' +
       'longer than half a minute: `missed` says so. Live events only go to webhooks.',
     query: testEventsQuery,

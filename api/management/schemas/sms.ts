@@ -83,7 +83,7 @@ export const inboundSms = z
       .string()
       .nullable()
       .describe(
-        'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` stands for parts that never came.',
+        'Null unless the account keeps it (`inbound.keep_text` of its settings) and for binary messages; `[…]` replaces parts that never came.',
       ),
     binary: z.object({ data_coding: z.int(), octets: z.string() }).optional().describe('Eight-bit data, base64.'),
     keyword: z.enum(keywords).nullable().describe('What the whole text asked for, where it is a keyword.'),
