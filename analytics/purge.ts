@@ -117,7 +117,7 @@ async function publishedTo(bus: Bus, made: string, fullness: number): Promise<nu
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
   if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
   if (fullness <= limits.recorder.foreignReadersRatio) return place.position.seq;
-  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before its events were queued for webhooks');
+  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were queued');
   return Number.POSITIVE_INFINITY;
 }
 
