@@ -67,7 +67,7 @@ Whatever accounts use together has a total, a share that one account may use, an
 wait: single messages and one-time passwords, or cancels. A part of it may be for OTP alone, so that accounts that send other single
 messages, however many they are, leave room for them. The system's own work may use all of it. An account at its share is answered 429 with the code below and
 \`Retry-After\`, and changes nothing for the others. When the total is used up the answer is 503. This page is made from
-\`platform/limits-shares.ts\`, where the arithmetic stands.
+\`platform/limits-shares.ts\`, which has the arithmetic.
 
 A bound that is counted in a thread or process is multiplied by their number. *at once*: a unit is given back when its work
 ends · *stored*: when its record goes · *hourly*: a sliding rate. *urgent*: what the reserve is for (the row says what) has a
