@@ -1,5 +1,5 @@
 // How fast the recorder brings events from the stream into the event store with their counts, what that costs in CPU, and
-// how soon an event can be queried in a report: a backlog of whole lives of messages first, then single messages. The
+// how soon an event can be queried in a report: a backlog of all events of messages first, then single messages. The
 // recorder and chDB run in this process; nats-server is a process of its own.
 import type { Engine } from '../analytics/store/engine.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';

@@ -3,7 +3,7 @@
 // of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages are counted at
 // the SMSC peers by the nonce in their text, latency is measured from the intended send time, and the rate is that of
 // the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
-// `--webhooks`: each message is told to an endpoint as delivered, whose receiver is a thread of the bench.
+// `--webhooks`: each message is reported to an endpoint as delivered, whose receiver is a thread of the bench.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';

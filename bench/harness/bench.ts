@@ -25,7 +25,7 @@ export type BenchOptions = {
   readonly rate?: number;
   /** The parts to run, by name, for the benches that have several. */
   readonly only?: readonly string[];
-  /** Each message is told to a webhook endpoint. */
+  /** The events of each message are sent to a webhook endpoint. */
   readonly webhooks?: boolean;
 };
 /** Options that only some benches use. */

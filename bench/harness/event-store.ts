@@ -30,7 +30,7 @@ export async function withEngine<T>(work: (engine: Engine) => Promise<T>): Promi
   }
 }
 
-/** Publishes the whole lives of so many new messages; resolves with their ids. */
+/** Publishes all events of so many new messages; resolves with their ids. */
 export async function publishLives(publisher: Publisher, messages: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let left = messages; left > 0; left -= livesPerRecord) {

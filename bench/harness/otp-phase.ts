@@ -106,7 +106,7 @@ type Came = Pick<Outcome, 'platform' | 'delivered'> & {
 
 type Send = { readonly status: string | null };
 
-/** Of how many of these OTP the client is told within some seconds that their messages are so. */
+/** Of how many of these OTP the client is informed within some seconds that their messages are so. */
 async function countOf(
   { httpPort, keys }: WholeSystem,
   ids: readonly string[],

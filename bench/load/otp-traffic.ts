@@ -11,7 +11,7 @@ export type CodeRequest = {
   readonly verifiedAfterMs: number | null;
 };
 
-/** Told before each request whether the one before was refused: some fraudsters go on elsewhere. */
+/** Informed before each request whether the one before was refused: some fraudsters go on elsewhere. */
 export type Source = (random: Random) => Generator<CodeRequest, void, boolean>;
 
 const callingCode = '+880';

@@ -1,4 +1,4 @@
-// Clicks are told: each once under one id with its class, also when the recorder is killed before it had written them.
+// Clicks are published: each once under one id with its class, also when the recorder is killed before it had written them.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';
@@ -89,6 +89,6 @@ test('once, when the recorder is killed before ClickHouse had them', async () =>
   const ids = (await facts()).map(({ eventId }) => eventId);
   expect(new Set(ids).size).toBe(clicks.length);
   expect(ids.length).toBe(clicks.length);
-  // They came together, and were told together.
+  // They came together, and were published together.
   expect((await recordsOf(events.bus, streamNames.facts)).length).toBe(1);
 });

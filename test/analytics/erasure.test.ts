@@ -1,5 +1,5 @@
-// An erasure in the event store: nothing of the person is in the tables or in the files of the folder, everybody else
-// is; events that come later are left out; a store that lacks an erasure, because it was restored, carries it out.
+// An erasure in the event store: nothing of the person is in the tables or in the files of the folder, all others
+// are; events that come later are left out; a store that lacks an erasure, because it was restored, carries it out.
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -64,7 +64,7 @@ function versionsOf(at: number): readonly OtpFact[] {
   }));
 }
 
-/** What is to be told, without the engine: by id and version. */
+/** What is to be sent, without the engine: by id and version. */
 function expected(): readonly (readonly [OtpId, number])[] {
   const highest = new Map<OtpId, OtpFact>();
   for (const fact of facts) {

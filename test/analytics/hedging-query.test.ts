@@ -1,5 +1,5 @@
 // What docs/otp.md says about hedged one-time passwords of the event store: the query that compares them with the control
-// group runs and tells what happened, and the counts of reports follow both copies over restarts of the recorder.
+// group runs and shows what happened, and the counts of reports follow both copies over restarts of the recorder.
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';

@@ -1,5 +1,5 @@
 // One-time passwords from their records to the reports, through the real role: recorder kills, lost answers, an outage and a
-// second telling of everything; then each report is computed again from what the test itself did.
+// second publishing of everything; then each report is computed again from what the test itself did.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../actors/otp-events/otp-events.ts';
 import { otp as otpReport, otpDecisions, otpTrust } from '../../analytics/reports/otp.ts';
@@ -209,7 +209,7 @@ test('the funnel is exact whatever is killed, lost, repeated or away', async () 
   await role?.end('SIGKILL');
   await record();
   await until(
-    'every end is told',
+    'every end is published',
     async () => {
       const [row] = await engine
         .rows("SELECT toUInt32(count()) FROM otps FINAL WHERE status != 'pending'", {}, 5_000)
@@ -229,7 +229,7 @@ test('the funnel is exact whatever is killed, lost, repeated or away', async () 
   const onlyBangla = await rowsOf(otpReport, ['language'], { filters: { language: 'bn', carrier: 'beta' } });
   expect(onlyBangla[0]?.['started']).toBe(made.filter((one) => one.language === 'bn' && one.carrier === 'beta').length);
   expect(await rowsOf(otpReport, ['hour'], { livemode: false })).toEqual([]);
-  // Everything is told once more, in another order, and recorded once more.
+  // Everything is published once more, in another order, and recorded once more.
   const before = await rowsOf(otpReport, ['hour', 'carrier']);
   heard.stop();
   for (const data of published.toReversed()) await events.bus.jetstream.publish(factSubjects.otp, data);
@@ -249,7 +249,7 @@ const refusalOf = (more: Partial<GuardFact>): GuardFact => {
   };
 };
 
-test('decisions of the guard are listed with their figures, and refusals stand beside the funnel', async () => {
+test('decisions of the guard are listed with their figures, and refusals are reported beside the funnel', async () => {
   await record();
   const facts = [
     refusalOf({}),
@@ -315,7 +315,7 @@ test('receipts that no entered code follows are suspicious beside those of other
     const at = Math.floor(nth / 2) % 10;
     if (isOld && at < (carrier === 'alpha' ? 1 : 7)) await numbers.verify(otp.id, startMs + 9_000);
   }
-  await until('all are told', async () => {
+  await until('all are published', async () => {
     const [row] = await engine.rows('SELECT toUInt32(count()) FROM otps FINAL', {}, 5_000).catch(() => [[0]]);
     return Number(row?.[0]) === 240;
   });

@@ -258,7 +258,7 @@ test('a message is found by its number after the number was cut to its last four
   expect((await node.list({ to: '+8801999000124' })).messages).toEqual([]);
 });
 
-test('messages are told again page by page: each once, and the events of the time are counted with the first page', async () => {
+test('messages are published again page by page: each once, and the events of the time are counted with the first page', async () => {
   const own = newAccountId(systemClock.nowMs());
   const sinceMs = systemClock.nowMs();
   const contexts = Array.from({ length: 2 * limits.queries.replayMessagesMax + 1 }, () =>
@@ -276,7 +276,7 @@ test('messages are told again page by page: each once, and the events of the tim
     afterMessageId = reply.nextMessageId;
   }
   expect(pages.flatMap(({ messageIds }) => messageIds)).toEqual(contexts.map(({ messageId }) => messageId).toSorted());
-  // Of each message its submit and its delivery are told.
+  // Of each message its submit and its delivery are published.
   expect(pages.map(({ total }) => total)).toEqual([2 * contexts.length, null, null]);
   const { eventId } = lifeOf(contexts[0]!)[3]!;
   const one = { accountId: own, livemode: true, eventId, afterMessageId: '' };

@@ -225,7 +225,7 @@ describe('in ClickHouse', () => {
     expect([...recorded]).toMatchObject([
       [life[0]!.messageId, life.map(({ eventId, kind, atMs }) => ({ eventId, kind, atMs }))],
     ]);
-    // Rows of the range that is being repeated do not count: its token tells them apart.
+    // Rows of the range that is being repeated do not count: its token distinguishes them.
     expect(await recordedBefore(engine, suspects, { streamEpoch: 7, streamSeq: 50 })).toEqual(new Map());
   });
 

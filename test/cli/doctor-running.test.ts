@@ -143,7 +143,7 @@ test('a carrier that throttles is seen in the list, by the doctor, and once in t
   expect(await list()).not.toContain('/s (');
   await harness.send(60, { category: 'transactional' });
   const alarms = () => host.lines().filter(({ alarm }) => alarm === 'carrier_throttles');
-  await until('it is told', () => alarms().length > 0, waiting);
+  await until('it is reported', () => alarms().length > 0, waiting);
   expect(await list()).toMatch(/^alpha {2}running {2}\w+.*, \d+ in flight, [\d.]+ of 50\/s \(ESME_RTHROTTLED\)$/m);
   const [carrier, ...binds] = await doctor(alpha);
   expect(carrier).toMatchObject({

@@ -1,5 +1,5 @@
 // `heliograph erase` on the real parts: nothing of a person is left in streams, database and event store or in their files,
-// but who was suppressed stays so; everybody else stays. What a part lacks after a restore is erased again.
+// but who was suppressed stays so; all others stay. What a part lacks after a restore is erased again.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -176,7 +176,7 @@ const cli = (...words: string[]) =>
     HELIOGRAPH_DATA: dataDir,
   });
 
-test('removes a person everywhere and from the files, keeps them suppressed, and leaves everybody else', async () => {
+test('removes a person everywhere and from the files, keeps them suppressed, and leaves all others', async () => {
   const [scheduledId, heldId] = await fill(person);
   await fill(neighbour);
   await harness.outboxEmpty();

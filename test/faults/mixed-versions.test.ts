@@ -55,7 +55,7 @@ test('an unknown kind, an unknown category and further fields: all that is known
   await node.publish(three.slice(0, 2));
   const known = [...one, ...two, ...three.slice(0, 2)];
 
-  await until('the follower heard all it knows', () => following.length === known.length);
+  await until('the follower received all it knows', () => following.length === known.length);
   expect(idsOf(following)).toEqual(idsOf(known));
   await follower.stop();
   const replayed: DeliveryEvent[] = [];

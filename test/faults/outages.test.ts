@@ -60,7 +60,7 @@ describe('garbage from a carrier on one bind', () => {
     { fault: 'unbind', sessionsLost: 1 },
     { fault: 'generic-nack', sessionsLost: 0 },
     { fault: 'unknown-command', sessionsLost: 0 },
-  ])('$fault ends $sessionsLost sessions: siblings, other carriers and the process live', async (played) => {
+  ])('$fault ends $sessionsLost sessions: siblings, other carriers and the process go on', async (played) => {
     const pids = await pidsOf();
     const { alpha, beta, gamma } = harness.smscPeers.carriers;
     const binds = () => [alpha, beta, gamma].map((simulator) => simulator.stats().binds.total);

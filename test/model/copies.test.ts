@@ -73,7 +73,7 @@ describe('the cancelled copy of a delivered message', () => {
     expect(stateOf(...canceled, ['undelivered', 0, 'receipt_deleted'])).toMatchObject({ status: 'delivered' });
     expect(stateOf(...canceled).history.map(({ status }) => status)).toEqual(['submitted', 'delivered']);
   });
-  test('is told to nobody, also by who knows nothing of the copies', () => {
+  test('is sent to no endpoint, also by a process that knows nothing of the copies', () => {
     const [canceled] = eventsOf([cancel]);
     expect(new ClientEvents(new ManualClock(), 0).next(canceled!)).toBeNull();
     expect(new ClientEvents(new ManualClock(), 0).next({ ...canceled!, carrier: '' })).not.toBeNull();

@@ -102,7 +102,7 @@ test('a standby accepts nothing and never publishes that the carrier is down; wh
   expect(standby.actor.status).toMatchObject({ bindsWanted: 0, bindsBound: 0, state: 'good' });
   const sent = await harness.send(100);
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 100 } });
-  await until('the holder has told of it', () => published.size > 0);
+  await until('the holder has published its state', () => published.size > 0);
   expect([...published.values()].map((states) => [...states])).toEqual([['good']]);
   await first.leave();
   nodes.splice(nodes.indexOf(first), 1);
@@ -210,7 +210,7 @@ test('a node that loses the bind of a carrier that is down publishes nothing of 
   await until('the other has the bind', () => mine.has(key));
   proxy.heal();
   await until('it stands by', () => only.actor.report.standby);
-  await until('it tells neither trouble nor a rate', async () => (await published()).join() === '0,0');
+  await until('it publishes neither trouble nor a rate', async () => (await published()).join() === '0,0');
   expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
   await other.close();
   await bus.close();

@@ -88,7 +88,7 @@ export async function startHostChild(
     async restarts() {
       restarts = null;
       child.send({ restarts: true });
-      return until('the restarts are told', () => restarts !== null && { restarts }).then(
+      return until('the restarts are reported', () => restarts !== null && { restarts }).then(
         (published) => published.restarts ?? 0,
       );
     },

@@ -55,11 +55,11 @@ export async function openSubscribersHarness(
     },
     published: (count) =>
       until(
-        `${count} messages told`,
+        `${count} messages published`,
         async () => {
           // The server may have been killed a moment ago.
           const all = await receivedIn(harness).catch((error: unknown) => {
-            ignoring(error, 'what was told could not be read this time');
+            ignoring(error, 'what was published could not be read this time');
             return [];
           });
           return all.length >= count && all;

@@ -114,8 +114,8 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
       if (batch.length > 0) void events.publish(batch);
       await systemClock.sleep(everyMs);
     }
-    await until('every event is told', () => publishedAtMs.size === 0, { limitMs: settleMs }).catch((error: unknown) =>
-      ignoring(error, 'what is missing is counted'),
+    await until('every event is received', () => publishedAtMs.size === 0, { limitMs: settleMs }).catch(
+      (error: unknown) => ignoring(error, 'what is missing is counted'),
     );
     const probesWhileBroken = probes;
     // A changed URL is tried at once.
@@ -137,11 +137,11 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
   }
 }
 
-/** Of a new message, as it is published now: one that clients are told. */
+/** Of a new message, as it is published now: one that clients are sent. */
 export const eventOf = (accountId: AccountId, kind: EventKind): DeliveryEvent => {
   const nowMs = systemClock.nowMs();
   const message = messageWith({ accountId, messageId: newMessageId(nowMs) });
-  // With a carrier it would be about a copy that is not needed, which no client is told.
+  // With a carrier it would be about a copy that is not needed, which no client is sent.
   return kind === 'canceled' ? canceledEvent(message, nowMs) : eventOfMessage(message, { kind, atMs: nowMs });
 };
 

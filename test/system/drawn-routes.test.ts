@@ -34,7 +34,7 @@ let tenant: Tenant;
 /** A key that sees what only operators see. */
 let operator: string;
 
-/** What the ingresses have told each other and heard of the carriers. */
+/** What the ingresses have published and received from the carriers. */
 const told = { taken: 0, verified: 0 };
 const heartbeats = new Map<string, number>();
 
@@ -109,7 +109,7 @@ async function users(count: number): Promise<{ readonly alpha: number; readonly 
     entered += results.filter(Boolean).length;
     batches.push({ count: 20, atMs: nowMs() });
   }
-  await until('all is told', () => {
+  await until('all is published', () => {
     return told.taken - toldBefore.taken === count && told.verified - toldBefore.verified === entered;
   });
   const after = taken();
@@ -136,7 +136,7 @@ async function later(ms: number): Promise<void> {
   }
   // To clocks that went ahead the carriers are silent, until their next heartbeat.
   const before = new Map(heartbeats);
-  await until('the carriers are heard', () =>
+  await until('the carriers are known', () =>
     ['alpha', 'beta'].every((name) => (heartbeats.get(name) ?? 0) >= (before.get(name) ?? 0) + 2),
   );
 }

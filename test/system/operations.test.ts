@@ -106,7 +106,7 @@ describe('an operator', () => {
     expect(lines).toMatch(/operator \(\S+@\S+\) {2}carrier\.paused {2}alpha {2}reason: their maintenance/);
   });
 
-  it('is told what there is when a name is wrong, and that a bind of a resumed carrier still stands still', async () => {
+  it('is shown what there is when a name is wrong, and that a bind of a resumed carrier stays paused', async () => {
     const said = (...words: string[]) =>
       harness.system.cli(...words).then(
         () => '',

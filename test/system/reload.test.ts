@@ -159,7 +159,9 @@ describe('a carrier that goes down', () => {
     expect(elsewhere().length).toBeLessThan(5);
     expect([...otp, ...bulk].filter((nonce) => harness.smscPeers.countOf(nonce) > 1)).toEqual([]);
     // A busy thread is left out of /metrics.
-    const moved = await until('the moves are told', () => harness.system.metric('heliograph_carrier_rerouted_total'));
+    const moved = await until('the moves are counted', () =>
+      harness.system.metric('heliograph_carrier_rerouted_total'),
+    );
     // Most of them never were in alpha's queue: the ingress knew.
     expect(moved).toBeLessThan((otp.length + bulk.length) * 0.75);
   });

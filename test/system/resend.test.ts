@@ -26,7 +26,7 @@ it('what the account asks for is sent once more and published everywhere, and no
   timeout: 150_000,
 }, async () => {
   await harness.system.cli('accounts', 'resend', harness.system.keys.accountId, '--categories', 'otp');
-  await until('the settings tell it', async () => {
+  await until('the settings have it', async () => {
     const { json } = await harness.client.call('GET', '/v1/account/settings');
     return (json['resend_unknown'] as { otp: boolean } | undefined)?.otp === true;
   });

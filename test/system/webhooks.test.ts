@@ -1,5 +1,5 @@
 // Webhooks in the running system: an endpoint is registered over the API, a message is sent over HTTP, and a receiver on
-// loopback, which this operator allows, gets what became of it, signed. Killed in between, everything is told all the
+// loopback, which this operator allows, gets what became of it, signed. Killed in between, everything is sent all the
 // same.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
@@ -45,13 +45,13 @@ const toldOf = (id: string) =>
   receiver.received.filter(({ json }) => json.data['id'] === id).map(({ json }) => json.type);
 const isDelivered = (id: string) => toldOf(id).includes('sms.delivered');
 
-test('a message sent over HTTP is told to a registered endpoint, signed', async () => {
+test('the events of a message sent over HTTP go to a registered endpoint, signed', async () => {
   const made = await call('POST', '/v1/webhooks', { url: receiver.url, events: ['*'] });
   expect(made.status).toBe(201);
   secret = made.json['secret'] as string;
   endpointId = made.json['id'] as string;
   const id = await send('first');
-  await until('it is told as delivered', () => isDelivered(id));
+  await until('it is reported as delivered', () => isDelivered(id));
   expect(toldOf(id).toSorted()).toEqual(['sms.delivered', 'sms.submitted']);
   for (const { body, headers } of receiver.received)
     expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
@@ -79,12 +79,12 @@ test('a test event, the attempts, and an event again', async () => {
   await until('both again', () => receiver.received.length === before + 3);
 });
 
-test('kill -9 of the delivery process, and of nats-server: everything is told', async () => {
+test('kill -9 of the delivery process, and of nats-server: every event is sent', async () => {
   const ids: string[] = [];
   for (const child of ['delivery', 'nats-server']) {
     for (let count = 0; count < 20; count += 1) ids.push(await send(`${child} ${count}`));
     await harness.system.kill9(child);
     ids.push(await send(`after ${child}`).catch(() => send(`after ${child}`)));
   }
-  await until('all are told', () => ids.every(isDelivered));
+  await until('all are reported', () => ids.every(isDelivered));
 });

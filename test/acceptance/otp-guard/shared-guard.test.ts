@@ -64,7 +64,7 @@ test('two guards have the same conversion of a carrier two minutes after it took
   });
   // One without a message counts for the guard alone.
   here.verified({ accountId: 'a', to: numberOf(20), messageId: null });
-  await until('all is told', () => told === 41, patient);
+  await until('all is published', () => told === 41, patient);
   stop();
   const place = { carrier: 'alpha', operator: 'gamma', sender: 'HELIO' };
   expect(here.conversions.of(place)).toEqual({ verified: 0, missed: 0 });
@@ -115,12 +115,12 @@ describe('two guards', () => {
   });
 });
 
-test('of live one-time passwords receipts are told, and who took those that are scored; what is no observation is left out', async () => {
+test('of live one-time passwords receipts are published, and the carriers that took those that are scored; what is no observation is left out', async () => {
   const heard: GuardObservation[] = [];
   const taken = newMessageId(1_700_000_000_000);
   const listener = new GuardTalk(harness.bus, 'listener', systemClock);
   const accountId = freshAccount();
-  // Guards of the tests before may still be telling theirs.
+  // Guards of the tests before may still be publishing theirs.
   const stop = listener.listen((observation) => {
     const isOwn = 'accountId' in observation ? observation.accountId === accountId : observation.messageId === taken;
     if (isOwn) heard.push(observation);
@@ -158,7 +158,7 @@ test('of live one-time passwords receipts are told, and who took those that are 
   ]) {
     harness.bus.connection.publish(otpGuardSubject, wrong);
   }
-  await until('all are heard', () => heard.length >= 4, patient);
+  await until('all are received', () => heard.length >= 4, patient);
   expect(heard).toEqual([
     { kind: 'verified', accountId, to: '+3', messageId: 'sms_1' },
     { kind: 'copied', messageId: taken },

@@ -59,7 +59,7 @@ describe('a message to a number of two accounts', () => {
     // The decisions wait for the database, which this harness does not have.
     await until('only the decisions are in INBOUND', async () => (await harness.waiting()) === 2, patient);
     answerWith(wroteLast);
-    const published = await until('it is told', async () => {
+    const published = await until('it is published', async () => {
       const all = await receivedIn(harness);
       return all.length > 0 && all;
     });

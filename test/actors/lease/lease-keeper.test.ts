@@ -157,7 +157,7 @@ test('a node that is cut off fences itself before another one may begin, and ret
   expect(cut.story).toContain('fenced');
   expect(other.keeper.isLiving(epoch)).toBe(false);
   proxy.heal();
-  await until('it lives again, with another epoch', () => cut.keeper.mayWrite() && cut.keeper.epoch() !== epoch);
+  await until('it may write again, with another epoch', () => cut.keeper.mayWrite() && cut.keeper.epoch() !== epoch);
   expect(cut.mine.size).toBe(0);
   expect(cut.story).toContain('lost 1');
 });

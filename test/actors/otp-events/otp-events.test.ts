@@ -36,7 +36,7 @@ afterEach(async () => {
   }
 });
 
-/** An account of its own, and somebody who tells. `aheadMs`: of its clock, so that nobody waits for an end. */
+/** An account of its own, and a process that publishes. `aheadMs`: of its clock, so that no test waits for an end. */
 async function begin(aheadMs = 0): Promise<void> {
   if (telling === null) {
     accountId = newAccountId(systemClock.nowMs());
@@ -108,12 +108,12 @@ test('the twentieth failure of a number fails what waits there', async () => {
     await numbers.guessWrong(last.id, failuresAt + at);
     if (at % 5 === 0 && at < 20) last = await numbers.start(to);
   }
-  await until('it is told', async () =>
+  await until('it is published', async () =>
     (await otpFacts()).some(({ id, reason }) => id === other.id && reason === 'locked'),
   );
 });
 
-test('the end of its time is told once, whatever restarts', async () => {
+test('the end of its time is published once, whatever restarts', async () => {
   await begin(ahead);
   const soon = { expiresAtMs: systemClock.nowMs() + 60_000 };
   await numbers.start(fresh(), { ...soon, createdAtMs: systemClock.nowMs() - 240_000 });
@@ -129,12 +129,12 @@ test('the end of its time is told once, whatever restarts', async () => {
     await begin(ahead);
     await numbers.verify((await numbers.start(fresh())).id);
     await until(
-      'the new one is told',
+      'the new one is published',
       async () => (await otpFacts()).filter(({ status }) => status === 'verified').length === at + 1,
     );
   }
   await telling?.stop();
-  // Its time comes while nobody tells.
+  // Its time comes while no process publishes.
   await begin(ahead + 120_000);
   await until('the other end', async () =>
     (await otpFacts()).some(({ id, status }) => id === (waits as OtpFact).id && status === 'expired'),
@@ -144,7 +144,7 @@ test('the end of its time is told once, whatever restarts', async () => {
   expect((await otpFacts()).filter(({ status }) => status === 'expired')).toHaveLength(2);
 });
 
-test('a process that is killed before it stored how far it came: the next one tells the same under the same ids', async () => {
+test('a process that is killed before it stored how far it came: the next one publishes the same under the same ids', async () => {
   await begin();
   const bucket = await openBucket(server.bus, 'otp_events');
   const stored = await bucket.get('place');
@@ -154,7 +154,7 @@ test('a process that is killed before it stored how far it came: the next one te
     createdAtMs: systemClock.nowMs() - 299_000,
     expiresAtMs: systemClock.nowMs() + 1_000,
   });
-  await until('both are told', async () => {
+  await until('both are published', async () => {
     const found = await otpFacts();
     return found.some(({ status }) => status === 'verified') && found.some(({ id }) => id === waits.id);
   });
@@ -167,7 +167,7 @@ test('a process that is killed before it stored how far it came: the next one te
   await until('the end of the other', async () =>
     (await otpFacts()).some(({ id, status }) => id === waits.id && status === 'expired'),
   );
-  // The stream has the ids of those that were told before.
+  // The stream has the ids of those that were published before.
   const after = (await otpFacts()).map(({ eventId }) => eventId);
   expect(after.slice(0, before.length)).toEqual(before);
   expect(after).toHaveLength(before.length + 1);

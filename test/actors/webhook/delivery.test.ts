@@ -1,5 +1,5 @@
-// Events from EVENTS to real receivers, through the real streams: what is told to whom, and what becomes of endpoints that
-// are slow, broken, or away while the process restarts.
+// Events from EVENTS to real receivers, through the real streams: which event is sent to which endpoint, and what becomes of
+// endpoints that are slow, broken, or away while the process restarts.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -63,13 +63,13 @@ const allDone = () =>
     async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
   );
 
-/** Starts, and waits until an event that is published now is told. */
+/** Starts, and waits until an event that is published now is delivered. */
 async function start(...given: Parameters<typeof runWebhooks> extends [unknown, ...infer Rest] ? Rest : never) {
   running = await runWebhooks(bus.bus, ...given);
   await until('it delivers', () => running?.node.state === 'delivers');
 }
 
-test('an event is told once, signed, with the message as clients know it', async () => {
+test('an event is sent once, signed, with the message as clients know it', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   const { secret } = await putEndpoint(bus.bus, { accountId, url: hook.url });
@@ -194,7 +194,7 @@ test('an endpoint that hangs takes nothing from the others', async () => {
   expect(hangs.received.length).toBe(limits.delivery.concurrencyFirst);
 });
 
-test('events of a process that is gone are told by the next one, under the same ids', async () => {
+test('events of a process that is gone are sent by the next one, under the same ids', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver(() => null);
   await putEndpoint(bus.bus, { accountId, url: hook.url });
@@ -210,7 +210,7 @@ test('events of a process that is gone are told by the next one, under the same 
   expect(ids).toEqual(new Set(all.map(({ eventId }) => eventId)));
 });
 
-test('of several segments the last one tells, whatever their order', async () => {
+test('of several segments the last one is sent, whatever their order', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   await putEndpoint(bus.bus, { accountId, url: hook.url });
@@ -243,7 +243,7 @@ test('a disabled endpoint is not called, and gets what it missed when it is enab
   await until('it is parked', async () => (await waiting(streamNames.webhookLog)) === 1);
   expect(hook.received).toHaveLength(0);
   await putEndpoint(bus.bus, { ...entry, status: 'enabled', disabledReason: null });
-  await until('it is told', () => hook.received.length === 1);
+  await until('it is received', () => hook.received.length === 1);
   await allDone();
 });
 

@@ -1,4 +1,4 @@
-// Events that are no delivery events, from FACTS to real receivers: what is told to whom, once each over restarts.
+// Events that are no delivery events, from FACTS to real receivers: which is sent to which endpoint, once each over restarts.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -47,7 +47,7 @@ async function start(): Promise<void> {
   await until('it delivers', () => running?.node.state === 'delivers');
 }
 
-/** What was told is durable as told: whoever starts next does not tell it again. */
+/** What was sent is durable as sent: the next process does not send it again. */
 async function allDone(): Promise<void> {
   const { streams, consumers } = bus.bus.manager;
   const waiting = async (stream: string) => (await streams.info(stream)).state.messages;
@@ -123,7 +123,7 @@ const clickOf = (accountId: AccountId, more: Partial<ClickFact> = {}): ClickFact
   ...more,
 });
 
-test('a verified one-time password, a block and a click are told, signed', async () => {
+test('a verified one-time password, a block and a click are sent, signed', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   const { secret } = await putEndpoint(bus.bus, { accountId, url: hook.url });
@@ -157,7 +157,7 @@ test('a verified one-time password, a block and a click are told, signed', async
   });
 });
 
-test('an end that is no verification is told with its reason, others are not told', async () => {
+test('an end that is no verification is sent with its reason, others are not sent', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   await putEndpoint(bus.bus, { accountId, url: hook.url });
@@ -182,7 +182,7 @@ test('an end that is no verification is told with its reason, others are not tol
   expect(said.sort()).toEqual(ends.map(([status, reason]) => `${status} ${reason}`).sort());
 });
 
-/** A fact that is told under each type: the compiler asks for one of a new type. */
+/** A fact that is sent under each type: the compiler asks for one of a new type. */
 const examples: { readonly [Type in FactEventType]: (accountId: AccountId) => Fact } = {
   'link.clicked': (accountId) => clickOf(accountId),
   'link.requested': (accountId) => clickOf(accountId, { class: 'preview', reasons: ['previewer'] }),
@@ -191,7 +191,7 @@ const examples: { readonly [Type in FactEventType]: (accountId: AccountId) => Fa
   'otp.blocked': (accountId) => blockOf(accountId),
 };
 
-test('every type of facts is told of its fact', async () => {
+test('every type of facts is sent for its fact', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   await putEndpoint(bus.bus, { accountId, url: hook.url, events: Object.keys(examples) });
@@ -258,7 +258,7 @@ test('clicks that share a record go each to its own account, mode and endpoints,
   expect([hook, second, its, test].map(({ received }) => received.length)).toEqual([2, 2, 1, 1]);
 });
 
-test('what happens while nobody delivers is told afterwards, once; what cannot be read goes to DEAD', async () => {
+test('what happens while no process delivers is sent afterwards, once; what cannot be read goes to DEAD', async () => {
   const accountId = await putAccount(bus.bus);
   const hook = await receiver();
   await putEndpoint(bus.bus, { accountId, url: hook.url });

@@ -1,5 +1,5 @@
-// An endpoint that fails, by the clock: one request at each step of the schedule and none between them, its account told
-// after an hour and a day, disabled after five days and ten tries, at once by a 410, and enabled again by its owner.
+// An endpoint that fails, by the clock: one request at each step of the schedule and none between them, its account
+// notified after an hour and a day, disabled after five days and ten tries, at once by a 410, and enabled again by its owner.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { disableSubject } from '../../../actors/webhook/contract.ts';
 import type { Failing } from '../../../actors/webhook/delivery/schedule.ts';
@@ -123,7 +123,7 @@ async function someLooks(clock: { readonly looks: number }): Promise<void> {
   await until('several looks', () => clock.looks >= before + 60);
 }
 
-test('one request at each step and none between; told after an hour and a day; disabled after five days; enabled again', async () => {
+test('one request at each step and none between; reported after an hour and a day; disabled after five days; enabled again', async () => {
   const { entry, broken, clock, all, told } = await failingEndpoint(500);
   disabling = { entry };
   const began = await stateOf(entry);
@@ -151,12 +151,12 @@ test('one request at each step and none between; told after an hour and a day; d
   for (let tries = 2; tries <= 4; tries += 1) await step();
   await quietAt(sinceMs + hourMs - 500, failingTold);
   clock.to(sinceMs + hourMs);
-  await until('told after an hour', () => failingTold() === 1);
+  await until('reported after an hour', () => failingTold() === 1);
   // Tries 5 to 8 are at 2.6, 7.6, 17.6 and 31.6 hours.
   for (let tries = 5; tries <= 7; tries += 1) await step();
   await quietAt(sinceMs + dayMs - 500, failingTold);
   clock.to(sinceMs + dayMs);
-  await until('told after a day', () => failingTold() === 2);
+  await until('reported after a day', () => failingTold() === 2);
   const [first, second] = told('webhook.failing');
   expect(first?.json.data).toMatchObject({
     id: entry.id,
@@ -170,11 +170,11 @@ test('one request at each step and none between; told after an hour and a day; d
   await quietAt(sinceMs + 5 * dayMs - 500, () => asked.length);
   expect(asked).toEqual([]);
   clock.to(sinceMs + 5 * dayMs);
-  await until('the others are told', () => told('webhook.disabled').length === 1);
+  await until('the others are notified', () => told('webhook.disabled').length === 1);
   expect(new Set(asked)).toEqual(new Set(['failing']));
   expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ id: entry.id, disabled_reason: 'failing' });
   await quietAt(sinceMs + 30 * dayMs, () => told('webhook.disabled').length + failingTold());
-  // Nothing was told to the endpoint itself.
+  // Nothing was sent to the endpoint itself.
   expect(broken.received.filter(({ json }) => json.type.startsWith('webhook.'))).toEqual([]);
 
   broken.answer = () => ({ status: 200 });
@@ -205,13 +205,13 @@ test('after five days with fewer than ten tries it is not disabled, with the ten
   expect(((await stateOf(entry)) as Failing).tries).toBe(disableAfterTries);
 }, 60_000);
 
-test('a 410 disables at once, and is told once over a restart', async () => {
+test('a 410 disables at once, and is reported once over a restart', async () => {
   const { entry, broken, clock, told } = await failingEndpoint(410);
   disabling = { entry };
-  await until('told', () => told('webhook.disabled').length === 1);
+  await until('reported', () => told('webhook.disabled').length === 1);
   expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ disabled_reason: 'gone', error: 'gone' });
   const requests = broken.received.length;
-  await until('it is noted that they were told', async () => (await stateOf(entry))?.isDisabledPublished === true);
+  await until('it is stored that they were notified', async () => (await stateOf(entry))?.isDisabledPublished === true);
   await running?.stop();
   running = await runWebhooks(bus.bus, { clock });
   await until('it delivers', () => running?.node.state === 'delivers');

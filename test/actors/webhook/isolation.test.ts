@@ -62,7 +62,7 @@ async function publishMany(accountId: AccountId, count: number): Promise<void> {
 }
 const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 
-test('an account whose endpoints all hang has its requests at once, and another account is told at once', async () => {
+test('an account whose endpoints all hang has its requests at once, and another account gets its events at once', async () => {
   const [slow, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
   // At the same host, as with an integration service.
   const hook = await receiver(({ path }) => (path.startsWith('/hook/') ? null : { status: 204 }));
@@ -75,7 +75,7 @@ test('an account whose endpoints all hang has its requests at once, and another 
   await publishMany(slow, 20);
   await until('the slow account has its share in flight', () => hanging() === perAccount);
   await publishMany(other, 200);
-  await until('the other one is told', () => hook.received.length - hanging() === 200, { limitMs: 8_000 });
+  await until('the other one has its events', () => hook.received.length - hanging() === 200, { limitMs: 8_000 });
   expect(hanging()).toBe(perAccount);
 });
 
@@ -92,7 +92,7 @@ test('an account that gets more than its share of the queue has the rest in its 
     const count = 1_000;
     await publishMany(loud, count);
     await publishMany(other, 100);
-    await until('the other one is told', () => hook.received.length === 100, { limitMs: 8_000 });
+    await until('the other one has its events', () => hook.received.length === 100, { limitMs: 8_000 });
     const queued = await bus.bus.manager.streams.info(streamNames.webhooks, { subjects_filter: `wh.*.${loud}` });
     for (const held of Object.values(queued.state.subjects ?? {})) expect(held).toBeLessThanOrEqual(share);
     expect((await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog))).toBeGreaterThanOrEqual(

@@ -1,4 +1,4 @@
-// The delivery process is killed anywhere between an event and the receiver's 2xx: every event is told, repeats have the
+// The delivery process is killed anywhere between an event and the receiver's 2xx: every event is sent, repeats have the
 // webhook-id of the first, the events of a message keep their order, and an endpoint that was failing goes on where it
 // was. Of two processes one delivers, and the other takes over when it is gone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ const publishMany = async (accountId: AccountId, count: number) => {
 };
 const idsOf = ({ received }: Receiver) => new Set(received.map(({ id }) => id));
 
-test('kill -9 again and again under load: every event is told, and repeats have the same webhook-id', async () => {
+test('kill -9 again and again under load: every event is sent, and repeats have the same webhook-id', async () => {
   const accountId = await putAccount(bus.bus);
   // Slow enough for many to be in flight at each kill; some answers are lost with the process.
   const receiver = await bus.receiver(async () => {
@@ -124,7 +124,7 @@ test('kill -9 with ordering per_message: no event comes before the one before it
   await kill();
 }, 240_000);
 
-test('kill -9 between batches: every event is told, in batches, under the id it would have alone', async () => {
+test('kill -9 between batches: every event is sent, in batches, under the id it would have alone', async () => {
   const accountId = await putAccount(bus.bus);
   const receiver = await bus.receiver(async () => {
     await systemClock.sleep(30);
@@ -148,7 +148,7 @@ test('kill -9 between batches: every event is told, in batches, under the id it 
   await kill();
 });
 
-test('of two processes one delivers; when it is killed the other takes over and tells everything', async () => {
+test('of two processes one delivers; when it is killed the other takes over and sends everything', async () => {
   const accountId = await putAccount(bus.bus);
   const receiver = await bus.receiver(async () => {
     await systemClock.sleep(10);
@@ -163,7 +163,7 @@ test('of two processes one delivers; when it is killed the other takes over and 
   const killSecond = await ofNode('two');
   told.push(...(await publishMany(accountId, 300)));
   await until('some of them', () => receiver.received.length > 100);
-  // While both run, nothing is told twice: only one delivers.
+  // While both run, nothing is sent twice: only one delivers.
   expect(idsOf(receiver).size).toBe(receiver.received.length);
   await killFirst();
   const killedAtMs = systemClock.monotonicMs();

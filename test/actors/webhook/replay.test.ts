@@ -1,4 +1,4 @@
-// Replays of everything that webhooks tell: messages, one-time passwords, blocks and clicks go from their own parts through
+// Replays of everything that webhooks are sent: messages, one-time passwords, blocks and clicks go from their own parts through
 // the streams into the event store and to receivers, and from the event store to the receivers again.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   node = await startNode();
   running = await runWebhooks(node.bus);
   await until('it delivers', () => running.node.state === 'delivers');
-  // Ends by time are told a while after them.
+  // Ends by time are published a while after them.
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + limits.facts.graceMs };
   telling = await OtpEvents.start({ bus: node.bus, bucket: await openBucket(node.bus, 'otp_events'), clock });
 });
@@ -295,7 +295,7 @@ test('more than a page of each: everything once', async () => {
   expect(said(all, 2 * count)).toEqual(first);
 });
 
-test('an erased number is told nothing of again; rows of an earlier version have their ids', async () => {
+test('nothing of an erased number is sent again; rows of an earlier version have their ids', async () => {
   const all = await hook({ events: ['otp.verified', 'link.clicked'] });
   const numbers = numbersOf(accountId);
   for (const nth of [11, 12]) {

@@ -51,7 +51,7 @@ const hasAll = ({ received }: Receiver, told: readonly string[]) => {
   return told.every((id) => ids.has(id));
 };
 
-test('a clean stop under load: every event is told once, whatever was in flight', async () => {
+test('a clean stop under load: every event is sent once, whatever was in flight', async () => {
   const accountId = await putAccount(bus.bus);
   const [plain, ordered, batched] = [await slowReceiver(), await slowReceiver(), await slowReceiver()];
   await putEndpoint(bus.bus, { accountId, url: plain.url });
@@ -88,7 +88,7 @@ test('a kill before the place was saved, and nats-server restarts: what waits is
   const bucket = await openBucket(bus.bus, 'webhooks');
   const end = await startDelivery(bus.nats.url);
   await bus.events.publish(allOf(accountId, 1));
-  await until('it is told', () => receiver.received.length === 1);
+  await until('it is received', () => receiver.received.length === 1);
   const place = await until('the place is saved', () => readWebhookPlace(bucket));
   receiver.answer = () => null;
   const all = allOf(accountId, 60);

@@ -184,7 +184,7 @@ test('statements wait in a row of bounded length; meanwhile the store records an
 test('a tree that is no SELECT is judged without an engine', () => {
   expect(notReadOnly([])).toBe('must be one SELECT');
   expect(notReadOnly(['InsertQuery (children 1)'])).toBe('must be one SELECT');
-  // Wherever in a sound tree something else stands.
+  // Wherever something else is put into a sound tree.
   const sound = [
     'SelectWithUnionQuery (children 1)',
     ' ExpressionList (children 1)',

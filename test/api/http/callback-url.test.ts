@@ -117,7 +117,7 @@ test('of a batch is decided for each message', async () => {
   ]);
 });
 
-test('of an endpoint that is disabled is taken: what fails to hear must not keep messages from being sent', async () => {
+test('of an endpoint that is disabled is taken: an endpoint that fails must not keep messages from being sent', async () => {
   expect((await send('https://off.example/x')).status).toBe(202);
   expect((await harness.messages())[0]?.callback?.endpointId).toBe(ids['off']);
 });

@@ -95,7 +95,7 @@ describe('of an account', () => {
     ['/v1/sms/batch', sharedBounds.bodies_received.perAccount],
     ['/v1/senders', sharedBounds.requests_forwarded.perAccount],
   ])(
-    'half-sent POST %s: %i wait for their bodies, the next is told 429 and closed; another account is served',
+    'half-sent POST %s: %i wait for their bodies, the next is answered 429 and closed; another account is served',
     async (path, share = 0) => {
       const own = [bearer(hostile.live), json, 'content-length: 100'];
       const waiting = open(share, requestHead('POST', path, own), '{');

@@ -197,7 +197,7 @@ test('a write whose connection a pipelined request closed may have happened: its
   expect(await written()).toBe(2);
 });
 
-test.each(['BREW', 'TRACE', 'CONNECT'])('the method %s, which nothing here has, is told so', async (method) => {
+test.each(['BREW', 'TRACE', 'CONNECT'])('the method %s, which nothing here has, is answered so', async (method) => {
   const { text } = await raw([`${method} /v1/account HTTP/1.1\r\nhost: here\r\n\r\n`], { answers: 1 });
   expect(text).toMatch(/^HTTP\/1.1 405 /);
   expect(text).toContain('\r\nallow: GET, HEAD, POST, PATCH, DELETE\r\n');

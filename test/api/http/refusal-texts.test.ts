@@ -21,7 +21,7 @@ describe('of a message', () => {
   });
 
   test.each(['2030-02-30T09:00:00Z', '2030-13-01T09:00:00Z', '2030-01-01T24:00:00+06:00', '2030-01-01T09:00:00+24:00'])(
-    'send_at %s has the right form, and is told to be no moment there is',
+    'send_at %s has the right form, and is refused as no moment there is',
     (moment) => {
       expect(detailOf({ ...good, send_at: moment }, 'send_at')).toBe(
         'there is no such moment: look at its month, day, hour and offset',

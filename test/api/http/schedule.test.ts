@@ -218,5 +218,8 @@ test('while events cannot be stored, a message for later and a cancel are answer
   } finally {
     await harness.bus.manager.streams.update('EVENTS', { max_msg_size: -1 });
   }
-  await until('it is told as canceled', async () => (await cancel(String(body['id']))).body['status'] === 'canceled');
+  await until(
+    'it is answered as canceled',
+    async () => (await cancel(String(body['id']))).body['status'] === 'canceled',
+  );
 });

@@ -220,7 +220,7 @@ describe('codes', () => {
 });
 
 describe('an ingress of its own', () => {
-  test('has a page for codes that lead nowhere, keeps addresses where told, and ends who tries codes', async () => {
+  test('has a page for codes that lead nowhere, keeps addresses where configured, and blocks clients that try codes', async () => {
     const code = await sendOne();
     const fallbackUrl = 'https://example.com/expired';
     const links = { baseUrl: 'https://go.example', accounts: {}, fallbackUrl, storeAddresses: true };

@@ -48,7 +48,7 @@ test('of several wrong fields the first gives the code and all are listed', () =
   expect(wrong?.errors).toHaveLength(2);
 });
 
-test('of more wrong fields than an answer names all are counted, whoever lists them', () => {
+test('of more wrong fields than an answer names all are counted, whichever part lists them', () => {
   const fields = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ field: `f${at}`, code: 'unknown_field', detail: 'is odd' }) as const);
   expect(problemOfFields(fields(10))?.detail).toBe('f0: is odd (and 9 more, see errors)');

@@ -1,4 +1,4 @@
-// What stands about reports elsewhere: the table of docs/reports.md (`npm test -- test/api/management/report-documents -u`
+// What is written about reports elsewhere: the table of docs/reports.md (`npm test -- test/api/management/report-documents -u`
 // writes it again), and the causes of errors.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -46,7 +46,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Every report of the page with the query over events that stands below it. */
+/** Every report of the page with the query over events that follows it. */
 const walk = [...text.matchAll(/^`GET (\/v1\/reports\/[^`\s]+)`[^\n]*\n\n```sql\n([\s\S]*?)```/gm)].map(
   ([, path = '', sql = '']) => ({
     path,

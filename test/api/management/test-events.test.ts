@@ -1,5 +1,5 @@
-// GET /v1/events over the real API and a real nats-server: what a test account's endpoints would be told, once, in
-// order, to whoever listens; nothing of live messages or of others.
+// GET /v1/events over the real API and a real nats-server: what a test account's endpoints would be sent, once, in
+// order, for every client that listens; nothing of live messages or of others.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { TestEvents } from '../../../actors/webhook/listen/test-events.ts';
 import { eventSubject, factSubjects } from '../../../cluster/bus/subjects.ts';
@@ -60,7 +60,7 @@ test('an account hears what its test messages become, from its first request on,
   await publish(event(next, { kind: 'delivered' }), event(next, { kind: 'delivered', attempt: 1 }));
   const heard: { id: string; type: string; data: object }[] = [];
   let { cursor } = first;
-  await until('all events are heard', async () => {
+  await until('all events are received', async () => {
     const page = (await poll(cursor)).body;
     heard.push(...page.data);
     ({ cursor } = page);
@@ -87,7 +87,7 @@ test('a request waits for the next event, and no longer than it asked to', async
   expect((await poll(end, 1)).body).toMatchObject({ data: [], missed: false });
 });
 
-test('live messages, other accounts’ and what no endpoint is told are not heard; a canceled one is', async () => {
+test('live messages, other accounts’ and what no endpoint is sent are not received; a canceled one is', async () => {
   const { cursor } = (await poll()).body;
   const canceled = message();
   await publish(event(message({ livemode: true, carrier: 'alpha' }), { kind: 'delivered' }));
@@ -114,7 +114,7 @@ test('a message of two segments is delivered once, with its second segment', asy
   expect(heard).toEqual(['sms.submitted', 'sms.delivered']);
 });
 
-test('what becomes of a test one-time password is heard among the events of its message', async () => {
+test('what becomes of a test one-time password is received among the events of its message', async () => {
   const { cursor } = (await poll()).body;
   const otp = (name: string, livemode = false, accountId: string = account): OtpFact => ({
     ...{ kind: 'otp', eventId: `evt_${name}` as EventId, atMs: systemClock.nowMs(), accountId, livemode, version: 2 },
@@ -172,7 +172,7 @@ describe('a listener', () => {
     after.stop();
   });
 
-  test('of another stream, or one who comes long after, is told that events were missed', async () => {
+  test('of another stream, or one who comes long after, is informed that events were missed', async () => {
     const one = events();
     const { cursor = '' } = (await one.poll(account, null, 0)) ?? {};
     const [seq, at, made] = cursor.split('-').map(Number) as [number, number, number];
@@ -183,7 +183,7 @@ describe('a listener', () => {
     one.stop();
   });
 
-  test('who is behind by more than is kept gets the newest, and is told', async () => {
+  test('who is behind by more than is kept gets the newest, and is informed', async () => {
     const one = events();
     const { cursor = '' } = (await one.poll(account, null, 0)) ?? {};
     const many = Array.from({ length: listen.eventsMax + 1 }, () => event(message(), { kind: 'submitted' }));

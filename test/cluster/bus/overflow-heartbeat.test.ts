@@ -114,7 +114,7 @@ describe('a heartbeat', () => {
     await bus.bus.connection.flush();
     overflowHeartbeats.publish(bus.bus, otpOf({ acc_1: false }));
     await until(
-      'it is heard',
+      'it is received',
       () => 'subject' in queues.placeOf('otp', 'alpha', 'acc_1') && queues.placeOf('otp', 'alpha', 'acc_1'),
     );
     await until(

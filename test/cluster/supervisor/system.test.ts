@@ -133,7 +133,7 @@ describe('a start', () => {
 
 describe('a child that dies', () => {
   it.each(['ingress', 'nats-server', 'postgres'] as const)(
-    '%s comes back after kill -9, and readiness tells meanwhile',
+    '%s comes back after kill -9, and readiness reports it meanwhile',
     async (name) => {
       const system = await startSystem();
       await system.ready();

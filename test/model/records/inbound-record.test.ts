@@ -146,7 +146,7 @@ describe('events', () => {
     expect(decodeEvents(encodeEvents(goldenInbound))).toEqual(goldenInbound);
   });
 
-  test('the same message has the same event, whoever publishes it and whenever', () => {
+  test('the same message has the same event, whichever process publishes it and whenever', () => {
     const [first] = goldenInbound;
     const again = receivedEvent(
       { ...published, accountId: '', receivedAtMs: published.receivedAtMs + 5 },

@@ -1,5 +1,5 @@
 // How many codes of a carrier are entered: when a code counts and when its verification comes too late, how it fades, that
-// the order of what is told changes nothing, and what one thread holds.
+// the order of what is reported changes nothing, and what one thread holds.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ConversionPlace } from '../../../policy/otp-conversion/contract.ts';
@@ -35,7 +35,7 @@ describe('a code', () => {
     expect(scores.of(place, maturityMs)).toEqual(expected);
   });
 
-  test('counts once, for the carrier that took it, however often it is told', () => {
+  test('counts once, for the carrier that took it, however often it is reported', () => {
     const scores = new ConversionScores(bounds);
     for (const at of [0, 1, 2]) {
       taken(scores, 'a', at);
@@ -47,7 +47,7 @@ describe('a code', () => {
     expect(scores.of({ ...place, carrier: 'beta' }, maturityMs)).toEqual({ verified: 0, missed: 0 });
   });
 
-  test('that is verified and that no carrier is told to have taken counts for none', () => {
+  test('that is verified and that no carrier is reported to have taken counts for none', () => {
     const scores = new ConversionScores(bounds);
     scores.verified('a', 0);
     scores.advance(maturityMs);
@@ -92,7 +92,7 @@ describe('a code', () => {
   });
 });
 
-test('what is told of codes in any order within their two minutes, and looked at at any times, gives the same score', () => {
+test('what is reported of codes in any order within their two minutes, and looked at at any times, gives the same score', () => {
   const code = fc.record({
     atMs: fc.integer({ min: 0, max: 60_000 }),
     enteredAfterMs: fc.option(fc.integer({ min: 0, max: 2 * maturityMs }), { nil: null }),
@@ -143,7 +143,7 @@ test('what is told of codes in any order within their two minutes, and looked at
   );
 });
 
-test('a verification that comes before its carrier is told counts as one that comes after', () => {
+test('a verification that comes before its carrier is reported counts as one that comes after', () => {
   const scores = new ConversionScores(bounds);
   scores.verified('a', 0);
   taken(scores, 'a', 40);

@@ -60,7 +60,7 @@ describe('bounds', () => {
     expect(guard.held).toMatchObject({ accounts: 2, pending: 2 });
   });
 
-  it('forget what was told of a message that was not sent after all', () => {
+  it('forget what was reported of a message that was not sent after all', () => {
     for (let at = 0; at < 12; at += 1) {
       send(numberOf(1, spread(at)));
       guard.withdraw({ accountId: 'a', to: numberOf(1, spread(at)) });

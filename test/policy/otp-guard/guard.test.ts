@@ -1,4 +1,4 @@
-// The guard as a whole, told what was sent and entered on a clock that the test moves: both sides of each threshold.
+// The guard as a whole, given what was sent and entered on a clock that the test moves: both sides of each threshold.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../platform/limits.ts';
 import { Blocks } from '../../../policy/otp-guard/blocks.ts';

@@ -1,5 +1,5 @@
 // The draw of carriers by conversion: it is of the distribution it claims, the same for the same numbers, keeps its floor
-// for everybody, and demotes on one side of each limit only. All with seeds.
+// for all carriers, and demotes on one side of each limit only. All with seeds.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Random, seededRandom } from '../../../platform/random.ts';

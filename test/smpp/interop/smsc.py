@@ -1,6 +1,6 @@
 # An SMSC that shares nothing with this project: Python's standard library, written from the text of SMPP 3.4 alone.
 # It binds clients, decodes what they submit, answers, sends receipts as text or as TLVs, and prints what it saw as
-# one JSON line each. Its first line tells the port. It is no product: one thread per connection, no limits.
+# one JSON line each. Its first line has the port. It is no product: one thread per connection, no limits.
 #
 # Conduct by the last digit of the recipient: 1 a text receipt, 2 a TLV receipt, 3 none; 9 the submit is refused.
 # `python3 smsc.py [--one-byte]`: with it every answer leaves one byte at a time. "unbind" on stdin unbinds all.
@@ -238,7 +238,7 @@ def commands():
         if line.strip() == 'unbind':
             for session in list(sessions):
                 session.unbind()
-    # Nobody is left to tell: the test has closed our input.
+    # No reader of our output is left: the test has closed our input.
     os._exit(0)
 
 

@@ -186,7 +186,7 @@ describe('faults of answers', () => {
     ['queue-full', 'ESME_RMSGQFUL'],
     ['throttle', 'ESME_RTHROTTLED'],
     ['sys-err', 'ESME_RSYSERR'],
-  ] as const)('%s answers %s, as often as it was told', async (fault, status) => {
+  ] as const)('%s answers %s, as often as requested', async (fault, status) => {
     const smsc = await start();
     const seen = await boundWitness(smsc.port);
     smsc.setFault(fault, { limit: 2 });

@@ -44,7 +44,7 @@ test('a session that was bound is logged as lost, and later failed attempts as n
   const carrier = carrierWith(smsc);
   const [bind] = carrier.binds;
   const log = logOf({ ...carrier, binds: [{ ...bind!, count: 1 }] });
-  await until('it stands', () => log().some(({ msg }) => msg === 'bound'));
+  await until('it is bound', () => log().some(({ msg }) => msg === 'bound'));
   await smsc.close();
   await until('it is lost and tried again', () => log().some(({ msg }) => msg === 'not bound'));
   const said = log().filter(({ bind: of }) => of === 'alpha/1');
@@ -56,7 +56,7 @@ test('at the default level a start logs nothing, and a loss is followed by its e
   const smsc = await startSimulator({ magic: false, port });
   const carrier = carrierWith(smsc);
   const log = logOf(carrier, 'warn');
-  await until('they stand', () => smsc.stats().binds.now === 2);
+  await until('they are bound', () => smsc.stats().binds.now === 2);
   expect(log()).toEqual([]);
   await smsc.close();
   await until('both are lost', () => log().filter(({ msg }) => msg === 'bind lost').length === 2);

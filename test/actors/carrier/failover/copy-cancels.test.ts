@@ -1,5 +1,5 @@
 // The copy that is not needed any more: cancelled after its submit_sm_resp, whichever comes first; asked for again while
-// no bind can, for a while; and told to the others when this one is delivered. With a manual clock and carrier.
+// no bind can, for a while; and sent to the others when this one is delivered. With a manual clock and carrier.
 import type { JsMsg } from '@nats-io/jetstream';
 import { describe, expect, test } from 'vitest';
 import { CopyCancels } from '../../../../actors/carrier/failover/copy-cancels.ts';
@@ -73,7 +73,7 @@ describe('of two copies', () => {
     expect(asked).toMatchObject([{ messageId: 'c7' }]);
   });
 
-  test('the delivered one is told once, and never cancelled', () => {
+  test('the delivered one is reported once, and never cancelled', () => {
     const { cancels, asked, told } = open();
     cancels.onAccepted(copyOf(second, 'no'), 'c8');
     cancels.onDelivered({ messageId: id, hop: 1 });
@@ -85,7 +85,7 @@ describe('of two copies', () => {
     expect(asked).toEqual([]);
   });
 
-  test('nothing is told or kept of a message that is alone', () => {
+  test('nothing is reported or kept of a message that is alone', () => {
     const { cancels, asked, told } = open();
     cancels.onAccepted(copyOf({}, 'no'), 'c9');
     cancels.onDelivered({ messageId: id, hop: 0 });

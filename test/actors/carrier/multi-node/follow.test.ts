@@ -93,7 +93,7 @@ test('a pull that the server drops in silence delays nothing', async () => {
   };
   await until('they have ended', passed, { everyMs: 0 });
   await Promise.all(published);
-  await until('all heard', () => heard === published.length);
+  await until('all received', () => heard === published.length);
   stop();
   expect(longestMs - stalledMs).toBeLessThan(700);
   await Promise.all(followings.map((each) => each.stop()));

@@ -1,5 +1,5 @@
-// What carriers' actors tell of one-time passwords that are scored: each counts for the carrier that took it, also after it
-// was refused by the first, and not at all when there were two copies. Two simulators, two actors, a real nats-server.
+// What carriers' actors publish of one-time passwords that are scored: each counts for the carrier that took it, also after
+// it was refused by the first, and not at all when there were two copies. Two simulators, two actors, a real nats-server.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import type { Message } from '../../../../model/message.ts';
@@ -47,7 +47,7 @@ test('the carrier that took it, not the one that refused it; of messages without
   await until('beta has both', () => beta.stats().submits.total === 2);
   harness.simulator.setFault(null);
   const [last] = await harness.send(1, { ...scored, plan: [] });
-  await until('all are told', () => takenBy.has(last!.messageId) && takenBy.has(moved!.messageId));
+  await until('all are published', () => takenBy.has(last!.messageId) && takenBy.has(moved!.messageId));
   expect(takenBy.get(first!.messageId)).toEqual(['alpha']);
   expect(takenBy.get(moved!.messageId)).toEqual(['beta']);
   expect(takenBy.get(plain!.messageId)).toBeUndefined();
@@ -55,7 +55,7 @@ test('the carrier that took it, not the one that refused it; of messages without
 
 test('of a message whose second copy went to the next carrier nothing', async () => {
   const before = await harness.send(120, scored);
-  await until('those before are told', () => takenBy.size === before.length);
+  await until('those before are published', () => takenBy.size === before.length);
   harness.simulator.setFault('no-resp', { limit: 1 });
   const [hedged] = await harness.send(1, scored);
   await until('both copies were taken', () => {
@@ -63,6 +63,6 @@ test('of a message whose second copy went to the next carrier nothing', async ()
   });
   await harness.settled([hedged!]);
   const [last] = await harness.send(1, scored);
-  await until('what comes later is told', () => takenBy.has(last!.messageId));
+  await until('what comes later is published', () => takenBy.has(last!.messageId));
   expect(takenBy.get(hedged!.messageId)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// What is heard of the receipts of one-time passwords: each last one once, with its time where that is known, and a
+// What handlers get of the receipts of one-time passwords: each last one once, with its time where that is known, and a
 // delivery when it is durable, also where another node got the receipt.
 import { describe, expect, test } from 'vitest';
 import { Outstanding } from '../../../../actors/carrier/receipts/outstanding.ts';
@@ -42,7 +42,7 @@ function open() {
 const answered = () => {};
 
 describe('a receipt here', () => {
-  test('that says delivered is heard with its time, and as a delivery when that is durable; a repeat is not', () => {
+  test('that says delivered is reported with its time, and as a delivery when that is durable; a repeat is not', () => {
     const { clock, heard, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted'));
     clock.advance(300);
@@ -75,7 +75,7 @@ describe('a receipt here', () => {
     receipts.take(receipt('delivered'), answered, { waits: 1, unanswered: 0, sinceMs: 0 });
     expect(heard).toEqual(['m1 ended, null']);
   });
-  test('of another category is not heard', () => {
+  test('of another category is not reported', () => {
     const { heard, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted', { category: 'transactional' }));
     receipts.take(receipt('delivered'), answered);
@@ -84,7 +84,7 @@ describe('a receipt here', () => {
   });
 });
 
-test('a receipt that another node got is heard from its event, without a time', () => {
+test('a receipt that another node got is reported from its event, without a time', () => {
   const { heard, receipts, event } = open();
   for (const kind of ['delivered', 'undelivered'] as const) receipts.learn(event(kind));
   receipts.learn(event('delivered', { category: 'transactional' }));

@@ -184,7 +184,7 @@ describe('an id that no form in use can read is looked up as it is written', () 
     expect(new Outstanding(form, new ManualClock()).candidates(id)).toEqual([id.toLowerCase()]);
   });
 
-  test('any text, in any form, stands for some id', () => {
+  test('any text, in any form, can be read as some id', () => {
     const forms = fc.constantFrom('auto' as const, 'raw' as const, 'hex' as const, 'decimal' as const);
     fc.assert(
       fc.property(fc.string(), forms, (id, form) => {

@@ -83,7 +83,7 @@ describe('with the id of the response', () => {
     await until('parked', async () => (await messagesIn('LATER')) === 1);
     const published = () =>
       host.lines().filter(({ msg }) => msg === 'a receipt has the id of a message to another number');
-    await until('told', () => published().length > 0);
+    await until('logged', () => published().length > 0);
     expect(published()).toMatchObject([
       {
         level: 'warn',
@@ -132,7 +132,7 @@ test('a receipt that finds its message at the last try is not logged as lost; on
   }
   await until('delivered', async () => (await statusOf(sent)) === 'delivered');
   const lost = () => host.lines().filter(({ msg }) => msg === 'a receipt without a message');
-  await until('the other is told', () => lost().length > 0);
+  await until('the other is logged', () => lost().length > 0);
   await until('both are done with', async () => (await messagesIn('INBOUND')) === 0);
   expect(lost()).toMatchObject([{ carrierMessageId: 'ffff', recipient: '+88018******71' }]);
 });
@@ -142,7 +142,7 @@ test('a receipt without an id is refused permanently, and logged with its bind a
   harness.simulator.deliver(receipt('', '8801812345671', 'HELIOGRAPH'));
   await until('refused', () => harness.simulator.stats().receipts.refused === 1);
   const published = () => host.lines().filter(({ msg }) => msg === 'a receipt that names no message was refused');
-  await until('told', () => published().length > 0);
+  await until('logged', () => published().length > 0);
   expect(published()).toMatchObject([
     { carrier: 'alpha', bind: 'alpha/1', source: '880181*****71', destination: 'HELIOG**PH', answer: 'ESME_RX_R_APPN' },
   ]);

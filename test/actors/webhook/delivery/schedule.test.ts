@@ -25,7 +25,7 @@ const failing = (changes: Partial<Failing> = {}): Failing => ({
   ...changes,
 });
 
-describe('its account is told', () => {
+describe('its account is notified', () => {
   test.each([
     [0, hourMs],
     [1, 24 * hourMs],

@@ -1,4 +1,4 @@
-// The snippets of docs/webhooks.md that receivers paste: run as they stand there, against what we send.
+// The snippets of docs/webhooks.md that receivers paste: run as they are there, against what we send.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

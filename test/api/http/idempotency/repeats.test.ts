@@ -158,11 +158,11 @@ describe('kill -9 of the ingress', () => {
   const message = 'HPUB mt.';
   const cuts: [name: string, cut: Cut, messagesAtTheKill: number][] = [
     ['before the record is stored', { when: record, times: 1, what: 'requests' }, 0],
-    ['when the record is stored, nobody told', { when: record, times: 1, what: 'answers' }, 0],
+    ['when the record is stored, its ack lost', { when: record, times: 1, what: 'answers' }, 0],
     ['before the message is published', { when: message, times: 1, what: 'requests' }, 0],
-    ['when the message is published, nobody told', { when: message, times: 1, what: 'answers' }, 1],
+    ['when the message is published, its ack lost', { when: message, times: 1, what: 'answers' }, 1],
     ['before the answer is stored', { when: record, times: 2, what: 'requests' }, 1],
-    ['when the answer is stored, nobody told', { when: record, times: 2, what: 'answers' }, 1],
+    ['when the answer is stored, its ack lost', { when: record, times: 2, what: 'answers' }, 1],
   ];
 
   test('at any point: no 2xx was sent, and the retry with the same key makes one message', async () => {

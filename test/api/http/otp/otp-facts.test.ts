@@ -31,14 +31,14 @@ const facts = async (): Promise<readonly Fact[]> =>
 const factsOf = async (id: unknown) =>
   (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp' && fact.id === id);
 
-test('a start, a resend, a wrong and a right guess are told, without the code', async () => {
+test('a start, a resend, a wrong and a right guess are published, without the code', async () => {
   await tell();
   const { body } = await start({ language: 'bn', purpose: 'sign_in', client_reference: 'order-7' });
-  await until('its start is told', async () => (await factsOf(body['id'])).length === 1);
+  await until('its start is published', async () => (await factsOf(body['id'])).length === 1);
   const again = await resend(body['id']);
   await verify(body['id'], otherThan(body['test_code']));
   await verify(body['id'], body['test_code']);
-  const told = await until('its end is told', async () => {
+  const told = await until('its end is published', async () => {
     const found = await factsOf(body['id']);
     return found.at(-1)?.status === 'verified' && found;
   });
@@ -54,14 +54,14 @@ test('a start, a resend, a wrong and a right guess are told, without the code', 
 
 test('a code of the client’s own and a template of the account say so', async () => {
   const { body } = await start({ code: '123456' });
-  const told = await until('it is told', async () => (await factsOf(body['id']))[0]);
+  const told = await until('it is published', async () => (await factsOf(body['id']))[0]);
   expect(told).toMatchObject({ ownCode: true, language: 'en' });
 });
 
 test('one whose only message did not arrive has failed when its time is over, and says why', async () => {
   const { body } = await start({ ttl_seconds: 30 });
   const { body: other } = await start({ ttl_seconds: 30 });
-  await until('both are told', async () => {
+  await until('both are published', async () => {
     const [one, two] = [await factsOf(body['id']), await factsOf(other['id'])];
     return one.length > 0 && two.length > 0;
   });
@@ -90,7 +90,7 @@ test('one whose only message did not arrive has failed when its time is over, an
   client.use(client.ingress);
 });
 
-test('what the guard refuses is told with its rule and figures', async () => {
+test('what the guard refuses is published with its rule and figures', async () => {
   await tell();
   const block = (at: number) => `+8801799${String(100_000 + at)}`;
   for (let at = 0; at < 11; at += 1) expect((await start({ to: block(at) }, tenant.live)).status).toBe(201);

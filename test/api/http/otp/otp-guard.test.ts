@@ -39,7 +39,7 @@ function freshBlock(): (lastDigits: number) => string {
 
 const start = (to: string, body: object = {}, of: Tenant = tenant, token = of.live) =>
   call(ingress, 'POST', '/v1/otp', token, { to, ...body });
-/** The body of the answer tells why it is another one. */
+/** The body of the answer says why it is another one. */
 async function started(to: string): Promise<void> {
   const { status, body } = await start(to);
   expect({ status, body }).toMatchObject({ status: 201 });
@@ -93,7 +93,7 @@ describe('numbers that follow each other', () => {
       );
       const code = /\d{6}/.exec('text' in message.body ? message.body.text : '')?.[0] ?? '';
       expect((await verify(body['id'], code, { token: tenant.live })).body).toMatchObject({ valid: true });
-      await until('the other thread is told', () => verified > at);
+      await until('the other thread has received it', () => verified > at);
     }
     stop();
   });

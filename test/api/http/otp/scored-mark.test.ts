@@ -1,6 +1,6 @@
 // Which messages of one-time passwords an ingress marks to be counted for the carrier that takes them, where their route is
-// drawn by conversion: live first ones of POST /v1/otp in which the guard against fraud found nothing. And what it tells of
-// the codes that are entered.
+// drawn by conversion: live first ones of POST /v1/otp in which the guard against fraud found nothing. And what it publishes
+// of the codes that are entered.
 import { afterAll, expect, test } from 'vitest';
 import { type GuardObservation, GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { changeLists } from '../../../../cluster/bus/otp-guard-bucket.ts';
@@ -31,7 +31,7 @@ const started = async (token: string, body: object = {}) => {
 const codeIn = (message: { readonly body: object }) =>
   /\d{6}/.exec('text' in message.body ? String(message.body.text) : '')?.[0] ?? '';
 const verificationOf = (to: string) =>
-  until('it is told', () => heard.find((each) => each.kind === 'verified' && each.to === to));
+  until('it is published', () => heard.find((each) => each.kind === 'verified' && each.to === to));
 
 test('a live one is marked with the operator of its number, and goes by one of the two carriers', async () => {
   const carriers = new Set<string>();
@@ -65,7 +65,7 @@ test('what says nothing about its carrier is not marked: test keys, own codes, P
   await until('the guard notices nothing', async () => (await started(tenant.live)).message.scoredAs === 'alpha');
 });
 
-test('a code that is entered is told with its message, after a second message without, and where no route is drawn without', async () => {
+test('a code that is entered is published with its message, after a second message without, and where no route is drawn without', async () => {
   const first = await started(tenant.live);
   await client.verify(first.id, codeIn(first.message), { token: tenant.live });
   const { messageId, recipient } = first.message;
