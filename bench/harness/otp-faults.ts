@@ -72,7 +72,7 @@ function inMiddle(begin: () => Promise<void>, end?: () => Promise<void>): Phase 
   };
 }
 
-/** An endpoint of the account at a port where nobody listens, for every event. Resolves with its removal. */
+/** An endpoint of the account at a port where no server listens, for every event. Resolves with its removal. */
 async function deadReceiver({ httpPort, keys }: WholeSystem): Promise<() => Promise<void>> {
   const client = jsonClient(httpPort, keys.liveKey);
   const call = async (method: string, path: string, sent: object) => {

@@ -140,7 +140,7 @@ test('a carrier that another node serves is left to it, until none does', async 
   expect(await left()).toBe(10);
   expect(harness.simulator.messages()).toEqual([]);
   await until(
-    'nobody serves it any more',
+    'no process serves it any more',
     async () => {
       await removed.look();
       return (await left()) === 0;

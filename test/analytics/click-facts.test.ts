@@ -1,4 +1,5 @@
-// Clicks are published: each once under one id with its class, also when the recorder is killed before it had written them.
+// Clicks are published: each once under one id with its class, also when the recorder is killed before it had written
+// them.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';

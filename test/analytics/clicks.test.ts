@@ -180,7 +180,7 @@ describe('every click is kept, with its message, a class and the reasons', () =>
     expect(classes.filter((each) => each === 'human ').length).toBe(burstRecipientsMax);
   });
 
-  test('also on a code that nobody was sent, without a message', async () => {
+  test('also on a code that was never sent, without a message', async () => {
     await start();
     await put(clicksSubject, encodeClicks([clickOn(900_000)]));
     expect((await recorded(1)).map(([, id, clickClass, reasons]) => [id, clickClass, reasons])).toEqual([
@@ -272,7 +272,7 @@ describe('every click is one row', () => {
     expect(await exactCounts()).toEqual({ messages: 2, clicks: 102, human: 2 });
   });
 
-  test('and a record that nobody can read goes to DEAD and holds up no other', async () => {
+  test('and a record that cannot be read goes to DEAD and holds up no other', async () => {
     await start();
     const { index } = await sendMessage();
     await put(clicksSubject, Buffer.from('no clicks'));

@@ -78,7 +78,7 @@ function filesWith(folder: string, text: string): string[] {
     .filter((file) => statSync(file).isFile() && readFileSync(file).includes(text));
 }
 
-test('removes a person from every table and from the files, and nobody else', async () => {
+test('removes a person from every table and from the files, and no other person', async () => {
   const [mine, theirs] = [contextOf({ recipient: person }), contextOf({ recipient: neighbour })];
   const elsewhere = contextOf({ recipient: person, accountId: other });
   await events.publish([...lifeOf(mine), ...lifeOf(theirs), ...lifeOf(elsewhere)]);

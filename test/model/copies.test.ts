@@ -50,7 +50,7 @@ describe('a hedged message', () => {
       },
     );
   });
-  test('is unknown when nobody knows of one copy, until its receipt or refusal comes', () => {
+  test('is unknown when one copy is unknown, until its receipt or refusal comes', () => {
     expect(statusOf(sent, ['unknown', 0], ['rejected', 1])).toBe('unknown');
     expect(statusOf(sent, ['rejected', 1], ['unknown', 0])).toBe('unknown');
     expect(statusOf(sent, ['unknown', 0], ['rejected', 1], ['delivered', 0])).toBe('delivered');

@@ -209,7 +209,7 @@ test('a node that loses the bind of a carrier that is down publishes nothing of 
   proxy.silence();
   await until('the other has the bind', () => mine.has(key));
   proxy.heal();
-  await until('it stands by', () => only.actor.report.standby);
+  await until('it is on standby', () => only.actor.report.standby);
   await until('it publishes neither trouble nor a rate', async () => (await published()).join() === '0,0');
   expect(only.actor.status).toMatchObject({ state: 'good', why: '' });
   await other.close();

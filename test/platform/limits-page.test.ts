@@ -85,7 +85,7 @@ limits:
 
 What is left out keeps its default. \`per_account\` may be no more than \`total\` less \`reserve\`; numbers that do not fit together
 stop the start, with the file and line. A change is in effect after a restart. How fast batches are accepted beside single messages is no share: it follows the times that
-OTP take ([fairness](fairness.md#batches-beside-single-messages)). Other limits of one account, which nobody shares: [fairness](fairness.md) (queues at
+OTP take ([fairness](fairness.md#batches-beside-single-messages)). Other limits of one account, which no other shares: [fairness](fairness.md) (queues at
 carriers), [gates](gates.md#rates) (rates), [idempotency](idempotency.md) (keys). Those of one
 request: [errors](errors.md#the-size-of-a-body).
 

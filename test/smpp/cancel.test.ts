@@ -79,7 +79,7 @@ describe('a message whose receipt is to come', () => {
   });
 });
 
-test('one that is delivered, one without a receipt and one that nobody knows are refused', async () => {
+test('one that is delivered, one without a receipt and one that is unknown are refused', async () => {
   const seen = await boundWitness(smsc.port);
   const delivered = await submitted(seen, quick);
   await until('the receipt', () => seen.receipts.length === 1);

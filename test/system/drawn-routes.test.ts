@@ -136,7 +136,7 @@ async function later(ms: number): Promise<void> {
   }
   // To clocks that went ahead the carriers are silent, until their next heartbeat.
   const before = new Map(heartbeats);
-  await until('the carriers are known', () =>
+  await until('the heartbeats of the carriers are received', () =>
     ['alpha', 'beta'].every((name) => (heartbeats.get(name) ?? 0) >= (before.get(name) ?? 0) + 2),
   );
 }

@@ -13,7 +13,7 @@ afterEach(async () => {
 
 describe('a thread that dies', () => {
   test.each([
-    ['of an error nobody caught', "setImmediate(() => { throw new Error('a bug') })"],
+    ['of an uncaught error', "setImmediate(() => { throw new Error('a bug') })"],
     [
       'of too much memory',
       'setImmediate(() => { const all = []; for (;;) all.push(new Array(1e6).fill(all.length)); })',

@@ -1,5 +1,5 @@
-// Events from EVENTS to real receivers, through the real streams: which event is sent to which endpoint, and what becomes of
-// endpoints that are slow, broken, or away while the process restarts.
+// Events from EVENTS to real receivers, through the real streams: which event is sent to which endpoint, and what
+// becomes of endpoints that are slow, broken, or away while the process restarts.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { streamNames } from '../../../cluster/bus/streams.ts';

@@ -1,4 +1,5 @@
-// Events that are no delivery events, from FACTS to real receivers: which is sent to which endpoint, once each over restarts.
+// Events that are no delivery events, from FACTS to real receivers: which is sent to which endpoint, once each over
+// restarts.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { streamNames } from '../../../cluster/bus/streams.ts';

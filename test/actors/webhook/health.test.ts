@@ -1,5 +1,6 @@
 // An endpoint that fails, by the clock: one request at each step of the schedule and none between them, its account
-// notified after an hour and a day, disabled after five days and ten tries, at once by a 410, and enabled again by its owner.
+// notified after an hour and a day, disabled after five days and ten tries, at once by a 410, and enabled again by its
+// owner.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { disableSubject } from '../../../actors/webhook/contract.ts';
 import type { Failing } from '../../../actors/webhook/delivery/schedule.ts';

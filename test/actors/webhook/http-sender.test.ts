@@ -156,7 +156,7 @@ test('a resolver that hangs ends with the time to connect', async () => {
   expect(result.latencyMs).toBeLessThan(limits.delivery.connectMs + 1_000);
 });
 
-test('nobody listens: connect_error; plain text where TLS is expected: tls_error', async () => {
+test('no server listens: connect_error; plain text where TLS is expected: tls_error', async () => {
   const url = await listenRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
   expect(await send(newSender(), url.replace('http:', 'https:'))).toMatchObject({ error: 'tls_error' });
   for (const close of closers.splice(0)) await close();

@@ -1,5 +1,5 @@
-// Replays of everything that webhooks are sent: messages, one-time passwords, blocks and clicks go from their own parts through
-// the streams into the event store and to receivers, and from the event store to the receivers again.
+// Replays of everything that webhooks are sent: messages, one-time passwords, blocks and clicks go from their own parts
+// through the streams into the event store and to receivers, and from the event store to the receivers again.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { type ReplayAnswer, webhookSubjects } from '../../../actors/webhook/contract.ts';

@@ -80,7 +80,7 @@ describe('the pace of bulk work', () => {
     expect(pace.messagesPerS).toBe(Math.max(min, first * shrinkTo));
   });
 
-  test('hears the publishes of this thread too: slow against their usual time', () => {
+  test('counts the publishes of this thread too: slow against their usual time', () => {
     const { pace } = withPace();
     for (let time = 0; time < 100; time += 1) pace.otpTook(20);
     expect(pace.messagesPerS).toBe(first);

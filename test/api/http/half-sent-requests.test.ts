@@ -152,7 +152,7 @@ test('clients that do not read pages hold no place of the management API, and of
   const { perAccount } = sharedBounds.pages_read;
   const readers = open(perAccount, requestHead('GET', '/docs'));
   for (const { socket } of readers) socket.pause();
-  await until('they are read by nobody', async () => (await usedOf('pages_read')) === perAccount);
+  await until('no client reads them', async () => (await usedOf('pages_read')) === perAccount);
   const more = open(20, requestHead('GET', '/docs'));
   await answered(more, more.length);
   expect(statuses(more)).toEqual({ 429: 20 });

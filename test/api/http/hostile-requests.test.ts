@@ -79,7 +79,7 @@ const rows: readonly Row[] = [
     '401 missing_api_key',
     () => `${post('/x', ['content-length: 9'])}x`,
   ],
-  ['no key on a path that nobody has', '401 missing_api_key', () => get('/nowhere', [])],
+  ['no key on an unknown path', '401 missing_api_key', () => get('/nowhere', [])],
   ['no key, a body to a page', '401 missing_api_key', () => `${post('/docs', ['content-length: 9'])}x`],
   [
     'a key that does not exist',
@@ -99,7 +99,7 @@ const rows: readonly Row[] = [
   ['a length and chunks', '400', () => post('/v1/sms', own(['content-length: 5', 'transfer-encoding: chunked']))],
   ['a length that is no number', '400', () => post('/v1/sms', own(['content-length: five']))],
   ['HTTP/1.0', '505', () => 'GET /health/live HTTP/1.0\r\nhost: here\r\n\r\n'],
-  ['a method nobody has', '405 method_not_allowed', () => requestHead('BREW', '/v1/account', own())],
+  ['an unknown method', '405 method_not_allowed', () => requestHead('BREW', '/v1/account', own())],
   [
     'another content type',
     '415 unsupported_media_type',
@@ -135,7 +135,7 @@ const rows: readonly Row[] = [
   ['250 KB of backslashes', '422 unknown_field', () => octets(`{"a":"${filled('\\\\', 250_000)}"}`)],
   ['a field twice', '422 invalid_field', () => octets(`{"to":"+8801712345678","to":"+8801812345678"}`)],
   [
-    '20,000 fields nobody knows',
+    '20,000 unknown fields',
     '400 invalid_json',
     () => octets(JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`f${at}`, 1])))),
   ],
@@ -180,7 +180,7 @@ const rows: readonly Row[] = [
   ['a batch of nothing', '422 invalid_field', () => batch([])],
   ['a batch of 1,001', '422 invalid_field', () => batch(Array.from({ length: 1_001 }, () => 1))],
   [
-    '1,000 items of ten fields nobody knows',
+    '1,000 items of ten unknown fields',
     '202',
     () => batch(Array.from({ length: 1_000 }, () => Object.fromEntries([...'abcdefghij'].map((name) => [name, 1])))),
   ],
@@ -190,7 +190,7 @@ const rows: readonly Row[] = [
   ['an id of 10 KB', '404 not_found', () => get(`/v1/sms/${'a'.repeat(10_000)}`)],
   ['a limit of a million', '422 invalid_field', () => get('/v1/sms?limit=1000000')],
   ['a list parameter twice', '422 invalid_field', () => get('/v1/sms?limit=1&limit=2')],
-  ['a status nobody has', '422 invalid_field', () => get('/v1/sms?status=%00')],
+  ['an unknown status', '422 invalid_field', () => get('/v1/sms?status=%00')],
 ];
 
 test.each(rows)('%s: %s', async (_name, expected, sent) => {

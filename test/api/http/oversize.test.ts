@@ -24,7 +24,7 @@ const hostile = (foreign: (at: number) => string) =>
 test.each([
   ['the same ten unknown fields a thousand times', hostile(() => '')],
   ['ten other unknown fields each time', hostile((at) => String(at))],
-])('62 KB and more of %s under a key: answered, repeated alike, nobody dies', async (_, body) => {
+])('62 KB and more of %s under a key: answered, repeated alike, no process dies', async (_, body) => {
   expect(body.length).toBeLessThan(limits.http.bodyBytesMax);
   const headers = { 'idempotency-key': `hostile ${body.length}` };
   const first = await call(ingress, 'POST', '/v1/sms/batch', tenant.live, body, headers);

@@ -52,7 +52,7 @@ describe('templates', () => {
     ['an undeclared variable', { ...login, name: 'a', body: 'Hi {{who}}' }, 'body invalid_field'],
     ['an unused one', { ...login, name: 'a', body: 'Hi' }, 'variables invalid_field'],
     [
-      'a type nobody knows',
+      'an unknown type',
       { ...login, name: 'a', variables: [{ name: 'code', type: 'secret' }] },
       'variables[0].type invalid_field',
     ],

@@ -1,5 +1,5 @@
-// What is written about reports elsewhere: the table of docs/reports.md (`npm test -- test/api/management/report-documents -u`
-// writes it again), and the causes of errors.
+// What is written about reports elsewhere: the table of docs/reports.md (`npm test --
+// test/api/management/report-documents -u` writes it again), and the causes of errors.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { reports } from '../../../analytics/reports/catalogue.ts';

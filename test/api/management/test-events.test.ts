@@ -46,7 +46,7 @@ async function publish(...events: readonly DeliveryEvent[]): Promise<void> {
 }
 const kindsOf = (page: { data: readonly { type: string }[] }) => page.data.map(({ type }) => type);
 
-test('an account hears what its test messages become, from its first request on, each once and in order', async () => {
+test('an account receives what its test messages become, from its first request on, each once and in order', async () => {
   const mine = message();
   await publish(event(mine, { kind: 'submitted' }));
   const first = (await poll()).body;

@@ -1,5 +1,5 @@
 // Webhook endpoints over the real API on PostgreSQL and NATS: what is registered is in the directory of the data plane,
-// with secrets only the body key opens; hostile URLs are refused by name; nobody sees another's, nor another mode's.
+// with secrets only the body key opens; hostile URLs are refused by name; no account sees another's, nor another mode's.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AttemptLog } from '../../../actors/webhook/attempts/attempt-log.ts';
 import { disableSubject } from '../../../actors/webhook/contract.ts';

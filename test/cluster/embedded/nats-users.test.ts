@@ -211,7 +211,7 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
 };
 
 test.each(roles)(
-  '%s says and hears beside the streams what the table says, and hears no answer to another',
+  '%s publishes and receives beside the streams what the table says, and receives no answer to another',
   async (role) => {
     const subjects = Object.keys(spoken);
     const refused = await forbidden(role, { publish: subjects, subscribe: subjects });

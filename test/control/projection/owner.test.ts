@@ -81,7 +81,7 @@ test('a second database changes nothing in the directory, and its projector name
   const bucket = await openBucket(bus, 'directory');
   await bucket.put('account.acc_nobodys', '{}');
   await until(
-    'what is nobody’s is removed',
+    'what has no owner is removed',
     async () => (await bucket.get('account.acc_nobodys'))?.operation === 'DEL',
   );
   expect([accepts(ours.key), accepts(theirs.key), first.failure()]).toEqual([true, false, null]);

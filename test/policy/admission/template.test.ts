@@ -139,7 +139,7 @@ describe('the values of variables', () => {
 
 test.each([
   ['nothing', ' ', []],
-  ['a place nobody declared', 'Hi {{who}}', []],
+  ['an undeclared place', 'Hi {{who}}', []],
   ['a variable without a place', 'Hi', [{ name: 'who', type: 'text' }]],
   ['the same place twice', '{{a}} and {{a}}', [{ name: 'a', type: 'text' }]],
   [

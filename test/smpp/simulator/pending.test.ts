@@ -78,7 +78,7 @@ test('receipts that are not due at a stop come after the next start, each exactl
   expect(readPending(file)).toMatchObject({ receipts: [], deliveries: [] });
 });
 
-test('receipts that nobody could take, that were not answered, or that are overdue come at once', async () => {
+test('receipts that no session could take, that were not answered, or that are overdue come at once', async () => {
   const first = await start('--latency-ms', 'fixed:10');
   const silent = await boundWitness(first.port);
   silent.answerWith = undefined;
@@ -90,7 +90,7 @@ test('receipts that nobody could take, that were not answered, or that are overd
   await until('all wait', async () => (await first.stats()).receipts.pending === 5);
   expect(await first.stop()).toEqual([0, null]);
 
-  // Not due at the second stop either: it began with what the first one left, and nobody was bound.
+  // Not due at the second stop either: it began with what the first one left, and no session was bound.
   const second = await start();
   expect(await second.stop()).toEqual([0, null]);
 

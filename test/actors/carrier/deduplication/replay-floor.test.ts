@@ -46,8 +46,8 @@ async function purgeFor({ bus }: CarrierHarness, ms: number): Promise<void> {
 // Each waits for a carrier that answers after three seconds, and for redeliveries of a killed process.
 describe.concurrent('kill -9 with outstanding submits', () => {
   test.for([
-    ['nobody for 31 minutes', 31],
-    ['nobody for ten hours', 600],
+    ['no process for 31 minutes', 31],
+    ['no process for ten hours', 600],
     ['a wall clock that is 31 minutes behind at the next start', -31],
     ['a wall clock that is ten hours behind at the next start', -600],
   ] as const)('and %s: nothing is sent again', async ([, aheadMinutes], { onTestFinished }) => {

@@ -79,7 +79,7 @@ describe('of two copies', () => {
     cancels.onDelivered({ messageId: id, hop: 1 });
     cancels.onDelivered({ messageId: id, hop: 1 });
     expect(told).toEqual([{ messageId: id, hop: 1 }]);
-    // It hears its own word.
+    // It receives its own message.
     cancels.take({ messageId: id, hop: 1 });
     cancels.onAccepted(copyOf(second, 'no'), 'c8');
     expect(asked).toEqual([]);

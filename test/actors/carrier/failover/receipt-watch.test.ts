@@ -192,7 +192,7 @@ describe('late receipts', () => {
     expect(setting.health.lateReceiptShare).toBeNull();
   });
 
-  test('of many are an outage: none of them gets a copy, and the health hears of it', () => {
+  test('of many are an outage: none of them gets a copy, and it is reported to the health', () => {
     const setting = new Setting();
     setting.learn(20);
     for (let at = 0; at < 60; at += 1) setting.accepted();

@@ -85,7 +85,7 @@ test('what an earlier incarnation left in overflow is found at the start', async
   harness = await openCarrierHarness();
   const accountId = account();
   const flood = await harness.send(400, { category: 'otp', accountId });
-  // A carrier that nobody reaches: everything waits.
+  // A carrier that cannot be reached: everything waits.
   const away = await harness.actor(carrierWith({ port: 1 }, { bind }));
   await until('most is in overflow', async () => (await overflowOf(accountId)) > 200);
   await away.drain();
@@ -270,7 +270,7 @@ describe('a record whose move an earlier incarnation may have begun', () => {
   test.each([
     ['not begun', { result: 'none' as const, recordedTo: 0 }, 1],
     ['begun', found('submitted'), 0],
-  ])('when nobody served the carrier for long it is asked about: %s', async (_what, reply, sentTimes) => {
+  ])('when no process served the carrier for long it is asked about: %s', async (_what, reply, sentTimes) => {
     harness = await openCarrierHarness();
     const asked = answerWith(reply);
     const accountId = account();

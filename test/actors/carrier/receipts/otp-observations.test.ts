@@ -1,5 +1,6 @@
-// What carriers' actors publish of one-time passwords that are scored: each counts for the carrier that took it, also after
-// it was refused by the first, and not at all when there were two copies. Two simulators, two actors, a real nats-server.
+// What carriers' actors publish of one-time passwords that are scored: each counts for the carrier that took it, also
+// after it was refused by the first, and not at all when there were two copies. Two simulators, two actors, a real
+// nats-server.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import type { Message } from '../../../../model/message.ts';

@@ -1,6 +1,6 @@
 // Which messages of one-time passwords an ingress marks to be counted for the carrier that takes them, where their route is
-// drawn by conversion: live first ones of POST /v1/otp in which the guard against fraud found nothing. And what it publishes
-// of the codes that are entered.
+// drawn by conversion: live first ones of POST /v1/otp in which the guard against fraud found nothing. And what it
+// publishes of the codes that are entered.
 import { afterAll, expect, test } from 'vitest';
 import { type GuardObservation, GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { changeLists } from '../../../../cluster/bus/otp-guard-bucket.ts';

@@ -166,7 +166,7 @@ test('a repeated start under an Idempotency-Key is one message, with the same an
   expect((await harness.messages('MT_OTP')).filter(({ recipient }) => recipient === to)).toHaveLength(1);
 });
 
-test('ids of another account, of the other mode and of nobody are the same 404', async () => {
+test('ids of another account, of the other mode and of no account are the same 404', async () => {
   const other = await harness.tenant();
   const { body } = await start();
   const unknown = `otp_${'0'.repeat(42)}`;
