@@ -22,7 +22,7 @@ export const bench: Bench = {
       return {
         load: `${count} parked events of one endpoint of ten, one hangs, ${rate} events/s to all ten`,
         figures: {
-          ...latencyFigures('received', found.told, ['p50', 'p99', 'max']),
+          ...latencyFigures('received', found.published, ['p50', 'p99', 'max']),
           missing: found.missing,
           probes: found.probes,
           hanging_most: found.hangingMost,

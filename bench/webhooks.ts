@@ -59,7 +59,7 @@ export const bench: Bench = {
     }
     const end = await startDelivery(bus.nats.url);
     const events = eventPublisher(bus.bus);
-    let told = 0;
+    let published = 0;
     const offer = async (duration: number): Promise<void> => {
       const began = systemClock.monotonicMs();
       for (let offered = 0; offered < duration * rate; ) {
@@ -70,7 +70,7 @@ export const bench: Bench = {
           const event = eventOf(accounts[number]?.id as AccountId, kinds[at]?.kind ?? 'delivered');
           if (at > 1) {
             publishedAtMs.set(`/hook/${number}/${at}|${event.eventId}`, systemClock.monotonicMs());
-            told += 1;
+            published += 1;
           }
           return event;
         });
@@ -91,7 +91,7 @@ export const bench: Bench = {
       await offer(warmUpSeconds);
       await settled();
       latencies = new LatencyHistogram();
-      told = 0;
+      published = 0;
       const before = processTree(process.pid);
       await offer(seconds);
       await settled();
@@ -106,7 +106,7 @@ export const bench: Bench = {
       load: `${rate} events/s to 1,000 endpoints, 100 of which hang and 100 are dead`,
       figures: {
         ...latencyFigures('received', latencies.summary(), ['p50', 'p99', 'max']),
-        received_healthy: told,
+        received_healthy: published,
         missing: publishedAtMs.size,
         cpu_delivery_us_per_event: (cpu.get('delivery') ?? 0) / (seconds * rate),
         cpu_nats_us_per_event: (cpu.get('nats') ?? 0) / (seconds * rate),

@@ -26,7 +26,7 @@ const numberOf = (at: number) => `+88017${String(at % 100_000_000).padStart(8, '
 
 const rules: RoutingRules = {
   country: { callingCode: '+880', nationalLengths: [10], prefixes: { '17': 'alpha' } },
-  content: { words: listOf('everybody', 500), linksDenied: listOf('nobody', 500, '.example'), linksAllowed: [] },
+  content: { words: listOf('worldwide', 500), linksDenied: listOf('nobody', 500, '.example'), linksAllowed: [] },
   carriers: [offer('alpha')],
   routes: [],
   fallback: [],
@@ -112,7 +112,7 @@ function addAccount(tenants: Tenants, at: number): { token: string; accountId: A
     const templateId = `tpl_${String(at * 100 + number).padStart(26, '0')}`;
     const body =
       number === 0
-        ? 'Your {{shop}} code is {{code}}. It is valid for {{minutes}} minutes: do not tell anybody.'
+        ? 'Your {{shop}} code is {{code}}. It is valid for {{minutes}} minutes: do not give it away.'
         : `Template ${number} says {{shop}} {{code}}`;
     const variables = [
       { name: 'shop', type: 'text', size: 20 },
@@ -146,7 +146,7 @@ function requestOf(at: number): SmsRequest {
   const code = 100_000 + (at % 900_000);
   return request({
     to: numberOf(at * 2),
-    message: `Your Fine Goods Shop code is ${code}. It is valid for 5 minutes: do not tell anybody.`,
+    message: `Your Fine Goods Shop code is ${code}. It is valid for 5 minutes: do not give it away.`,
     template: null,
   });
 }

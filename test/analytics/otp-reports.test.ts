@@ -28,7 +28,7 @@ let events: EventBus;
 let clickhouse: TestClickHouse;
 let engine: Engine;
 let role: RunningRole | null = null;
-let telling: OtpEvents | null = null;
+let publishing: OtpEvents | null = null;
 let numbers: OtpNumbers;
 let accountId: AccountId;
 
@@ -46,8 +46,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   numbers.close();
-  await telling?.stop();
-  telling = null;
+  await publishing?.stop();
+  publishing = null;
   await role?.end('SIGKILL');
   role = null;
   await engine.close();
@@ -58,9 +58,9 @@ afterEach(async () => {
 const record = async () => {
   role = await startRole(events.nats.url, events.dataDir, { CLICKHOUSE_URL: clickhouse.url });
 };
-const tell = async () => {
+const publish = async () => {
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + limits.facts.graceMs };
-  telling = await OtpEvents.start({ bus: events.bus, bucket: await openBucket(events.bus, 'otp_events'), clock });
+  publishing = await OtpEvents.start({ bus: events.bus, bucket: await openBucket(events.bus, 'otp_events'), clock });
 };
 
 const rowsOf = (report: Report, groupBy: readonly Dimension[], more: Partial<ReportQuery> = {}) =>
@@ -184,9 +184,9 @@ test('the funnel is exact whatever is killed, lost, repeated or away', async () 
   const published: Uint8Array[] = [];
   const take = ({ data }: { data: Uint8Array }) => void published.push(data);
   const from = { made: '', seq: 0, storedAtNs: null };
-  const heard = readStream(events.bus, { stream: streamNames.facts, from, take, prefetch: 100 });
+  const received = readStream(events.bus, { stream: streamNames.facts, from, take, prefetch: 100 });
   await record();
-  await tell();
+  await publish();
   let nth = 0;
   const more = async (count: number) => {
     for (let at = 0; at < count; at += 1) await oneMore((nth += 1));
@@ -196,9 +196,9 @@ test('the funnel is exact whatever is killed, lost, repeated or away', async () 
   await more(10);
   await until('an answer is lost', () => clickhouse.lost > 0);
   await role?.end('SIGKILL');
-  await telling?.stop();
+  await publishing?.stop();
   await more(15);
-  await tell();
+  await publish();
   clickhouse.weather = 'fine';
   await record();
   await more(15);
@@ -231,7 +231,7 @@ test('the funnel is exact whatever is killed, lost, repeated or away', async () 
   expect(await rowsOf(otpReport, ['hour'], { livemode: false })).toEqual([]);
   // Everything is published once more, in another order, and recorded once more.
   const before = await rowsOf(otpReport, ['hour', 'carrier']);
-  heard.stop();
+  received.stop();
   for (const data of published.toReversed()) await events.bus.jetstream.publish(factSubjects.otp, data);
   await settled();
   expect(await rowsOf(otpReport, ['hour', 'carrier'])).toEqual(before);
@@ -295,7 +295,7 @@ test('decisions of the guard are listed with their figures, and refusals are rep
 
 test('receipts that no entered code follows are suspicious beside those of other carriers, and not before their time', async () => {
   await record();
-  await tell();
+  await publish();
   // alpha says delivered of everything and a tenth is entered; of beta's receipts seven of ten are.
   for (let nth = 0; nth < 240; nth += 1) {
     const carrier = nth % 2 === 0 ? 'alpha' : 'beta';

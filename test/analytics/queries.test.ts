@@ -271,8 +271,8 @@ test('messages are published again page by page: each once, and the events of th
   for (let afterMessageId: string | null = ''; afterMessageId !== null; ) {
     const reply: ReplayEventsReply = await node.ask(querySubjects.replayEvents, { ...time, afterMessageId });
     if (reply.result !== 'found') throw new Error(reply.detail);
-    const told = reply.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')));
-    pages.push({ messageIds: [...new Set(told.map(({ messageId }) => messageId))], total: reply.total });
+    const published = reply.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')));
+    pages.push({ messageIds: [...new Set(published.map(({ messageId }) => messageId))], total: reply.total });
     afterMessageId = reply.nextMessageId;
   }
   expect(pages.flatMap(({ messageIds }) => messageIds)).toEqual(contexts.map(({ messageId }) => messageId).toSorted());

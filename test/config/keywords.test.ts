@@ -36,7 +36,7 @@ describe('keywords', () => {
   });
 
   it.each([
-    ['{ scope: everybody }', 'country.keywords.scope: found "everybody", expected one of sender, account'],
+    ['{ scope: all numbers }', 'country.keywords.scope: found "all numbers", expected one of sender, account'],
     ['{ halt: { en: [HALT] } }', 'country.keywords.halt: unknown key'],
     ['{ stop: [STOP] }', 'country.keywords.stop: found a list of 1, expected a map of language to words'],
     ['{ replies: { stop: { en: "" } } }', 'country.keywords.replies.stop.en: found "", expected'],

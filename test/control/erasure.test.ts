@@ -120,7 +120,7 @@ async function fill(recipient: string) {
     await new Promise((resolve) => publishLater(publisher, record, nowMs, resolve));
   }
   const submitted = deliveryEvent(message(), { kind: 'submitted', atMs: systemClock.nowMs(), attempt: 1, segment: 1 });
-  const told = {
+  const published = {
     eventId: submitted.eventId,
     endpointId: endpoint,
     url: null,
@@ -129,7 +129,7 @@ async function fill(recipient: string) {
     dueAtMs: 0,
     group: null,
   };
-  const webhook = encodeWebhook({ ...told, content: { event: submitted } });
+  const webhook = encodeWebhook({ ...published, content: { event: submitted } });
   await put(webhookSubject(endpoint, account), webhook);
   await put(parkedSubject(account, endpoint), webhook);
   await put(attemptSubject(account, endpoint, true), encodeAttempts([attemptAt(recipient)], endpoint, cipher));

@@ -94,13 +94,13 @@ test('in any sequence of events the reports and the webhooks have the status of 
   fc.assert(
     fc.property(steps, steps, fc.integer({ min: 0, max: 2 }), (before, after, hop) => {
       const events = eventsOf([['accepted', 0], ...before, ['hedged', hop, 'to beta: no_response'], ...after]);
-      const told = new ClientEvents(new ManualClock(), 0);
+      const published = new ClientEvents(new ManualClock(), 0);
       const names = new Names();
       const counted = emptyCounted();
       let last: string = 'accepted';
       for (const [at, event] of events.entries()) {
         applyEvent(counted, event, names);
-        last = told.next(event)?.kind ?? last;
+        last = published.next(event)?.kind ?? last;
         const folded = foldEvents(events.slice(0, at + 1))!;
         expect(countedStatuses[counted.status]).toBe(folded.status);
         expect(counted.copies & ~copiesBits).toBe(0);

@@ -43,7 +43,7 @@ type Backlog = {
 
 type BacklogFigures = {
   /** Of the endpoints that work: publish to request, in microseconds. */
-  readonly told: ReturnType<LatencyHistogram['summary']>;
+  readonly published: ReturnType<LatencyHistogram['summary']>;
   readonly missing: number;
   /** Requests to the broken endpoint while it was broken, and the most at once that hung. */
   readonly probes: number;
@@ -126,7 +126,12 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
     );
     const drainedPerS = (places.length / (systemClock.monotonicMs() - backAtMs)) * 1_000;
     return {
-      ...{ told: latencies.summary(), missing: publishedAtMs.size, probes: probesWhileBroken, hangingMost: hanging },
+      ...{
+        published: latencies.summary(),
+        missing: publishedAtMs.size,
+        probes: probesWhileBroken,
+        hangingMost: hanging,
+      },
       ...{ drained: new Set(places).size, drainedPerS, displacedMost: displacedMost(places) },
       repeated: places.length - new Set(places).size,
     };

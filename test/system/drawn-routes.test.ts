@@ -35,7 +35,7 @@ let tenant: Tenant;
 let operator: string;
 
 /** What the ingresses have published and received from the carriers. */
-const told = { taken: 0, verified: 0 };
+const published = { taken: 0, verified: 0 };
 const heartbeats = new Map<string, number>();
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ beforeAll(async () => {
   reaching = alpha;
   for (const carrier of configured()) await carriers.actor(carrier);
   new GuardTalk(harness.bus, 'test').listen(({ kind }) => {
-    if (kind === 'taken' || kind === 'verified') told[kind] += 1;
+    if (kind === 'taken' || kind === 'verified') published[kind] += 1;
   });
   carrierHealth.watch(harness.bus, ({ carrier }) => heartbeats.set(carrier, (heartbeats.get(carrier) ?? 0) + 1));
   ingresses = [await startIngress(), await startIngress()];
@@ -102,7 +102,7 @@ async function oneUser(): Promise<boolean> {
 /** So many users; resolves with how many messages each carrier took, when every ingress knows which were entered. */
 async function users(count: number): Promise<{ readonly alpha: number; readonly beta: number }> {
   const taken = () => [alpha, beta].map((simulator) => simulator.stats().submits.total) as [number, number];
-  const [before, toldBefore] = [taken(), { ...told }];
+  const [before, toldBefore] = [taken(), { ...published }];
   let entered = 0;
   for (let done = 0; done < count; done += 20) {
     const results = await Promise.all(Array.from({ length: 20 }, oneUser));
@@ -110,7 +110,7 @@ async function users(count: number): Promise<{ readonly alpha: number; readonly 
     batches.push({ count: 20, atMs: nowMs() });
   }
   await until('all is published', () => {
-    return told.taken - toldBefore.taken === count && told.verified - toldBefore.verified === entered;
+    return published.taken - toldBefore.taken === count && published.verified - toldBefore.verified === entered;
   });
   const after = taken();
   const counts = { alpha: after[0] - before[0], beta: after[1] - before[1] };

@@ -55,10 +55,10 @@ test('events of test messages are printed and forwarded with the signature of a 
   const live = await send('+8801712345678', harness.system.keys.liveKey);
   const [good, bad] = [await send('+8801712345678'), await send('+8801712340001')];
   await until('both have ended', () => [good, bad].every((id) => new RegExp(`livered +${id}`).test(listening.out())));
-  const told = (id: string) => receiver.received.filter(({ json }) => json.data['id'] === id);
-  expect(told(good).map(({ json }) => json.type)).toEqual(['sms.submitted', 'sms.delivered']);
-  expect(told(bad).map(({ json }) => json.type)).toEqual(['sms.submitted', 'sms.undelivered']);
-  expect(told(live)).toEqual([]);
+  const published = (id: string) => receiver.received.filter(({ json }) => json.data['id'] === id);
+  expect(published(good).map(({ json }) => json.type)).toEqual(['sms.submitted', 'sms.delivered']);
+  expect(published(bad).map(({ json }) => json.type)).toEqual(['sms.submitted', 'sms.undelivered']);
+  expect(published(live)).toEqual([]);
   for (const { body, headers } of receiver.received)
     expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
   expect(listening.out()).toMatch(new RegExp(`sms\\.delivered +${good} +\\+8801712345678 +→ 204 \\(\\d+ ms\\)`));

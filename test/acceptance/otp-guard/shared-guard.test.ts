@@ -52,8 +52,8 @@ test('two guards have the same conversion of a carrier two minutes after it took
   const open = () => SharedGuard.open({ bus: harness.bus, clock, rules });
   const [here, there] = await Promise.all([open(), open()]);
   const observations = new OtpObservations(harness.bus, systemClock);
-  let told = 0;
-  const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen(() => (told += 1));
+  let published = 0;
+  const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen(() => (published += 1));
   await harness.bus.connection.flush();
   const ids = Array.from({ length: 30 }, (_, at) => newMessageId(1_700_000_000_000 + at));
   for (const messageId of ids) {
@@ -64,7 +64,7 @@ test('two guards have the same conversion of a carrier two minutes after it took
   });
   // One without a message counts for the guard alone.
   here.verified({ accountId: 'a', to: numberOf(20), messageId: null });
-  await until('all is published', () => told === 41, patient);
+  await until('all is published', () => published === 41, patient);
   stop();
   const place = { carrier: 'alpha', operator: 'gamma', sender: 'HELIO' };
   expect(here.conversions.of(place)).toEqual({ verified: 0, missed: 0 });
@@ -116,14 +116,14 @@ describe('two guards', () => {
 });
 
 test('of live one-time passwords receipts are published, and the carriers that took those that are scored; what is no observation is left out', async () => {
-  const heard: GuardObservation[] = [];
+  const received: GuardObservation[] = [];
   const taken = newMessageId(1_700_000_000_000);
   const listener = new GuardTalk(harness.bus, 'listener', systemClock);
   const accountId = freshAccount();
   // Guards of the tests before may still be publishing theirs.
   const stop = listener.listen((observation) => {
     const isOwn = 'accountId' in observation ? observation.accountId === accountId : observation.messageId === taken;
-    if (isOwn) heard.push(observation);
+    if (isOwn) received.push(observation);
   });
   await harness.bus.connection.flush();
   const observations = new OtpObservations(harness.bus, systemClock);
@@ -158,8 +158,8 @@ test('of live one-time passwords receipts are published, and the carriers that t
   ]) {
     harness.bus.connection.publish(otpGuardSubject, wrong);
   }
-  await until('all are received', () => heard.length >= 4, patient);
-  expect(heard).toEqual([
+  await until('all are received', () => received.length >= 4, patient);
+  expect(received).toEqual([
     { kind: 'verified', accountId, to: '+3', messageId: 'sms_1' },
     { kind: 'copied', messageId: taken },
     { kind: 'received', accountId, to: '+2' },

@@ -17,7 +17,7 @@ import { until } from '../../support/until.ts';
 let server: TestBus;
 let numbers: OtpNumbers;
 let accountId: AccountId;
-let telling: OtpEvents | null = null;
+let publishing: OtpEvents | null = null;
 let nth = 0;
 const fresh = () => otpNumber((nth += 1));
 
@@ -29,8 +29,8 @@ afterAll(async () => {
 });
 afterEach(async () => {
   numbers.close();
-  await telling?.stop();
-  telling = null;
+  await publishing?.stop();
+  publishing = null;
   for (const stream of [streamNames.facts, streamOfBucket('otp'), streamOfBucket('otp_guard')]) {
     await server.bus.manager.streams.purge(stream);
   }
@@ -38,19 +38,19 @@ afterEach(async () => {
 
 /** An account of its own, and a process that publishes. `aheadMs`: of its clock, so that no test waits for an end. */
 async function begin(aheadMs = 0): Promise<void> {
-  if (telling === null) {
+  if (publishing === null) {
     accountId = newAccountId(systemClock.nowMs());
     numbers = openOtpNumbers(server.bus, accountId);
   }
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
-  telling = await OtpEvents.start({ bus: server.bus, bucket: await openBucket(server.bus, 'otp_events'), clock });
+  publishing = await OtpEvents.start({ bus: server.bus, bucket: await openBucket(server.bus, 'otp_events'), clock });
 }
 
 const facts = async (): Promise<readonly Fact[]> =>
   (await recordsOf(server.bus, streamNames.facts)).flatMap(({ data }) => decodeFacts(data));
 const otpFacts = async () => (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp');
 /** When so many facts are there. */
-const told = (count: number) =>
+const published = (count: number) =>
   until(`${count} facts`, async () => {
     const found = await otpFacts();
     return found.length >= count ? found : null;
@@ -61,12 +61,12 @@ const ahead = limits.facts.graceMs + 1_000;
 test('each change of a one-time password is a fact, and none has its code', async () => {
   await begin();
   const one = await numbers.start(fresh(), { clientReference: 'order-7', language: 'bn' });
-  await told(1);
+  await published(1);
   await numbers.resend(one.id, one.createdAtMs + 1);
-  await told(2);
+  await published(2);
   await numbers.guessWrong(one.id);
   await numbers.verify(one.id);
-  const found = await told(3);
+  const found = await published(3);
   expect(found.map(shortOf)).toEqual(['pending - 1', 'pending - 2', 'verified - 2']);
   expect(new Set(found.map(({ eventId }) => eventId)).size).toBe(3);
   expect(found.at(-1)).toMatchObject({
@@ -117,7 +117,7 @@ test('the end of its time is published once, whatever restarts', async () => {
   await begin(ahead);
   const soon = { expiresAtMs: systemClock.nowMs() + 60_000 };
   await numbers.start(fresh(), { ...soon, createdAtMs: systemClock.nowMs() - 240_000 });
-  const [waits] = await told(1);
+  const [waits] = await published(1);
   const expired = await numbers.start(fresh(), {
     createdAtMs: systemClock.nowMs() - 300_500,
     expiresAtMs: systemClock.nowMs() - 500,
@@ -125,7 +125,7 @@ test('the end of its time is published once, whatever restarts', async () => {
   const end = await until('the end', async () => (await otpFacts()).find(({ status }) => status === 'expired'));
   expect(end).toMatchObject({ id: expired.id, reason: 'expired', endedAtMs: expired.expiresAtMs });
   for (let at = 0; at < 3; at += 1) {
-    await telling?.stop();
+    await publishing?.stop();
     await begin(ahead);
     await numbers.verify((await numbers.start(fresh())).id);
     await until(
@@ -133,7 +133,7 @@ test('the end of its time is published once, whatever restarts', async () => {
       async () => (await otpFacts()).filter(({ status }) => status === 'verified').length === at + 1,
     );
   }
-  await telling?.stop();
+  await publishing?.stop();
   // Its time comes while no process publishes.
   await begin(ahead + 120_000);
   await until('the other end', async () =>
@@ -159,7 +159,7 @@ test('a process that is killed before it stored how far it came: the next one pu
     return found.some(({ status }) => status === 'verified') && found.some(({ id }) => id === waits.id);
   });
   const before = (await otpFacts()).map(({ eventId }) => eventId);
-  await telling?.stop();
+  await publishing?.stop();
   // As if it had ended before its last writes of the place.
   if (stored === null) await bucket.delete('place');
   else await bucket.put('place', stored.value);
@@ -199,8 +199,8 @@ test('one whose messages did not arrive has failed; one that may have arrived ha
     if (second !== null) statuses.set(await numbers.resend(otp.id, times.createdAtMs + 1), second);
     made.push(otp.id);
   }
-  await told(cases.length);
-  await telling?.stop();
+  await published(cases.length);
+  await publishing?.stop();
   await begin(ahead + 1_000);
   const ends = await until('all ends', async () => {
     const found = (await otpFacts()).filter(({ status }) => status !== 'pending');

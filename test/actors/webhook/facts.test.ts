@@ -54,8 +54,8 @@ async function allDone(): Promise<void> {
   const waiting = async (stream: string) => (await streams.info(stream)).state.messages;
   await until('nothing waits', async () => {
     const { num_pending, num_ack_pending } = await consumers.info(streamNames.facts, 'facts_webhooks');
-    const told = (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog));
-    return num_pending + num_ack_pending + told === 0;
+    const published = (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog));
+    return num_pending + num_ack_pending + published === 0;
   });
 }
 

@@ -104,8 +104,8 @@ async function failingEndpoint(status: number) {
   await until('it fails', async () => (await stateOf(entry)) !== null);
   await until('the other one has all', () => other.received.length === all.length);
   await until('all of it is parked', async () => (await waiting(streamNames.webhooks)) === 0);
-  const told = (type: string) => other.received.filter(({ json }) => json.type === type);
-  return { entry, broken, other, clock, all, told };
+  const published = (type: string) => other.received.filter(({ json }) => json.type === type);
+  return { entry, broken, other, clock, all, published };
 }
 
 const eventOf = (accountId: AccountId): DeliveryEvent =>
@@ -125,7 +125,7 @@ async function someLooks(clock: { readonly looks: number }): Promise<void> {
 }
 
 test('one request at each step and none between; reported after an hour and a day; disabled after five days; enabled again', async () => {
-  const { entry, broken, clock, all, told } = await failingEndpoint(500);
+  const { entry, broken, clock, all, published } = await failingEndpoint(500);
   disabling = { entry };
   const began = await stateOf(entry);
   const { sinceMs } = began as Failing;
@@ -141,24 +141,24 @@ test('one request at each step and none between; reported after an hour and a da
   let requests = broken.received.length;
   const step = async () => {
     const before = (await stateOf(entry)) as Failing;
-    await quietAt(before.nextTryAtMs - 1_000, () => told('webhook.disabled').length);
+    await quietAt(before.nextTryAtMs - 1_000, () => published('webhook.disabled').length);
     clock.to(before.nextTryAtMs);
     await until('one more try', async () => ((await stateOf(entry))?.tries ?? 0) > before.tries);
     requests += 1;
     expect(broken.received).toHaveLength(requests);
   };
-  const failingTold = () => told('webhook.failing').length;
+  const failingReported = () => published('webhook.failing').length;
   // Tries 2 to 4 are at 5 s, 5 min and 35 min.
   for (let tries = 2; tries <= 4; tries += 1) await step();
-  await quietAt(sinceMs + hourMs - 500, failingTold);
+  await quietAt(sinceMs + hourMs - 500, failingReported);
   clock.to(sinceMs + hourMs);
-  await until('reported after an hour', () => failingTold() === 1);
+  await until('reported after an hour', () => failingReported() === 1);
   // Tries 5 to 8 are at 2.6, 7.6, 17.6 and 31.6 hours.
   for (let tries = 5; tries <= 7; tries += 1) await step();
-  await quietAt(sinceMs + dayMs - 500, failingTold);
+  await quietAt(sinceMs + dayMs - 500, failingReported);
   clock.to(sinceMs + dayMs);
-  await until('reported after a day', () => failingTold() === 2);
-  const [first, second] = told('webhook.failing');
+  await until('reported after a day', () => failingReported() === 2);
+  const [first, second] = published('webhook.failing');
   expect(first?.json.data).toMatchObject({
     id: entry.id,
     url: entry.url,
@@ -171,10 +171,10 @@ test('one request at each step and none between; reported after an hour and a da
   await quietAt(sinceMs + 5 * dayMs - 500, () => asked.length);
   expect(asked).toEqual([]);
   clock.to(sinceMs + 5 * dayMs);
-  await until('the others are notified', () => told('webhook.disabled').length === 1);
+  await until('the others are notified', () => published('webhook.disabled').length === 1);
   expect(new Set(asked)).toEqual(new Set(['failing']));
-  expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ id: entry.id, disabled_reason: 'failing' });
-  await quietAt(sinceMs + 30 * dayMs, () => told('webhook.disabled').length + failingTold());
+  expect(published('webhook.disabled')[0]?.json.data).toMatchObject({ id: entry.id, disabled_reason: 'failing' });
+  await quietAt(sinceMs + 30 * dayMs, () => published('webhook.disabled').length + failingReported());
   // Nothing was sent to the endpoint itself.
   expect(broken.received.filter(({ json }) => json.type.startsWith('webhook.'))).toEqual([]);
 
@@ -207,10 +207,10 @@ test('after five days with fewer than ten tries it is not disabled, with the ten
 }, 60_000);
 
 test('a 410 disables at once, and is reported once over a restart', async () => {
-  const { entry, broken, clock, told } = await failingEndpoint(410);
+  const { entry, broken, clock, published } = await failingEndpoint(410);
   disabling = { entry };
-  await until('reported', () => told('webhook.disabled').length === 1);
-  expect(told('webhook.disabled')[0]?.json.data).toMatchObject({ disabled_reason: 'gone', error: 'gone' });
+  await until('reported', () => published('webhook.disabled').length === 1);
+  expect(published('webhook.disabled')[0]?.json.data).toMatchObject({ disabled_reason: 'gone', error: 'gone' });
   const requests = broken.received.length;
   await until('it is stored that they were notified', async () => (await stateOf(entry))?.isDisabledPublished === true);
   await running?.stop();
@@ -218,6 +218,6 @@ test('a 410 disables at once, and is reported once over a restart', async () => 
   await until('it delivers', () => running?.node.state === 'delivers');
   clock.to(clock.nowMs() + 10 * dayMs);
   await someLooks(clock);
-  expect(told('webhook.disabled')).toHaveLength(1);
+  expect(published('webhook.disabled')).toHaveLength(1);
   expect(broken.received).toHaveLength(requests);
 }, 30_000);

@@ -43,18 +43,18 @@ test('kill -9 again and again under load: every event is sent, and repeats have 
     return { status: 200 };
   });
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
-  const told: string[] = [];
+  const published: string[] = [];
   let kill = await startDelivery(bus.nats.url);
   for (let round = 0; round < 3; round += 1) {
-    told.push(...(await publishMany(accountId, 300)));
+    published.push(...(await publishMany(accountId, 300)));
     await until('some of them', () => idsOf(receiver).size > round * 300 + 50);
     await kill();
-    told.push(...(await publishMany(accountId, 20)));
+    published.push(...(await publishMany(accountId, 20)));
     kill = await startDelivery(bus.nats.url);
   }
-  await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
+  await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
-  expect(idsOf(receiver)).toEqual(new Set(told));
+  expect(idsOf(receiver)).toEqual(new Set(published));
   await kill();
 });
 
@@ -68,15 +68,15 @@ test('kill -9 while an endpoint fails: it is not forgotten, and gets its line fr
   });
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
   let kill = await startDelivery(bus.nats.url);
-  const told = await publishMany(accountId, 300);
+  const published = await publishMany(accountId, 300);
   await until('it fails', () => receiver.received.length >= first);
   await until('some are parked', async () => (await waiting(streamNames.webhookLog)) > 0);
   await kill();
   kill = await startDelivery(bus.nats.url);
-  await until('half of them', () => receiver.received.length > told.length / 2);
+  await until('half of them', () => receiver.received.length > published.length / 2);
   await kill();
   kill = await startDelivery(bus.nats.url);
-  await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
+  await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
   await until('the line is empty', async () => (await waiting(streamNames.webhookLog)) === 0);
   await kill();
 });
@@ -134,17 +134,17 @@ test('kill -9 between batches: every event is sent, in batches, under the id it 
   const inBatches = () =>
     new Set(receiver.received.flatMap(({ json }) => (json.data['events'] as { id: string }[]).map(({ id }) => id)));
   let kill = await startDelivery(bus.nats.url);
-  const told: string[] = [];
+  const published: string[] = [];
   for (let round = 0; round < 3; round += 1) {
     const before = inBatches().size;
-    told.push(...(await publishMany(accountId, 400)));
+    published.push(...(await publishMany(accountId, 400)));
     await until('some of them', () => inBatches().size > before + 60);
     await kill();
     kill = await startDelivery(bus.nats.url);
   }
-  await until('all of them', () => told.every((id) => inBatches().has(id)));
+  await until('all of them', () => published.every((id) => inBatches().has(id)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
-  expect(inBatches()).toEqual(new Set(told));
+  expect(inBatches()).toEqual(new Set(published));
   await kill();
 });
 
@@ -158,20 +158,20 @@ test('of two processes one delivers; when it is killed the other takes over and 
   // Nodes of a cluster: none may think that it is alone.
   const ofNode = (name: string) => startDelivery(bus.nats.url, { HELIOGRAPH_OWN_BUS: 'no', HELIOGRAPH_NODE: name });
   const killFirst = await ofNode('one');
-  const told = await publishMany(accountId, 50);
+  const published = await publishMany(accountId, 50);
   await until('the first one delivers', () => receiver.received.length > 0);
   const killSecond = await ofNode('two');
-  told.push(...(await publishMany(accountId, 300)));
+  published.push(...(await publishMany(accountId, 300)));
   await until('some of them', () => receiver.received.length > 100);
   // While both run, nothing is sent twice: only one delivers.
   expect(idsOf(receiver).size).toBe(receiver.received.length);
   await killFirst();
   const killedAtMs = systemClock.monotonicMs();
-  told.push(...(await publishMany(accountId, 100)));
-  await until('all of them', () => told.every((id) => idsOf(receiver).has(id)));
+  published.push(...(await publishMany(accountId, 100)));
+  await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
   const tookMs = systemClock.monotonicMs() - killedAtMs;
   expect(tookMs).toBeGreaterThan(limits.delivery.takenOverAfterMs / 2);
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
-  expect(idsOf(receiver)).toEqual(new Set(told));
+  expect(idsOf(receiver)).toEqual(new Set(published));
   await killSecond();
 }, 120_000);

@@ -35,7 +35,7 @@ import {
 
 let node: TestNode;
 let running: RunningWebhooks;
-let telling: OtpEvents;
+let publishing: OtpEvents;
 let accountId: AccountId;
 const open: { close(): unknown }[] = [];
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await until('it delivers', () => running.node.state === 'delivers');
   // Ends by time are published a while after them.
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + limits.facts.graceMs };
-  telling = await OtpEvents.start({ bus: node.bus, bucket: await openBucket(node.bus, 'otp_events'), clock });
+  publishing = await OtpEvents.start({ bus: node.bus, bucket: await openBucket(node.bus, 'otp_events'), clock });
 });
 beforeEach(async () => {
   accountId = await putAccount(node.bus);
@@ -54,7 +54,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
 });
 afterAll(async () => {
-  await telling?.stop();
+  await publishing?.stop();
   await running?.stop();
   await node?.stop();
 });

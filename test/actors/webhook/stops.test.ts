@@ -46,9 +46,9 @@ const allOf = (accountId: AccountId, count: number) =>
     const message = messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
     return eventOfMessage(message, { kind: 'delivered', atMs: systemClock.nowMs() });
   });
-const hasAll = ({ received }: Receiver, told: readonly string[]) => {
+const hasAll = ({ received }: Receiver, published: readonly string[]) => {
   const ids = new Set(eventIdsOf(received));
-  return told.every((id) => ids.has(id));
+  return published.every((id) => ids.has(id));
 };
 
 test('a clean stop under load: every event is sent once, whatever was in flight', async () => {
@@ -58,10 +58,10 @@ test('a clean stop under load: every event is sent once, whatever was in flight'
   await putEndpoint(bus.bus, { accountId, url: ordered.url, ordering: 'per_message' });
   await putEndpoint(bus.bus, { accountId, url: batched.url, batch: { max: 10, waitMs: 50 } });
   const endpoints = [plain, ordered, batched];
-  const told: string[] = [];
+  const published: string[] = [];
   const publish = async (count: number) => {
     const all = allOf(accountId, count);
-    told.push(...all.map(({ eventId }) => eventId as string));
+    published.push(...all.map(({ eventId }) => eventId as string));
     for (let at = 0; at < all.length; at += 10) await bus.events.publish(all.slice(at, at + 10));
   };
   let end = await startDelivery(bus.nats.url);
@@ -74,7 +74,7 @@ test('a clean stop under load: every event is sent once, whatever was in flight'
     await bus.nats.restart();
     end = await startDelivery(bus.nats.url);
   }
-  await until('all of them', () => endpoints.every((each) => hasAll(each, told)));
+  await until('all of them', () => endpoints.every((each) => hasAll(each, published)));
   await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
   await until('no line', async () => (await waiting(streamNames.webhookLog)) === 0);
   expect(endpoints.map(({ received }) => repeatedIn(eventIdsOf(received)).length)).toEqual([0, 0, 0]);
@@ -100,8 +100,10 @@ test('a kill before the place was saved, and nats-server restarts: what waits is
   const before = receiver.received.length;
   receiver.answer = () => ({ status: 200 });
   const endNext = await startDelivery(bus.nats.url);
-  const told = all.map(({ eventId }) => eventId as string);
-  await until('all of them', () => told.every((id) => receiver.received.slice(before).some((each) => each.id === id)));
+  const published = all.map(({ eventId }) => eventId as string);
+  await until('all of them', () =>
+    published.every((id) => receiver.received.slice(before).some((each) => each.id === id)),
+  );
   await until(
     'the place is after them',
     async () => ((await readWebhookPlace(bucket))?.position.seq ?? 0) > place.position.seq,

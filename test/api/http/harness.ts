@@ -94,7 +94,7 @@ export async function openHarness(): Promise<Harness> {
   const witness = newAccountId(1_700_000_000_000);
   await putAccount(witness);
   /** Each thread applies entries in order: one that knows a key put just now knows all earlier ones. */
-  const heard = async () => {
+  const received = async () => {
     const open = [...ingresses].filter(({ child }) => child.exitCode === null && child.signalCode === null);
     if (open.length === 0) return;
     const token = await putKey(witness, true);
@@ -111,19 +111,19 @@ export async function openHarness(): Promise<Harness> {
     count,
     async put(bucket, name, text) {
       await (bucket === 'directory' ? directory : suppression).put(name, text);
-      if (bucket === 'directory') await heard();
+      if (bucket === 'directory') await received();
     },
     async tenant({ scopes = allScopes, senders = ['HELIO'], status = 'active', account = {}, key: more = {} } = {}) {
       const accountId = newAccountId(1_700_000_000_000);
       await putAccount(accountId, { status, senders, ...account });
       const live = await putKey(accountId, true, { scopes, ...more });
       const test = await putKey(accountId, false, { scopes, ...more });
-      await heard();
+      await received();
       return { accountId, live, test };
     },
     async key({ accountId }, scopes) {
       const token = await putKey(accountId as AccountId, true, { scopes });
-      await heard();
+      await received();
       return token;
     },
     async ingress(env = {}, threads = 1, changes = {}) {
@@ -248,12 +248,12 @@ async function startIngress(
     },
     ask() {
       const { promise, resolve } = Promise.withResolvers<FromChild & { type: 'metrics' }>();
-      const hear = (message: FromChild) => {
+      const receive = (message: FromChild) => {
         if (message.type === 'metrics') resolve(message);
       };
-      child.on('message', hear);
+      child.on('message', receive);
       child.send({ type: 'ask', id: 1 });
-      return withDeadline('metrics', patienceMs, promise).finally(() => child.off('message', hear));
+      return withDeadline('metrics', patienceMs, promise).finally(() => child.off('message', receive));
     },
   };
 }

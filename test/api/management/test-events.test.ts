@@ -58,17 +58,17 @@ test('an account receives what its test messages become, from its first request 
     event(next, { kind: 'submitted' }),
   );
   await publish(event(next, { kind: 'delivered' }), event(next, { kind: 'delivered', attempt: 1 }));
-  const heard: { id: string; type: string; data: object }[] = [];
+  const received: { id: string; type: string; data: object }[] = [];
   let { cursor } = first;
   await until('all events are received', async () => {
     const page = (await poll(cursor)).body;
-    heard.push(...page.data);
+    received.push(...page.data);
     ({ cursor } = page);
-    return heard.length >= 3;
+    return received.length >= 3;
   });
   expect((await poll(cursor)).body).toMatchObject({ data: [], missed: false });
-  expect(heard.map(({ type }) => type)).toEqual(['sms.delivered', 'sms.submitted', 'sms.delivered']);
-  expect(heard[2]).toMatchObject({
+  expect(received.map(({ type }) => type)).toEqual(['sms.delivered', 'sms.submitted', 'sms.delivered']);
+  expect(received[2]).toMatchObject({
     id: event(next, { kind: 'delivered' }).eventId,
     data: { id: next.messageId, object: 'sms', status: 'delivered', livemode: false, client_reference: 'order-7' },
   });
@@ -107,11 +107,11 @@ test('a message of two segments is delivered once, with its second segment', asy
   await publish(event(two, { kind: 'submitted' }), event(two, { kind: 'submitted', segment: 2 }));
   await publish(event(two, { kind: 'delivered', segment: 2 }));
   await publish(event(two, { kind: 'delivered' }));
-  const heard = await until('both', async () => {
+  const received = await until('both', async () => {
     const { body } = await poll(cursor, 1);
     return body.data.length >= 2 && kindsOf(body);
   });
-  expect(heard).toEqual(['sms.submitted', 'sms.delivered']);
+  expect(received).toEqual(['sms.submitted', 'sms.delivered']);
 });
 
 test('what becomes of a test one-time password is received among the events of its message', async () => {
@@ -127,15 +127,15 @@ test('what becomes of a test one-time password is received among the events of i
   await until('the first', async () => (await poll(cursor)).body.data.length === 1);
   for (const fact of [otp('live', true), otp('other', false, newAccountId(2)), otp('one')]) await put(fact);
   await put({ ...otp('waits'), status: 'pending' });
-  const heard = await until('both', async () => {
+  const received = await until('both', async () => {
     const { body } = await poll(cursor, 1);
     return body.data.length >= 2 && body;
   });
-  expect(kindsOf(heard)).toEqual(['sms.submitted', 'otp.verified']);
-  expect(heard.data[1]).toMatchObject({ id: 'evt_one', data: { id: 'otp_one', status: 'verified' } });
+  expect(kindsOf(received)).toEqual(['sms.submitted', 'otp.verified']);
+  expect(received.data[1]).toMatchObject({ id: 'evt_one', data: { id: 'otp_one', status: 'verified' } });
   await put(otp('two'));
   const next = await until('the next', async () => {
-    const { body } = await poll(heard.cursor, 1);
+    const { body } = await poll(received.cursor, 1);
     return body.data.length >= 1 && body;
   });
   expect(next.data.map(({ id }: { id: string }) => id)).toEqual(['evt_two']);
@@ -160,13 +160,13 @@ describe('a listener', () => {
     const start = await before.poll(account, null, 0);
     const known = message();
     await publish(event(known, { kind: 'submitted' }));
-    const heard = await until('the first', async () => {
+    const received = await until('the first', async () => {
       const page = await before.poll(account, start?.cursor ?? '', 0);
       return page?.events.length === 1 && page;
     });
     before.stop();
     await publish(event(known, { kind: 'delivered' }));
-    const page = await after.poll(account, heard.cursor, 0);
+    const page = await after.poll(account, received.cursor, 0);
     expect(page?.events.map(({ body }) => JSON.parse(body).type)).toEqual(['sms.delivered']);
     expect(page?.missed).toBe(false);
     after.stop();

@@ -18,34 +18,34 @@ describe('received heartbeats', () => {
     expect(new CarrierHeartbeats(new ManualClock()).stateOf('alpha')).toBe('good');
   });
   test('the last state of a node counts, and of several nodes the best', () => {
-    const heard = new CarrierHeartbeats(new ManualClock());
-    heard.take(heartbeat('alpha', 'good'));
-    heard.take(heartbeat('alpha', 'down'));
-    expect([heard.stateOf('alpha'), heard.reasonOf('alpha')]).toEqual(['down', 'no_bind']);
-    heard.take(heartbeat('alpha', 'weak', 'b'));
-    expect(heard.stateOf('alpha')).toBe('weak');
-    heard.take(heartbeat('alpha', 'good', 'c'));
-    expect(heard.stateOf('alpha')).toBe('good');
+    const received = new CarrierHeartbeats(new ManualClock());
+    received.take(heartbeat('alpha', 'good'));
+    received.take(heartbeat('alpha', 'down'));
+    expect([received.stateOf('alpha'), received.reasonOf('alpha')]).toEqual(['down', 'no_bind']);
+    received.take(heartbeat('alpha', 'weak', 'b'));
+    expect(received.stateOf('alpha')).toBe('weak');
+    received.take(heartbeat('alpha', 'good', 'c'));
+    expect(received.stateOf('alpha')).toBe('good');
   });
   test('a silent node is left out, and its last state forgotten', () => {
     const clock = new ManualClock();
-    const heard = new CarrierHeartbeats(clock);
-    heard.take(heartbeat('alpha', 'good', 'gone'));
+    const received = new CarrierHeartbeats(clock);
+    received.take(heartbeat('alpha', 'good', 'gone'));
     clock.advance(staleMs - 1);
-    heard.take(heartbeat('alpha', 'down', 'stays'));
-    expect(heard.stateOf('alpha')).toBe('good');
+    received.take(heartbeat('alpha', 'down', 'stays'));
+    expect(received.stateOf('alpha')).toBe('good');
     clock.advance(2);
-    expect(heard.stateOf('alpha')).toBe('down');
+    expect(received.stateOf('alpha')).toBe('down');
   });
   test('a silent carrier is weak, then down, while others send heartbeats', () => {
     const clock = new ManualClock();
-    const heard = new CarrierHeartbeats(clock);
+    const received = new CarrierHeartbeats(clock);
     const passed = (ms: number) => {
       clock.advance(ms);
-      heard.take(heartbeat('beta', 'good'));
-      return heard.stateOf('alpha');
+      received.take(heartbeat('beta', 'good'));
+      return received.stateOf('alpha');
     };
-    heard.take(heartbeat('alpha', 'good'));
+    received.take(heartbeat('alpha', 'good'));
     expect([passed(staleMs), passed(1), passed(silentDownMs - staleMs - 1), passed(1)]).toEqual([
       'good',
       'weak',
@@ -55,20 +55,20 @@ describe('received heartbeats', () => {
   });
   test('silence of all is our own fault: no carrier is avoided', () => {
     const clock = new ManualClock();
-    const heard = new CarrierHeartbeats(clock);
-    heard.take(heartbeat('alpha', 'down'));
-    heard.take(heartbeat('beta', 'good'));
+    const received = new CarrierHeartbeats(clock);
+    received.take(heartbeat('alpha', 'down'));
+    received.take(heartbeat('beta', 'good'));
     clock.advance(staleMs + 1);
-    expect([heard.stateOf('alpha'), heard.stateOf('beta')]).toEqual(['good', 'good']);
+    expect([received.stateOf('alpha'), received.stateOf('beta')]).toEqual(['good', 'good']);
   });
   test('it holds a bounded number of carriers and nodes', () => {
-    const heard = new CarrierHeartbeats(new ManualClock());
-    for (let at = 0; at <= carriersMax; at += 1) heard.take(heartbeat(`c${at}`, 'down'));
-    expect(heard.stateOf(`c${carriersMax - 1}`)).toBe('down');
-    expect(heard.stateOf(`c${carriersMax}`)).toBe('good');
-    heard.take(heartbeat('c0', 'good', 'first'));
-    for (let at = 0; at < nodesMax; at += 1) heard.take(heartbeat('c0', 'down', `n${at}`));
-    expect(heard.stateOf('c0')).toBe('down');
+    const received = new CarrierHeartbeats(new ManualClock());
+    for (let at = 0; at <= carriersMax; at += 1) received.take(heartbeat(`c${at}`, 'down'));
+    expect(received.stateOf(`c${carriersMax - 1}`)).toBe('down');
+    expect(received.stateOf(`c${carriersMax}`)).toBe('good');
+    received.take(heartbeat('c0', 'good', 'first'));
+    for (let at = 0; at < nodesMax; at += 1) received.take(heartbeat('c0', 'down', `n${at}`));
+    expect(received.stateOf('c0')).toBe('down');
   });
 });
 

@@ -19,7 +19,7 @@ const usual = { subject: messageSubject('otp', 'alpha', 'acc_1') };
 const overflow = { subject: overflowSubject('otp', 'alpha', 'acc_1') };
 const full = { full: true };
 
-function heard() {
+function received() {
   const clock = new ManualClock();
   const all = new OverflowHeartbeats(clock);
   return { clock, all, place: () => all.placeOf('otp', 'alpha', 'acc_1') };
@@ -27,7 +27,7 @@ function heard() {
 
 describe('the shard of an account’s messages', () => {
   test('is the usual one until a flood is published, and again when that ends', () => {
-    const { all, place } = heard();
+    const { all, place } = received();
     expect(place()).toEqual(usual);
     all.take(otpOf({ acc_1: false }));
     expect(place()).toEqual(overflow);
@@ -40,7 +40,7 @@ describe('the shard of an account’s messages', () => {
     expect(place()).toEqual(usual);
   });
   test('is that of this account, this lane and this carrier only', () => {
-    const { all } = heard();
+    const { all } = received();
     all.take(otpOf({ acc_1: true }));
     for (const category of ['transactional', 'promotional'] as const) {
       expect(all.placeOf(category, 'alpha', 'acc_1')).toEqual({ subject: messageSubject(category, 'alpha', 'acc_1') });
@@ -50,7 +50,7 @@ describe('the shard of an account’s messages', () => {
     expect(all.placeOf('otp', 'alpha', 'toString')).toEqual({ subject: messageSubject('otp', 'alpha', 'toString') });
   });
   test('follows any of several nodes; an expired state of one does not count', () => {
-    const { all, clock, place } = heard();
+    const { all, clock, place } = received();
     const { staleMs, fullStaleMs } = limits.overflow;
     all.take(otpOf({ acc_1: false }, 'two'));
     all.take(otpOf({ acc_1: true }, 'one'));
@@ -65,7 +65,7 @@ describe('the shard of an account’s messages', () => {
     expect(place()).toEqual(usual);
   });
   test('is remembered for a bounded number of carriers and nodes', () => {
-    const { all, place } = heard();
+    const { all, place } = received();
     const { carriersMax, nodesMax } = limits.heartbeats;
     for (let node = 0; node < nodesMax; node += 1) all.take(otpOf({ acc_1: false }, `node${node}`));
     expect(place()).toEqual(overflow);

@@ -89,7 +89,7 @@ test('a server without TLS is refused', async () => {
 });
 
 test('an attacker who removes TLS from the server’s greeting learns nothing', async () => {
-  let heard = '';
+  let received = '';
   const between = createServer((socket) => {
     const info = {
       server_id: 'x',
@@ -100,12 +100,12 @@ test('an attacker who removes TLS from the server’s greeting learns nothing', 
       jetstream: true,
     };
     socket.write(`INFO ${JSON.stringify(info)}\r\n`);
-    socket.on('data', (octets) => (heard += octets.toString('latin1')));
+    socket.on('data', (octets) => (received += octets.toString('latin1')));
     socket.on('error', () => {});
   }).listen(0, '127.0.0.1');
   await once(between, 'listening');
   const { port } = between.address() as AddressInfo;
   await expect(connectBus(urlOf(`127.0.0.1:${port}`, ca()), 'test', 2_000)).rejects.toThrow(/tls/i);
-  expect(heard).toBe('');
+  expect(received).toBe('');
   between.close();
 });

@@ -234,7 +234,7 @@ test.each(roles)('%s may nothing else: no deletion, no copy, no subscription to 
   const publish = [
     ...['$JS.API.STREAM.DELETE.EVENTS', '$JS.API.STREAM.SNAPSHOT.EVENTS', '$JS.API.STREAM.RESTORE.EVENTS'],
     ...['$JS.API.STREAM.CREATE.MINE', '$JS.API.STREAM.UPDATE.MINE', '$JS.API.ACCOUNT.PURGE.x', '$JS.API.SERVER.REMOVE'],
-    ...['$SYS.REQ.SERVER.PING', '$KV.mine.x', 'mine', 'told.them'],
+    ...['$SYS.REQ.SERVER.PING', '$KV.mine.x', 'mine', 'published.them'],
   ];
   const subscribe = ['>', '*.>', '_INBOX.>', '_INBOX.*.>', '$JS.>', '$KV.>', '$SYS.>', '$JS.API.>', '$JS.ACK.>', 'q.>'];
   expect([...(await forbidden(role, { publish, subscribe }))].sort()).toEqual(
@@ -277,22 +277,22 @@ test('no connection succeeds without a key, with a password, or with the key of 
 });
 
 test('a process that takes the port of a stopped server gets a signature and no secret', async () => {
-  let heard = '';
+  let received = '';
   const impostor = createServer((socket) => {
     socket.write(
       `INFO ${JSON.stringify({ server_id: 'x', version: '2.10.0', proto: 1, max_payload: 1e6, nonce: 'abc' })}\r\n`,
     );
-    socket.on('data', (octets) => (heard += octets.toString('latin1')));
+    socket.on('data', (octets) => (received += octets.toString('latin1')));
     socket.on('error', () => {});
   }).listen(0, '127.0.0.1');
   await once(impostor, 'listening');
   const { port: taken } = impostor.address() as AddressInfo;
   const url = natsUrl({ port: taken, password: secret }, 'ingress');
   await expect(connectBus(url, 'test', 1_000)).rejects.toThrow();
-  expect(heard).toContain('CONNECT {');
-  expect(heard).toContain('"sig"');
-  expect(heard).not.toContain(new URL(url).username);
-  expect(heard).not.toContain(secret);
+  expect(received).toContain('CONNECT {');
+  expect(received).toContain('"sig"');
+  expect(received).not.toContain(new URL(url).username);
+  expect(received).not.toContain(secret);
   impostor.close();
 });
 

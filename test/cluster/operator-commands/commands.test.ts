@@ -50,11 +50,11 @@ describe('what is in effect', () => {
 
   it('is known to every watch at once, and to one that begins later from its first moment', async () => {
     const watch = await watchCommands(harness.bus);
-    const heard: string[] = [];
-    watch.onChange((carrier) => heard.push(carrier));
+    const received: string[] = [];
+    watch.onChange((carrier) => received.push(carrier));
     const command = await give('pause', 'beta');
     await until('the order is known', () => watch.of('beta').carrier?.id === command.id);
-    expect(heard).toEqual(['beta']);
+    expect(received).toEqual(['beta']);
     const later = await watchCommands(harness.bus);
     expect(commandIds(later.of('beta'))).toEqual([command.id]);
     expect(later.of('nobody').carrier).toBeNull();
@@ -204,8 +204,8 @@ describe('reports', () => {
     });
     const one = answerForCarriers(harness.bus, 'one', () => [report('alpha'), report('beta')]);
     const two = answerForCarriers(harness.bus, 'two', () => [report('alpha')]);
-    const heard = await askForCarriers(harness.bus);
-    expect(heard.map(({ carrier }) => carrier).sort()).toEqual(['alpha', 'alpha', 'beta']);
+    const received = await askForCarriers(harness.bus);
+    expect(received.map(({ carrier }) => carrier).sort()).toEqual(['alpha', 'alpha', 'beta']);
     one.unsubscribe();
     two.unsubscribe();
   });

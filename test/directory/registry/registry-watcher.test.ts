@@ -13,12 +13,12 @@ import { type InboundConsumer, nationals, openInboundConsumer } from './harness.
 let harness: TestBus;
 let inboundConsumer: InboundConsumer;
 let keeper: RegistryWatcher | null = null;
-const heard: RegistryVersionEvent[] = [];
+const received: RegistryVersionEvent[] = [];
 
 beforeEach(async () => {
   harness = await startBus();
   inboundConsumer = openInboundConsumer();
-  heard.length = 0;
+  received.length = 0;
 });
 afterEach(async () => {
   keeper?.stop();
@@ -28,8 +28,8 @@ afterEach(async () => {
 });
 
 const keep = async () =>
-  (keeper = await watchRegistries(harness.bus, (registryUpdate) => void heard.push(registryUpdate)));
-const versionsSeen = () => heard.map((registryUpdate) => `${registryUpdate.name} ${registryUpdate.version}`);
+  (keeper = await watchRegistries(harness.bus, (registryUpdate) => void received.push(registryUpdate)));
+const versionsSeen = () => received.map((registryUpdate) => `${registryUpdate.name} ${registryUpdate.version}`);
 const firstChunk = async () => {
   const versions = await RegistryVersions.open(harness.bus);
   const pointer = await versions.current('dnd');

@@ -105,27 +105,27 @@ test('what is reported of codes in any order within their two minutes, and looke
       fc.array(fc.integer({ min: 0, max: doneMs }), { maxLength: 20 }),
       fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
       (codes, looks, shuffled) => {
-        const told = codes.flatMap(({ atMs, enteredAfterMs, carrier }, at) => [
-          { ms: atMs, tell: (scores: ConversionScores) => taken(scores, String(at), atMs, { carrier }) },
+        const published = codes.flatMap(({ atMs, enteredAfterMs, carrier }, at) => [
+          { ms: atMs, publish: (scores: ConversionScores) => taken(scores, String(at), atMs, { carrier }) },
           ...(enteredAfterMs === null
             ? []
             : [
                 {
                   ms: atMs + enteredAfterMs,
-                  tell: (scores: ConversionScores) => scores.verified(String(at), atMs + enteredAfterMs),
+                  publish: (scores: ConversionScores) => scores.verified(String(at), atMs + enteredAfterMs),
                 },
               ]),
         ]);
-        const inTime = told.toSorted((one, other) => one.ms - other.ms);
+        const inTime = published.toSorted((one, other) => one.ms - other.ms);
         // Those of one moment come in another order.
         const others = inTime
           .map((each) => ({ ...each, by: shuffled.next().value as number }))
           .toSorted((one, other) => one.ms - other.ms || one.by - other.by);
         const lookedOnce = new ConversionScores(bounds);
-        for (const { tell } of inTime) tell(lookedOnce);
+        for (const { publish } of inTime) publish(lookedOnce);
         const lookedOften = new ConversionScores(bounds);
-        const steps = [...others, ...looks.map((ms) => ({ ms, tell: (of: ConversionScores) => of.advance(ms) }))];
-        for (const { tell } of steps.toSorted((one, other) => one.ms - other.ms)) tell(lookedOften);
+        const steps = [...others, ...looks.map((ms) => ({ ms, publish: (of: ConversionScores) => of.advance(ms) }))];
+        for (const { publish } of steps.toSorted((one, other) => one.ms - other.ms)) publish(lookedOften);
         for (const scores of [lookedOnce, lookedOften]) scores.advance(doneMs);
         for (const carrier of ['alpha', 'beta']) {
           const [one, other] = [lookedOnce, lookedOften].map((scores) => scores.of({ ...place, carrier }, doneMs));

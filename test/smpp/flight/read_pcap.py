@@ -96,25 +96,25 @@ def pdu(octets):
     assert length == len(octets)
     name = COMMANDS.get(command & 0x7FFFFFFF, "unknown") + ("_resp" if command >> 31 else "")
     body = Body(octets[16:])
-    told = {"command": name, "status": status, "sequence": sequence, "length": length}
+    fields = {"command": name, "status": status, "sequence": sequence, "length": length}
     if name in ("submit_sm", "deliver_sm"):
-        told.update(message(body))
+        fields.update(message(body))
     elif name.startswith("bind") and not name.endswith("_resp"):
-        told["system_id"], told["password"], told["system_type"] = body.text(), body.text(), body.text()
-        told["interface_version"], told["ton"], told["npi"] = body.octet(), body.octet(), body.octet()
-        told["range"] = body.text()
+        fields["system_id"], fields["password"], fields["system_type"] = body.text(), body.text(), body.text()
+        fields["interface_version"], fields["ton"], fields["npi"] = body.octet(), body.octet(), body.octet()
+        fields["range"] = body.text()
     elif name in ("submit_sm_resp", "deliver_sm_resp") and status == 0:
-        told["message_id"] = body.text()
+        fields["message_id"] = body.text()
     elif name.startswith("bind") and status == 0:
-        told["system_id"] = body.text()
-    told["tlvs"] = body.tlvs()
-    return told
+        fields["system_id"] = body.text()
+    fields["tlvs"] = body.tlvs()
+    return fields
 
 
 def main():
     with open(sys.argv[1], "rb") as file:
         data = file.read()
-    expected, streams, open_lines, told, count, last = {}, {}, [], [], 0, 0.0
+    expected, streams, open_lines, fields, count, last = {}, {}, [], [], 0, 0.0
     closings = 0
     for at, packet in packets(data):
         count += 1
@@ -139,11 +139,11 @@ def main():
         while len(stream) >= 4 and len(stream) >= struct.unpack("!I", stream[:4])[0]:
             size = struct.unpack("!I", stream[:4])[0]
             assert size >= 16
-            told.append({"at": at, "from": list(here), "to": list(there), **pdu(stream[:size])})
+            fields.append({"at": at, "from": list(here), "to": list(there), **pdu(stream[:size])})
             stream = stream[size:]
         streams[(here, there)] = stream
     assert not any(streams.values()), "a PDU is cut"
-    print(json.dumps({"packets": count, "lines": open_lines, "closings": closings, "pdus": told}))
+    print(json.dumps({"packets": count, "lines": open_lines, "closings": closings, "pdus": fields}))
 
 
 main()

@@ -20,7 +20,7 @@ output = threading.Lock()
 sessions = []
 
 
-def tell(**seen):
+def report(**seen):
     with output:
         print(json.dumps(seen), flush=True)
 
@@ -139,7 +139,7 @@ class Session(threading.Thread):
         if self in sessions:
             sessions.remove(self)
         self.connection.close()
-        tell(**ended)
+        report(**ended)
 
     def on_pdu(self, command, status, sequence, octets):
         body = Body(octets)
@@ -149,25 +149,25 @@ class Session(threading.Thread):
             return self.on_submit(sequence, body)
         if command == 0x3:
             message, ton, npi, source = body.text(), body.byte(), body.byte(), body.text()
-            tell(kind='query', id=message, ton=ton, npi=npi, source=source)
+            report(kind='query', id=message, ton=ton, npi=npi, source=source)
             return self.send(0x80000003, 0, sequence, message.encode() + b'\0\0' + bytes([2, 0]))
         if command == 0x8:
             seen = dict(service_type=body.text(), id=body.text(), ton=body.byte(), npi=body.byte(), source=body.text(),
                         dest_ton=body.byte(), dest_npi=body.byte(), destination=body.text())
             assert body.at == len(body.octets), 'something follows the fields of a cancel_sm'
-            tell(kind='cancel', **seen)
+            report(kind='cancel', **seen)
             return self.send(0x80000008, 0 if seen['id'] != 'nobody' else 0x11, sequence)
         if command == 0x15:
-            tell(kind='enquire_link')
+            report(kind='enquire_link')
             return self.send(0x80000015, 0, sequence)
         if command == 0x80000005:
-            return tell(kind='receipt_answered', status=status, sequence=sequence)
+            return report(kind='receipt_answered', status=status, sequence=sequence)
         if command == 0x6:
-            tell(kind='unbind')
+            report(kind='unbind')
             self.send(0x80000006, 0, sequence)
             raise EOFError
         if command == 0x80000006:
-            tell(kind='unbind_answered')
+            report(kind='unbind_answered')
             raise EOFError
         if command < 0x80000000:
             self.send(0x80000000, 3, sequence)
@@ -176,7 +176,7 @@ class Session(threading.Thread):
         seen = dict(system_id=body.text(), password=body.text(), system_type=body.text(), interface_version=body.byte(),
                     ton=body.byte(), npi=body.byte(), address_range=body.text())
         assert body.at == len(body.octets), 'something follows the fields of a bind'
-        tell(kind='bind', type=BIND[command], **seen)
+        report(kind='bind', type=BIND[command], **seen)
         if seen['password'] != 'secret':
             return self.send(command | 0x80000000, 0x0e, sequence)
         # system_type says how this client's contract has its septets.
@@ -204,7 +204,7 @@ class Session(threading.Thread):
         text = decode(octets[header:], coding, header, self.packed)
         Session.count += 1
         number = Session.count
-        tell(kind='submit', id=number, service=service, source=source, destination=destination, esm=esm, protocol=protocol,
+        report(kind='submit', id=number, service=service, source=source, destination=destination, esm=esm, protocol=protocol,
              priority=priority, schedule=schedule, validity=validity, registered=registered, replace=replace,
              coding=coding, default_id=default_id, octets=len(octets), parts=parts, text=text,
              tlvs={'%04x' % tag: value.hex() for tag, value in tlvs.items()})
@@ -248,7 +248,7 @@ def main():
     listener.bind(('127.0.0.1', 0))
     listener.listen(16)
     threading.Thread(target=commands, daemon=True).start()
-    tell(kind='listening', port=listener.getsockname()[1])
+    report(kind='listening', port=listener.getsockname()[1])
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

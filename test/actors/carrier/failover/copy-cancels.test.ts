@@ -24,9 +24,9 @@ function open(isSupported = true) {
   const clock = new ManualClock();
   const asked: CancelFields[] = [];
   const answers: CancelDone[] = [];
-  const told: CopyDelivered[] = [];
+  const published: CopyDelivered[] = [];
   const events: DeliveryEvent[] = [];
-  const state = { clock, asked, answers, told, events, canAsk: true };
+  const state = { clock, asked, answers, published, events, canAsk: true };
   const cancels = new CopyCancels({
     ...{ carrier: 'alpha', clock, isSupported },
     cancel(fields, done) {
@@ -36,7 +36,7 @@ function open(isSupported = true) {
       return true;
     },
     events: { write: (event) => void events.push(event) },
-    publish: (delivered) => void told.push(delivered),
+    publish: (delivered) => void published.push(delivered),
   });
   return Object.assign(state, { cancels });
 }
@@ -74,11 +74,11 @@ describe('of two copies', () => {
   });
 
   test('the delivered one is reported once, and never cancelled', () => {
-    const { cancels, asked, told } = open();
+    const { cancels, asked, published } = open();
     cancels.onAccepted(copyOf(second, 'no'), 'c8');
     cancels.onDelivered({ messageId: id, hop: 1 });
     cancels.onDelivered({ messageId: id, hop: 1 });
-    expect(told).toEqual([{ messageId: id, hop: 1 }]);
+    expect(published).toEqual([{ messageId: id, hop: 1 }]);
     // It receives its own message.
     cancels.take({ messageId: id, hop: 1 });
     cancels.onAccepted(copyOf(second, 'no'), 'c8');
@@ -86,11 +86,11 @@ describe('of two copies', () => {
   });
 
   test('nothing is reported or kept of a message that is alone', () => {
-    const { cancels, asked, told } = open();
+    const { cancels, asked, published } = open();
     cancels.onAccepted(copyOf({}, 'no'), 'c9');
     cancels.onDelivered({ messageId: id, hop: 0 });
     cancels.take({ messageId: id, hop: 1 });
-    expect([asked, told]).toEqual([[], []]);
+    expect([asked, published]).toEqual([[], []]);
   });
 
   test('the one that was not sent yet is not sent; the others are', () => {

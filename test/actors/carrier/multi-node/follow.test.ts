@@ -68,7 +68,7 @@ test('EVENTS recreated under it is read from its beginning, however far the old 
 test('a pull that the server drops in silence delays nothing', async () => {
   const carriers = Array.from({ length: 12 }, (_, index) => `ends${index}`);
   let longestMs = 0;
-  let heard = 0;
+  let received = 0;
   // A stall of this process, on a busy machine, is no pause of the follower.
   let stalledMs = 0;
   let turnAtMs = systemClock.monotonicMs();
@@ -79,7 +79,7 @@ test('a pull that the server drops in silence delays nothing', async () => {
   });
   const learn = (event: DeliveryEvent) => {
     longestMs = Math.max(longestMs, systemClock.nowMs() - event.atMs);
-    heard += 1;
+    received += 1;
   };
   const followings = await Promise.all(carriers.map((carrier) => follow(carrier, learn)));
   const endsAtMs = systemClock.nowMs() + pullLastsMs;
@@ -93,7 +93,7 @@ test('a pull that the server drops in silence delays nothing', async () => {
   };
   await until('they have ended', passed, { everyMs: 0 });
   await Promise.all(published);
-  await until('all received', () => heard === published.length);
+  await until('all received', () => received === published.length);
   stop();
   expect(longestMs - stalledMs).toBeLessThan(700);
   await Promise.all(followings.map((each) => each.stop()));

@@ -14,7 +14,7 @@ import { messageWith } from '../../../support/messages.ts';
 function open() {
   const clock = new ManualClock();
   const outstanding = new Outstanding('auto', clock);
-  const heard: string[] = [];
+  const received: string[] = [];
   const writes: EventDone[] = [];
   const receipts = new Receipts({
     ...{ carrier: 'alpha', outstanding, unknown: new UnknownSubmits(clock), clock },
@@ -24,8 +24,8 @@ function open() {
     resend: { onReceipt: () => () => {} },
     otp: {
       onLast: ({ messageId }: Submitted, deliveredAfterMs: number | null) =>
-        heard.push(`${messageId} ended, ${deliveredAfterMs}`),
-      onDelivered: ({ messageId }: Submitted) => heard.push(`${messageId} delivered`),
+        received.push(`${messageId} ended, ${deliveredAfterMs}`),
+      onDelivered: ({ messageId }: Submitted) => received.push(`${messageId} delivered`),
     },
   } as unknown as ReceiptsParts);
   receipts.open();
@@ -37,57 +37,57 @@ function open() {
     const { recipient, sender } = messageWith();
     return { carrierMessageId, state, errorCode: '000', recipient, sender };
   };
-  return { clock, heard, writes, receipts, event, receipt };
+  return { clock, received, writes, receipts, event, receipt };
 }
 const answered = () => {};
 
 describe('a receipt here', () => {
   test('that says delivered is reported with its time, and as a delivery when that is durable; a repeat is not', () => {
-    const { clock, heard, writes, receipts, event, receipt } = open();
+    const { clock, received, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted'));
     clock.advance(300);
     receipts.take(receipt('delivered'), answered);
-    expect(heard).toEqual(['m1 ended, 300']);
+    expect(received).toEqual(['m1 ended, 300']);
     writes.shift()?.(true);
-    expect(heard).toEqual(['m1 ended, 300', 'm1 delivered']);
+    expect(received).toEqual(['m1 ended, 300', 'm1 delivered']);
     receipts.take(receipt('delivered'), answered);
-    expect(heard).toHaveLength(2);
+    expect(received).toHaveLength(2);
   });
   test('that does not become durable is no delivery', () => {
-    const { heard, writes, receipts, event, receipt } = open();
+    const { received, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted'));
     receipts.take(receipt('delivered'), answered);
     writes.shift()?.(false);
-    expect(heard).toEqual(['m1 ended, 0']);
+    expect(received).toEqual(['m1 ended, 0']);
   });
   test('of a failure is an end without a time; one that is not the last is none', () => {
-    const { heard, writes, receipts, event, receipt } = open();
+    const { received, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted'));
     for (const state of ['enroute', 'unknown'] as const) receipts.take(receipt(state), answered);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     receipts.take(receipt('undelivered'), answered);
     for (const done of writes.splice(0)) done(true);
-    expect(heard).toEqual(['m1 ended, null']);
+    expect(received).toEqual(['m1 ended, null']);
   });
   test('that was parked has no time: it waited for us', () => {
-    const { heard, receipts, event, receipt } = open();
+    const { received, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted'));
     receipts.take(receipt('delivered'), answered, { waits: 1, unanswered: 0, sinceMs: 0 });
-    expect(heard).toEqual(['m1 ended, null']);
+    expect(received).toEqual(['m1 ended, null']);
   });
   test('of another category is not reported', () => {
-    const { heard, writes, receipts, event, receipt } = open();
+    const { received, writes, receipts, event, receipt } = open();
     receipts.onSubmitted(event('submitted', { category: 'transactional' }));
     receipts.take(receipt('delivered'), answered);
     writes.shift()?.(true);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 });
 
 test('a receipt that another node got is reported from its event, without a time', () => {
-  const { heard, receipts, event } = open();
+  const { received, receipts, event } = open();
   for (const kind of ['delivered', 'undelivered'] as const) receipts.learn(event(kind));
   receipts.learn(event('delivered', { category: 'transactional' }));
   for (const kind of ['intent', 'hedged', 'canceled', 'unknown'] as const) receipts.learn(event(kind, {}, null));
-  expect(heard).toEqual(['m1 ended, null', 'm1 delivered', 'm1 ended, null']);
+  expect(received).toEqual(['m1 ended, null', 'm1 delivered', 'm1 ended, null']);
 });

@@ -15,16 +15,16 @@ import { type OtpClient, openOtpClient, otherThan } from './otp-client.ts';
 
 const client: OtpClient = await openOtpClient();
 const { harness, tenant, start, verify, resend, get } = client;
-let telling: OtpEvents | null = null;
+let publishing: OtpEvents | null = null;
 afterAll(async () => {
-  await telling?.stop();
+  await publishing?.stop();
   await harness.stop();
 });
 
-async function tell(aheadMs = 0): Promise<void> {
-  await telling?.stop();
+async function publish(aheadMs = 0): Promise<void> {
+  await publishing?.stop();
   const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
-  telling = await OtpEvents.start({ bus: harness.bus, bucket: await openBucket(harness.bus, 'otp_events'), clock });
+  publishing = await OtpEvents.start({ bus: harness.bus, bucket: await openBucket(harness.bus, 'otp_events'), clock });
 }
 const facts = async (): Promise<readonly Fact[]> =>
   (await recordsOf(harness.bus, streamNames.facts)).flatMap(({ data }) => decodeFacts(data));
@@ -32,17 +32,17 @@ const factsOf = async (id: unknown) =>
   (await facts()).filter((fact): fact is OtpFact => fact.kind === 'otp' && fact.id === id);
 
 test('a start, a resend, a wrong and a right guess are published, without the code', async () => {
-  await tell();
+  await publish();
   const { body } = await start({ language: 'bn', purpose: 'sign_in', client_reference: 'order-7' });
   await until('its start is published', async () => (await factsOf(body['id'])).length === 1);
   const again = await resend(body['id']);
   await verify(body['id'], otherThan(body['test_code']));
   await verify(body['id'], body['test_code']);
-  const told = await until('its end is published', async () => {
+  const published = await until('its end is published', async () => {
     const found = await factsOf(body['id']);
     return found.at(-1)?.status === 'verified' && found;
   });
-  expect(told.at(-1)).toMatchObject({
+  expect(published.at(-1)).toMatchObject({
     ...{ accountId: tenant.accountId, livemode: false, to: body['to'], status: 'verified', reason: null, attempts: 2 },
     ...{ purpose: 'sign_in', language: 'bn', ownCode: false, clientReference: 'order-7' },
     messageIds: [body['sms_id'], again.body['sms_id']],
@@ -54,8 +54,8 @@ test('a start, a resend, a wrong and a right guess are published, without the co
 
 test('a code of the client’s own and a template of the account say so', async () => {
   const { body } = await start({ code: '123456' });
-  const told = await until('it is published', async () => (await factsOf(body['id']))[0]);
-  expect(told).toMatchObject({ ownCode: true, language: 'en' });
+  const published = await until('it is published', async () => (await factsOf(body['id']))[0]);
+  expect(published).toMatchObject({ ownCode: true, language: 'en' });
 });
 
 test('one whose only message did not arrive has failed when its time is over, and says why', async () => {
@@ -74,7 +74,7 @@ test('one whose only message did not arrive has failed when its time is over, an
     },
   });
   const aheadMs = 31_000 + limits.facts.graceMs;
-  await tell(aheadMs);
+  await publish(aheadMs);
   const endOf = (id: unknown) => async () => (await factsOf(id)).find(({ status }) => status !== 'pending');
   expect(await until('its end', endOf(body['id']))).toMatchObject({ status: 'failed', reason: 'delivery_failed' });
   expect(await until('the other', endOf(other['id']))).toMatchObject({ status: 'expired', reason: 'expired' });
@@ -91,7 +91,7 @@ test('one whose only message did not arrive has failed when its time is over, an
 });
 
 test('what the guard refuses is published with its rule and figures', async () => {
-  await tell();
+  await publish();
   const block = (at: number) => `+8801799${String(100_000 + at)}`;
   for (let at = 0; at < 11; at += 1) expect((await start({ to: block(at) }, tenant.live)).status).toBe(201);
   await until('it refuses', async () => (await start({ to: block(40) }, tenant.live)).status === 429);

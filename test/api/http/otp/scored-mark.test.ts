@@ -16,8 +16,8 @@ const modes = { ...otpRulesDefault.guard.modes, sequence: 'off', velocity: 'off'
 const otp = { ...otpRulesDefault, guard: { ...otpRulesDefault.guard, modes } };
 const client = await openOtpClient(1, {}, { routes, otp });
 const { harness, tenant } = client;
-const heard: GuardObservation[] = [];
-new GuardTalk(harness.bus, 'test').listen((observation) => heard.push(observation));
+const received: GuardObservation[] = [];
+new GuardTalk(harness.bus, 'test').listen((observation) => received.push(observation));
 await harness.bus.connection.flush();
 afterAll(() => harness.stop());
 
@@ -31,7 +31,7 @@ const started = async (token: string, body: object = {}) => {
 const codeIn = (message: { readonly body: object }) =>
   /\d{6}/.exec('text' in message.body ? String(message.body.text) : '')?.[0] ?? '';
 const verificationOf = (to: string) =>
-  until('it is published', () => heard.find((each) => each.kind === 'verified' && each.to === to));
+  until('it is published', () => received.find((each) => each.kind === 'verified' && each.to === to));
 
 test('a live one is marked with the operator of its number, and goes by one of the two carriers', async () => {
   const carriers = new Set<string>();
