@@ -163,7 +163,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** Incremented with every change of a durable name or record that cannot read earlier data. */
-export const dataFormat = 3;
+export const dataFormat = 4;
 
 /** Folders with data from a running system; before format 2 there was no number. */
 const written = ['nats', 'postgres', 'clickhouse'];
