@@ -1,5 +1,6 @@
 // The routes that api/http serves, for the documentation. They have no handler here.
 import type { ProblemCode } from '../../problem.ts';
+import { refusalCodes } from '../../../policy/contract.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { listOf } from '../schemas/common.ts';
 import { changedOtp, otp, otpParams, resendOtp, startOtp, startedOtp, verifiedOtp, verifyOtp } from '../schemas/otp.ts';
@@ -14,24 +15,13 @@ import {
   smsParams,
 } from '../schemas/sms.ts';
 
+/** A one-time password has a text of ours, without links of its own. */
+const notOfOtp: readonly ProblemCode[] = ['link_not_trackable', 'message_empty'];
+
 /** What the gates refuse, and why a message is not accepted now. */
 const ofSending: readonly ProblemCode[] = [
-  'invalid_recipient',
-  'unsupported_destination',
-  'sender_not_registered',
-  'template_mismatch',
-  'content_blocked',
-  'recipient_opted_out',
-  'message_too_long',
-  'encoding_mismatch',
-  'recipient_do_not_disturb',
-  'do_not_disturb_unknown',
-  'quiet_hours',
-  'no_route',
-  'account_queue_full',
-  'clock_wrong',
-  'queue_full',
-  'request_timeout',
+  ...refusalCodes.filter((code) => !notOfOtp.includes(code)),
+  ...(['account_queue_full', 'clock_wrong', 'queue_full', 'request_timeout'] as const),
 ];
 
 export const hotEndpoints: readonly Endpoint[] = [
@@ -51,12 +41,8 @@ export const hotEndpoints: readonly Endpoint[] = [
     },
     problems: [
       ...ofSending,
-      'not_available',
-      'link_not_trackable',
-      'link_disabled',
-      'message_empty',
-      'account_schedule_full',
-      'account_links_full',
+      ...notOfOtp,
+      ...(['not_available', 'link_disabled', 'account_schedule_full', 'account_links_full'] as const),
     ],
   },
   {
