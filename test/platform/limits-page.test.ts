@@ -35,6 +35,12 @@ test('every bound at once is taken by a SharedBound of the product', () => {
   expect([...taken].sort()).toEqual(atOnce.sort());
 });
 
+test('what one listening thread counts says so, and nothing else does', () => {
+  const ofThread = Object.values(placesOf(defaultShares)).map(({ name }) => name);
+  const said = specs.filter(([, { countedIn }]) => countedIn === 'ingress thread').map(([name]) => name);
+  expect(said.sort()).toEqual(ofThread.sort());
+});
+
 function page(): string {
   const count = (value: number) => value.toLocaleString('en');
   const rows = specs.map(
