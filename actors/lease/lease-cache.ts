@@ -108,7 +108,7 @@ export class LeaseCache {
       return { ...unknown, revision, holder: value, freeSinceMs: nowMs };
     }
     const deadSinceMs = firstAsked(this.#deadSinceMs, value.incarnation, nowMs);
-    // A node whose heartbeat was deleted had written nothing for longer than a second: limits-leases.ts,
+    // A node whose heartbeat was deleted had written nothing for longer than a second: limits-processes.ts,
     // LeaseKeeper.start.
     return { revision, holder: null, freeSinceMs: deadSinceMs, quietSinceMs: deadSinceMs - limits.leases.shareWaitMs };
   }

@@ -1,7 +1,7 @@
 // The binds this thread holds: claims its share and releases what another node lacks. A claim is a compare-and-set on
 // the lease's last revision, and only of a lease that was released or whose holder was declared dead, which is a
 // compare-and-set on that holder's last heartbeat. So no lease is taken from a holder that sends heartbeats, and one
-// that cannot has fenced itself more than a second before (limits-leases.ts).
+// that cannot has fenced itself more than a second before (limits-processes.ts).
 import { LeaseBucket, type LeaseStore } from './lease-bucket.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';

@@ -250,7 +250,7 @@ async function runThread(port: MessagePort, data: ThreadData): Promise<void> {
     return send({ type: 'failed', why: messageOf(error), needsPerson: error instanceof SetupError });
   }
 
-  // Sent at a fixed interval even if unchanged: thread-watch.ts counts it as a report.
+  // Sent at a fixed interval even if unchanged: threads.ts counts it as a report.
   const stopHealth = systemClock.every(limits.supervision.healthEveryMs, () => {
     send({ type: 'health', ...running.health() });
   });
