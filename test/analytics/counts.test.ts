@@ -169,7 +169,8 @@ describe('recorded', () => {
     await events.publish([delivered!]);
     expect(await counted()).toEqual({ delivered: 1 });
 
-    const other = contextOf({ sender: 'LATE' });
+    // Of the same half hour, whenever this runs.
+    const other = contextOf({ sender: 'LATE', acceptedAtMs: held.acceptedAtMs });
     const [first, , second, third] = lifeOf(other);
     const never = deliveryEvent(other, { kind: 'unknown', atMs: other.acceptedAtMs + 9, error: 'no_receipt' });
     await events.publish([first!, second!]);
