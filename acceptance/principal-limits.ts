@@ -133,7 +133,8 @@ function tooFast({ policy, rate, verdict }: AskedRate, turns: number): Acceptanc
   // The first message of the batch used the request's own turn.
   if (turns >= rate.burst) {
     const tooMany = `a batch of ${turns + 1} messages is more than ${rate.burst} at once with this ${policy}: send smaller ones`;
-    return refusal('rate_limited', tooMany, wholeSeconds(verdict.resetUs));
+    // No wait helps.
+    return refusal('rate_limited', tooMany);
   }
   const detail = `more than ${rate.perSecond} requests or messages of batches a second (${rate.burst} at once) with this ${policy}`;
   return refusal('rate_limited', detail, wholeSeconds(verdict.retryUs));

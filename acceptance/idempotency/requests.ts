@@ -241,7 +241,10 @@ function counted<R extends { readonly code: string }>(outcome: Outcome<R>): Outc
 
 const reused: Outcome = {
   ok: false,
-  refusal: refusal('idempotency_key_reused', 'this Idempotency-Key was used for a request with another body'),
+  refusal: refusal(
+    'idempotency_key_reused',
+    'this Idempotency-Key was used for a request with another body: use a new key',
+  ),
 };
 const inProgress: Outcome = {
   ok: false,

@@ -31,7 +31,8 @@ export class DryRuns {
     if (refused === null) return null;
     const retryS = Math.ceil(refused.retryUs / 1_000_000);
     if (refused.reason === 'full') return problem(503, 'overloaded', 'too many accounts ask for dry runs', retryS);
-    const detail = `more than ${limits.access.dryRunsPerSecond} dry run a second for this account`;
+    const { dryRunsPerSecond, dryRunsBurst } = limits.access;
+    const detail = `more than ${dryRunsPerSecond} dry run a second (${dryRunsBurst} at once) for this account: ask again later`;
     return problem(429, 'rate_limited', detail, retryS);
   }
 }
@@ -73,9 +74,9 @@ export function explainSms(
   return 'answered';
 }
 
-/** Registry versions are not shown to clients. */
+/** Registry versions are not shown to clients; why the registry was not asked names none. */
 const withoutRegistry = (each: GateVerdict): GateVerdict =>
-  each.gate === 'do_not_disturb' ? { ...each, detail: null } : each;
+  each.gate === 'do_not_disturb' && each.verdict !== 'not_asked' ? { ...each, detail: null } : each;
 
 /** Nor are carrier health and conversion: `route 017, conversion: drew …` becomes `route 017, conversion`. */
 const withoutFigures = ({ carrier, why }: RouteCandidate): RouteCandidate => ({

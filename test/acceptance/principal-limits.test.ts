@@ -39,6 +39,11 @@ describe('rates of a request', () => {
     expect(rates.take(mine).refused).toMatchObject({ code: 'rate_limited', retryAfterS: 1 });
     nowMs += 1_000;
     expect(rates.take(mine).refused).toBeNull();
+    // The first message of a batch took the request's own turn. More than the burst is never taken, so no wait is named.
+    nowMs += 10_000;
+    expect(rates.take(mine).refused).toBeNull();
+    expect(rates.take(mine, 2).refused).toMatchObject({ code: 'rate_limited', retryAfterS: null });
+    expect(rates.take(mine, 1).refused).toBeNull();
   });
 
   test('idempotency keys are counted when they are stored, and refused with the time to wait', () => {
