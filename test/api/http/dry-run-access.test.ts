@@ -21,6 +21,16 @@ test('a key that may not send learns nothing, not even that the number or the se
   }
 });
 
+test('why the registry of do-not-disturb was not asked is said to every key', async () => {
+  const asker = await harness.tenant();
+  const detailOf = async (token: string) => {
+    const { body } = await post(ingress, token, dry);
+    return (body['gates'] as { gate: string; detail: string }[]).find(({ gate }) => gate === 'do_not_disturb')?.detail;
+  };
+  expect(await detailOf(asker.live)).toMatch(/^(no registry was imported|the registry is not asked for)/);
+  expect(await detailOf(asker.test)).toBe('test messages reach nobody');
+});
+
 test('an account has a burst of them and then waits; another one has its own, and sending continues', async () => {
   const [asker, other] = [await harness.tenant(), await harness.tenant()];
   const answers = await Promise.all(
