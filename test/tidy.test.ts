@@ -1,13 +1,12 @@
 // Checks the layout rules: which file may import which (no circles), how long a file may be, how it begins, and what is
 // written in one place only. A failure names the file and the rule; docs/architecture.md has the reasons.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { dirname, join, normalize, relative } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { circlesOf } from './support/import-circles.ts';
+import { filesOf, placesOf, root, sources, textOf } from './support/source-files.ts';
 import { slowFileSeconds } from './durations.ts';
 import { killSuite, systemSuite } from './suites.ts';
-
-const root = join(import.meta.dirname, '..');
 
 /**
  * The layers, from the top down. A file imports from its own folder, from the folders of rows below it, and of its own
@@ -102,75 +101,6 @@ const neverInTests: { what: string; pattern: RegExp }[] = [
   { what: '.todo', pattern: /\b(it|test|describe)\.todo\b/ },
 ];
 
-/** Retired words with their replacement (docs/glossary.md): refused in code, comments, documents and file names. */
-const retired: readonly (readonly [word: string, instead: string])[] = [
-  ['doors?', 'HTTP server, ingress or entry point'],
-  ['houses?', 'harness'],
-  ['beacons?', 'heartbeat'],
-  ['aside', 'overflow (overflow shard)'],
-  ['ledgers?', 'replay index'],
-  ['mover', 'failover'],
-  ['desks', 'inbound consumers'],
-  ['shelf', 'index'],
-  ['in force', 'in effect'],
-  ['anew', 'again; recreated, reopened, restarted'],
-  ['far ends?', 'SMSC peer'],
-  ['reckoning', 'reconciliation'],
-  ['turnstile', 'semaphore'],
-  ['alarm clock', 'wakeable timer'],
-  ['seldom', 'rarely; log throttle'],
-  ['former li(?:fe|ves)', 'previous incarnation'],
-  ['put-offs?', 'deferral'],
-  ['untold', 'unpublished'],
-  ['happenings?', 'event; event draft'],
-];
-/** The same in source and tests only: decisions of earlier days have them. */
-const retiredInSource: readonly (readonly [word: string, instead: string])[] = [
-  ['told|tells?|telling', 'published, sent, reported; told apart: distinguished'],
-  ['heard', 'received'],
-  ['somebody|everybody|whoever', 'who it is: a client, an operator, a process, the caller'],
-];
-const retiredNames: readonly (readonly [name: string, instead: string])[] = [
-  ['HeldMessage', 'InFlightMessage'],
-  ['holdUntilMs', 'ackDeadlineMs'],
-  ['FixSetup', 'SetupError'],
-  ['Generations', 'RotatingMap'],
-  ['standBehind', 'yieldTo'],
-  ['onlyOurs', 'localClaims'],
-  ['noOtherNodes', 'singleNodeLeases'],
-  ['dealOut\\w*', 'assignBinds'],
-  ['takeOrders', 'followCommands'],
-  ['Applicant', 'Principal'],
-  ['otherWay', 'alternative'],
-  ['LastSecond', 'SlidingWindow'],
-  ['SlowDown', 'ThrottleBackoff'],
-  ['unhurried\\w*', 'lowPriority'],
-  ['promptPull', 'lowLatencyPull'],
-  ['bury', 'deadLetter'],
-  ['tellBeacon|tellAside', 'carrierHealth.publish'],
-];
-/** By themselves, in any case. */
-const inWords = (words: string) => new RegExp(`(?<![A-Za-z])(?:${words})(?![a-z])`, 'gi');
-/** The words by themselves, the names also in camel case and in snake case: openDoor, `door_count`. */
-const retiredPatterns = [
-  ...retired.map(([word, instead]) => ({
-    word,
-    instead,
-    pattern: inWords(word),
-  })),
-  ...retired.map(([word, instead]) => ({
-    word: `…${word}`,
-    instead,
-    pattern: new RegExp(`[a-z](?<!Click)${word[0]?.toUpperCase()}${word.slice(1)}(?![a-z])`, 'g'),
-  })),
-  ...retiredNames.map(([word, instead]) => ({ word, instead, pattern: new RegExp(`\\b(?:${word})\\b`, 'g') })),
-];
-
-/** This file is left out: it must name what it forbids. */
-const sources = filesOf(root).filter(
-  (file) => /\.(ts|mjs|mts)$/.test(file) && !file.startsWith('sdk/') && file !== 'test/tidy.test.ts',
-);
-const textOf = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 const codeOf = new Map([...textOf].map(([file, text]) => [file, withoutComments(text)]));
 
 describe('layout', () => {
@@ -276,23 +206,6 @@ describe('words', () => {
   });
 });
 
-describe('retired words', () => {
-  // The changelog names what was renamed for operators.
-  const documents = filesOf(root).filter((file) => /\.(md|yaml)$/.test(file) && file !== 'CHANGELOG.md');
-  const texts = [...textOf, ...documents.map((file) => [file, readFileSync(join(root, file), 'utf8')] as const)];
-
-  it.each(retiredPatterns)('nowhere: $word', ({ pattern, instead }) => {
-    const inTexts = texts.flatMap(([file, text]) => placesOf(file, text, pattern));
-    const inNames = texts.flatMap(([file]) => (file.replaceAll(/[-/.]/g, ' ').search(pattern) < 0 ? [] : [file]));
-    expect([...inTexts, ...inNames], `say ${instead}: docs/glossary.md`).toEqual([]);
-  });
-
-  it.each(retiredInSource)('in no source: %s', (words, instead) => {
-    const found = [...textOf].flatMap(([file, text]) => placesOf(file, text, inWords(words)));
-    expect(found, `say ${instead}`).toEqual([]);
-  });
-});
-
 describe('documents', () => {
   it('link only to existing files', () => {
     const documents = filesOf(root).filter((file) => file.endsWith('.md') && !file.startsWith('sdk/'));
@@ -351,26 +264,9 @@ function importsOf(code: string): string[] {
   return [...code.matchAll(forms)].map((match) => match[1] ?? match[2] ?? '');
 }
 
-function placesOf(file: string, code: string, pattern: RegExp): string[] {
-  const flags = new Set([...pattern.flags, 'g']);
-  return [...code.matchAll(new RegExp(pattern, [...flags].join('')))].map(
-    ({ index }) => `${file}:${code.slice(0, index).split('\n').length}`,
-  );
-}
-
 /** Comments become blanks of the same length, so that line numbers stay true. */
 function withoutComments(text: string): string {
   return text
     .replaceAll(/\/\*[\s\S]*?\*\//g, (comment) => comment.replaceAll(/[^\n]/g, ' '))
     .replaceAll(/(^|[\s;{(])\/\/.*$/gm, (comment) => ' '.repeat(comment.length));
-}
-
-function filesOf(folder: string): string[] {
-  const skipped = new Set(['node_modules', '.git', '.runtime', 'data', 'dist', 'coverage']);
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    if (skipped.has(entry.name)) return [];
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return filesOf(path);
-    return entry.isFile() ? [relative(root, path)] : [];
-  });
 }

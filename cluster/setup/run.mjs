@@ -98,7 +98,7 @@ async function check(rest) {
     ['types', [bin('typescript', 'bin', 'tsc'), '-p', root]],
     ['lint', [bin('oxlint', 'bin', 'oxlint'), '--type-aware', '--deny-warnings']],
     ['format', [bin('@biomejs', 'biome', 'bin', 'biome'), 'format']],
-    ['layout', [bin('vitest', 'vitest.mjs'), 'run', 'test/tidy.test.ts', ...rest]],
+    ['layout', [bin('vitest', 'vitest.mjs'), 'run', 'test/tidy.test.ts', 'test/words.test.ts', ...rest]],
   ];
   const failed = [];
   for (const [what, command] of checks) {

@@ -62,8 +62,8 @@ export class Evaluation {
     return this.links.length === 0 ? this.request.message : this.#written;
   }
 
-  /** `source`: the request's text or its template's. Refuses links that cannot be tracked, and reads it all the same. */
-  read(source: string, rules: LinkRules | undefined): Refusal | null {
+  /** `source`: the request's text or its template's. Refuses links that cannot be tracked, and keeps the text for a dry run. */
+  takeText(source: string, rules: LinkRules | undefined): Refusal | null {
     const shortened = this.asked.trackClicks === true ? this.#shorten(source, rules) : null;
     const isShort = shortened?.ok === true && shortened.links.length > 0;
     this.text = textToSend(isShort ? shortened.text : source, this.asked, this.nationalTables);

@@ -185,10 +185,10 @@ function readTemplate(of: Evaluation, links: LinkRules | undefined): Refusal | n
   const written = templateGate(of.principal, of.asked);
   if (written.ok) {
     of.templateId = written.templateId;
-    return of.read(written.text, links);
+    return of.takeText(written.text, links);
   }
   // The request's own text is explained although no template gives it.
-  if (of.asked.template == null) of.read(of.asked.message, links);
+  if (of.asked.template == null) of.takeText(of.asked.message, links);
   return written;
 }
 
