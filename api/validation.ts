@@ -8,6 +8,7 @@ import {
   shortName,
   wrongField,
 } from './problem.ts';
+import { unknownNames } from './unknown-names.ts';
 
 type ParameterKind = 'field' | 'query parameter';
 
@@ -25,10 +26,11 @@ export function check<T>(
   }
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data as T };
-  const ofUnknown = wordsOfUnknown(schema, what);
-  const errors = parsed.error.issues.flatMap((issue) => fieldProblemsOf(issue, raw, ofUnknown));
+  const { issues } = parsed.error;
+  const errors = issues.flatMap((issue) => fieldProblemsOf(issue, raw, namesOf(schema), what));
+  const count = issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 1), 0);
   // An error always has an issue, which its type does not say.
-  const problem = problemOfFields(errors) ?? wrongField('', 'is not valid');
+  const problem = problemOfFields(errors, count) ?? wrongField('', 'is not valid');
   return { ok: false, problem };
 }
 
@@ -42,22 +44,28 @@ export function rawQuery(url: string): Record<string, unknown> {
   return query;
 }
 
-/** The text that the ingress uses too, with the known names, so that a misspelt one is seen at once. */
-function wordsOfUnknown(schema: z.ZodType, what: ParameterKind): string {
-  const known = 'shape' in schema ? Object.keys(schema.shape as object) : [];
-  const whose = what === 'field' ? 'is not a field of this request' : 'is not a query parameter of this route';
-  return known.length === 0 ? whose : `${whose}; known are ${known.join(', ')}`;
-}
+const namesOf = (schema: z.ZodType) => ('shape' in schema ? Object.keys(schema.shape as object) : []);
 
-function fieldProblemsOf(issue: z.core.$ZodIssue, raw: Record<string, unknown>, ofUnknown: string): FieldProblem[] {
+const isNoneOf: Readonly<Record<ParameterKind, string>> = {
+  field: 'is not a field of this request',
+  'query parameter': 'is not a query parameter of this route',
+};
+
+function fieldProblemsOf(
+  issue: z.core.$ZodIssue,
+  raw: Record<string, unknown>,
+  known: readonly string[],
+  what: ParameterKind,
+): FieldProblem[] {
   const field = fieldOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      field: shortName(field === '' ? key : `${field}.${key}`),
-      code: 'unknown_field',
-      // For an object inside the body only its path is named.
-      detail: field === '' ? ofUnknown : `is not a field of ${field}`,
-    }));
+    if (field === '') return unknownNames(issue.keys, known, isNoneOf[what]);
+    // What an object inside the body may have is not at hand here.
+    return unknownNames(
+      issue.keys.map((key) => `${field}.${key}`),
+      [],
+      `is not a field of ${field}`,
+    );
   }
   if (valueAt(raw, issue.path) === undefined) return [{ field, code: 'missing_field', detail: 'is required' }];
   const detail = issue.message.replace(/^Invalid input: /, '').replace(', received ', ', found ');

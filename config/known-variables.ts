@@ -1,6 +1,6 @@
 // Every environment variable with the prefix HELIOGRAPH_ that is read, so that a misspelt one is reported.
 import { printable } from '../model/plain-text.ts';
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '../platform/nearest-name.ts';
 
 const known: readonly string[] = [
   'HELIOGRAPH_ADMIN_HOST',

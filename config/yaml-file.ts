@@ -6,7 +6,7 @@ import { messageOf } from '../platform/errors.ts';
 import { BadConfiguration } from './bad-configuration.ts';
 import type { z } from 'zod';
 import { keysAll } from './fields.ts';
-import { nearestName } from './nearest-name.ts';
+import { nearestName, changesMaxOf } from '../platform/nearest-name.ts';
 
 export function readYaml(text: string, fileName: string): { readonly place: Place; readonly content: unknown } {
   const lines = new LineCounter();
@@ -56,7 +56,7 @@ function problemLines(place: Place, issue: Issue, base: readonly PropertyKey[]):
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
-      const near = nearestName(key.toLowerCase(), keysAll, Math.max(1, Math.floor(key.length / 3)));
+      const near = nearestName(key.toLowerCase(), keysAll, changesMaxOf(key));
       const hint = near === null ? '' : `, did you mean "${near}"?`;
       return problemAt(place, [...path, key], `unknown key "${key}"${hint}`, true);
     });

@@ -105,6 +105,7 @@ export type Refusal = {
     | 'from'
     | 'message'
     | 'category'
+    | 'quiet_hours'
     | 'template_id'
     | 'track_clicks'
     | 'callback_url'

@@ -6,15 +6,8 @@ import type { Principal } from '../../acceptance/principal.ts';
 import { type MessageId, derivedMessageId, newMessageId } from '../../model/ids.ts';
 import { limits } from '../../platform/limits.ts';
 import { accountGate } from '../../policy/admission/principal-gates.ts';
-import {
-  type Problem,
-  problem,
-  problemOfNames,
-  problemOfRefusal,
-  problemOrNull,
-  shortName,
-  wrongField,
-} from '../problem.ts';
+import { type Problem, problem, problemOfFields, problemOfRefusal, problemOrNull, wrongField } from '../problem.ts';
+import { unknownNames } from '../unknown-names.ts';
 import { type AutomaticKey, idOfAutomaticKey, readAutomaticKey } from './automatic-key.ts';
 import { missingScope, takeTurns } from './access.ts';
 import { answerOfKept, batchAnswer, keptAnswer } from './batch-answer.ts';
@@ -180,8 +173,9 @@ function parseItems(body: Buffer): readonly unknown[] | Problem {
   const parsed = parseObject(body);
   if (!parsed.ok) return parsed.problem;
   const { messages, ...others } = parsed.fields;
-  const detail = 'is not a field of this request; known is messages';
-  const foreign = problemOfNames(Object.keys(others).map(shortName), 'unknown_field', detail);
+  const names = Object.keys(others);
+  const unknown = unknownNames(names, ['messages'], 'is not a field of this request');
+  const foreign = problemOfFields(unknown, names.length);
   if (foreign !== null) return foreign;
   if (messages === undefined) return wrongField('messages', 'is required', 'missing_field');
   if (Array.isArray(messages) && messages.length >= 1 && messages.length <= messagesMax) return messages;

@@ -5,7 +5,8 @@ import { categories } from '../../model/message.ts';
 import { momentOf, whyNoMoment } from '../../model/moment.ts';
 import { limits } from '../../platform/limits.ts';
 import type { SmsRequest } from '../../policy/contract.ts';
-import { type FieldProblem, type OrProblem, problemOfFields, shortName } from '../problem.ts';
+import { type FieldProblem, type OrProblem, problemOfFields } from '../problem.ts';
+import { unknownNames } from '../unknown-names.ts';
 import { parseObject } from '../json-object.ts';
 
 /** `explain`: a dry run. */
@@ -153,7 +154,6 @@ export const sendSmsSchema = {
 } as const;
 
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
-const unknownField = `is not a field of this request; known are ${[...fields.keys()].join(', ')}`;
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -168,12 +168,15 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     count += 1;
     if (errors.length < fieldProblemsMax) errors.push({ field, code, detail });
   };
+  const unknown: string[] = [];
   for (const name of Object.keys(given)) {
     const field = fields.get(name);
-    if (field === undefined) {
-      if (errors.length < fieldProblemsMax) wrong(shortName(name), 'unknown_field', unknownField);
-      else count += 1;
-    } else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
+    if (field === undefined) unknown.push(name);
+    else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
+  }
+  if (unknown.length > 0) {
+    errors.unshift(...unknownNames(unknown, [...fields.keys()], 'is not a field of this request'));
+    count += unknown.length;
   }
   // Safe: the table accepted every value, or there are errors.
   const body: Body = given;

@@ -18,19 +18,23 @@ export function quietHoursGate(
   const untilMs = quiet.quietUntil(request.category, atMs);
   if (untilMs === null) return { ok: true, untilMs };
   if (untilMs === Number.POSITIVE_INFINITY) {
-    return inQuietHours(`is ${request.category}: such messages may not be sent within the next weeks`);
+    return inQuietHours('category', `is ${request.category}: such messages may not be sent within the next weeks`);
   }
   if (request.quietHours === 'reject') {
     return inQuietHours(
-      `is ${request.category}: such messages may be sent again from ${timeOf(untilMs)}; send it then, or leave quiet_hours out and it is held until then`,
+      'quiet_hours',
+      `is reject, and ${request.category} messages may be sent again from ${timeOf(untilMs)}: send it then, or leave quiet_hours out, and it is held until then`,
     );
   }
   if (untilMs - nowMs <= waitMsMax) return { ok: true, untilMs };
-  return inQuietHours(`could go out at ${timeOf(untilMs)} only, later than a message may wait`);
+  return inQuietHours(
+    'category',
+    `is ${request.category}: the message could go out at ${timeOf(untilMs)} only, later than a message may wait`,
+  );
 }
 
-function inQuietHours(detail: string): Refusal {
-  return { ok: false, code: 'quiet_hours', field: 'category', detail };
+function inQuietHours(field: 'category' | 'quiet_hours', detail: string): Refusal {
+  return { ok: false, code: 'quiet_hours', field, detail };
 }
 
 const dayMs = 86_400_000;

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseListParameters } from '../../../api/http/read-sms.ts';
 import { parseSmsRequest } from '../../../api/http/sms-request.ts';
+import { unknownNames } from '../../../api/unknown-names.ts';
 import { optOutGate } from '../../../policy/admission/recipient-gates.ts';
 import { explanation } from '../../../policy/admission/explain.ts';
 import { senderGate } from '../../../policy/admission/principal-gates.ts';
@@ -49,6 +50,39 @@ describe('of a message', () => {
     const refusal = optOutGate({ has: () => true }, { to: good.to, from: 'HELIO', category: 'promotional' });
     expect(refusal?.detail).toContain('from HELIO');
     expect(refusal?.detail).toContain('STOP');
+  });
+});
+
+describe('of names that are not known', () => {
+  const errors = (body: object) => {
+    const parsed = parseSmsRequest(Buffer.from(JSON.stringify(body)));
+    return parsed.ok ? [] : parsed.problem.errors.map(({ field, detail }) => `${field}: ${detail}`);
+  };
+  const list = [
+    'to, from, message, template_id, variables, category, client_reference, validity_seconds, encoding, transliterate,',
+    'send_at, quiet_hours, track_clicks, callback_url, dry_run',
+  ].join(' ');
+  const isNot = 'is not a field of this request';
+
+  test('each is answered with the known name that it is near to, and the first one with all of them', () => {
+    expect(errors({ ...good, clientReference: 'a', colour: 'red', Mesage: 'x' })).toEqual([
+      `clientReference: ${isNot}, did you mean client_reference? Known are ${list}`,
+      `colour: ${isNot}`,
+      `Mesage: ${isNot}, did you mean message?`,
+    ]);
+    expect(errors({ ...good, colour: 'red' })).toEqual([`colour: ${isNot}; known are ${list}`]);
+  });
+
+  test('a name is near when a third of its characters must change, and not when more must', () => {
+    expect(unknownNames(['sendxx'], ['send_at'], isNot)[0]?.detail).toBe(`${isNot}; known is send_at`);
+    expect(unknownNames(['send_x'], ['send_at'], isNot)[0]?.detail).toBe(
+      `${isNot}, did you mean send_at? Known is send_at`,
+    );
+    expect(unknownNames(['x'.repeat(1_000)], ['send_at'], isNot)[0]).toEqual({
+      field: 'x'.repeat(64),
+      code: 'unknown_field',
+      detail: `${isNot}; known is send_at`,
+    });
   });
 });
 

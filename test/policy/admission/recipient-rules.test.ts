@@ -76,7 +76,7 @@ describe('quiet hours', () => {
 
   test('refuse it instead when that is requested, with the time when it may be sent', () => {
     const refused = admit(null, night)(principal(), request({ category: 'promotional', quietHours: 'reject' }));
-    expect(refused).toMatchObject({ ok: false, code: 'quiet_hours', field: 'category' });
+    expect(refused).toMatchObject({ ok: false, code: 'quiet_hours', field: 'quiet_hours' });
     expect(!refused.ok && refused.detail).toContain('2026-11-21T02:00:00.000Z');
   });
 

@@ -1,10 +1,15 @@
 // The known name nearest to a misspelt one, for the hint "did you mean …?". Pure.
 
+/** With more changes a name of this length is another word. */
+export const changesMaxOf = (word: string): number => Math.max(1, Math.floor(word.length / 3));
+
 /** The candidate with the fewest changes; null when all need more than `changesMax`. */
 export function nearestName(word: string, candidates: Iterable<string>, changesMax: number): string | null {
   let best: string | null = null;
   let bestDistance = changesMax + 1;
   for (const candidate of candidates) {
+    // It needs as many changes at least, and a client chooses the word.
+    if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word, candidate);
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
