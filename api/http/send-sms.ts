@@ -98,8 +98,8 @@ function explainDryRun({ parts, exchange, principal, request, isDryRun }: SendSm
 function lookUpKey(sending: SendSms): StepResult | Promise<StepResult> {
   const { principal, idempotencyKey } = sending;
   if (idempotencyKey === '') return null;
-  const automatic = takeAutomaticKey(sending, idempotencyKey);
-  if (automatic !== 'none') return automatic;
+  const taken = takeAutomaticKey(sending, idempotencyKey);
+  if (taken !== 'own') return taken === 'automatic' ? null : taken;
   // A stored answer needs the scope too.
   const noScope = missingScope(principal, 'sms:send');
   if (noScope !== null) return noScope;

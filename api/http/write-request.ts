@@ -196,15 +196,18 @@ export function keyedRequest(
   };
 }
 
-/** Derives the message id from an automatic key and `seed`; 'none': the key is the client's own. */
-export function takeAutomaticKey(request: WriteRequest, seed: string): Problem | null | 'none' {
+/**
+ * 'automatic': the key has the form of an automatic one, and the message id is derived from it and `seed`. 'own': it is the
+ * client's own, whose answer is kept.
+ */
+export function takeAutomaticKey(request: WriteRequest, seed: string): 'automatic' | 'own' | Problem {
   const { parts, principal, idempotencyKey } = request;
   const automatic = readAutomaticKey(idempotencyKey, parts.clock.nowMs());
-  if (automatic === null) return 'none';
+  if (automatic === null) return 'own';
   if ('problem' in automatic) return automatic.problem;
   const { accountId } = principal.account;
   request.automaticId = idOfAutomaticKey(accountId, principal.livemode, { ...automatic, idempotencyKey: seed });
-  return null;
+  return 'automatic';
 }
 
 /** Answers a repeat under the client's own key as the first request was answered. `answerOf` rebuilds the body. */

@@ -86,8 +86,9 @@ export function answerRepeat(
   about: { operation: string; answerOf: KeyedRequest['answerOf']; status: number },
 ): StepResult | Promise<StepResult> {
   if (request.idempotencyKey === '') return null;
-  const automatic = takeAutomaticKey(request, `${about.operation} ${request.idempotencyKey}`);
-  return automatic === 'none' ? answerFromEntry(request, about) : automatic;
+  const taken = takeAutomaticKey(request, `${about.operation} ${request.idempotencyKey}`);
+  if (taken === 'own') return answerFromEntry(request, about);
+  return taken === 'automatic' ? null : taken;
 }
 
 /** Whom limits are counted for: the number of the one-time password in the path, and who asks. */
