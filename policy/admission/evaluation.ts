@@ -13,25 +13,25 @@ export type AskRoute = (principal: Principal, request: SmsRequest) => Routed;
 export class Evaluation {
   readonly principal: Principal;
   /** As received. */
-  readonly asked: SmsRequest;
-  /** With the text the recipient will read. */
+  readonly original: SmsRequest;
+  /** The same with the text the recipient will read, as far as the gates have come. */
   request: SmsRequest;
   /** That text; null while, or because, no template gave one. */
   text: string | null = null;
   templateId: string | null = null;
   /** The targets of its short links, in order. */
   links: readonly string[] = [];
-  #written = '';
+  #textWithTargets = '';
   counted: SegmentCount | null = null;
   callback: MessageCallback | null = null;
   #notBeforeMs: number | null = null;
   readonly #askRoute: AskRoute;
   #routed: Routed | null = null;
 
-  constructor(principal: Principal, asked: SmsRequest, askRoute: AskRoute) {
+  constructor(principal: Principal, original: SmsRequest, askRoute: AskRoute) {
     this.principal = principal;
-    this.asked = asked;
-    this.request = asked;
+    this.original = original;
+    this.request = original;
     this.#askRoute = askRoute;
   }
 
@@ -47,7 +47,7 @@ export class Evaluation {
 
   /** Computed before the gate of that name, because the text's encoding depends on what the carriers support. */
   get routed(): Routed {
-    this.#routed ??= this.#askRoute(this.principal, this.asked);
+    this.#routed ??= this.#askRoute(this.principal, this.original);
     return this.#routed;
   }
 
@@ -57,26 +57,26 @@ export class Evaluation {
     return 'why' in routed ? [] : routed.nationalTables;
   }
 
-  /** The text with its links as they were written; else as the recipient will read it. */
-  get written(): string {
-    return this.links.length === 0 ? this.request.message : this.#written;
+  /** The text before its links are shortened, which the rules about words read. */
+  get textWithTargets(): string {
+    return this.links.length === 0 ? this.request.message : this.#textWithTargets;
   }
 
   /** `source`: the request's text or its template's. Refuses links that cannot be tracked, and keeps the text for a dry run. */
   takeText(source: string, rules: LinkRules | undefined): Refusal | null {
-    const shortened = this.asked.trackClicks === true ? this.#shorten(source, rules) : null;
+    const shortened = this.original.trackClicks === true ? this.#shorten(source, rules) : null;
     const isShort = shortened?.ok === true && shortened.links.length > 0;
-    this.text = textToSend(isShort ? shortened.text : source, this.asked, this.nationalTables);
+    this.text = textToSend(isShort ? shortened.text : source, this.original, this.nationalTables);
     if (isShort) {
       this.links = shortened.links;
-      this.#written = textToSend(source, this.asked, this.nationalTables);
+      this.#textWithTargets = textToSend(source, this.original, this.nationalTables);
     }
-    if (this.text !== this.asked.message) this.request = { ...this.asked, message: this.text };
+    if (this.text !== this.original.message) this.request = { ...this.original, message: this.text };
     if (shortened?.ok === false) return shortened;
-    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links, sourceOf(this.asked)('')) : null;
+    return isShort ? refuseOwnPlaceholder(this.text, shortened.base, this.links, sourceOf(this.original)('')) : null;
   }
 
   #shorten(source: string, rules: LinkRules | undefined): ShortenedText | Refusal {
-    return shortenLinks(source, rules, this.principal.account.accountId ?? '', sourceOf(this.asked));
+    return shortenLinks(source, rules, this.principal.account.accountId ?? '', sourceOf(this.original));
   }
 }

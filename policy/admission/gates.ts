@@ -34,8 +34,8 @@ export function admission(
   credit: CreditCheck = noCharge,
 ): Admit {
   const gates = gatesOf(rules, circumstances, routing, credit);
-  return (principal, asked) => {
-    const evaluation = new Evaluation(principal, asked, gates.route);
+  return (principal, original) => {
+    const evaluation = new Evaluation(principal, original, gates.route);
     for (const gate of gates.list) {
       const refusal = gate.refuse(evaluation);
       if (refusal !== null) return refusal;
@@ -117,8 +117,8 @@ export function gatesOf(
     { name: 'account', refuse: ({ principal }) => accountGate(principal) },
     { name: 'send_at', holds: true, refuse: (of) => holdForSendAt(of, circumstances.nowMs()) },
     { name: 'callback_url', refuse: readCallback },
-    { name: 'recipient', refuse: ({ asked }) => numbers.refuse(asked.to) },
-    { name: 'sender', refuse: ({ principal, asked }) => senderGate(principal, asked), note: senderNote },
+    { name: 'recipient', refuse: ({ original }) => numbers.refuse(original.to) },
+    { name: 'sender', refuse: ({ principal, original }) => senderGate(principal, original), note: senderNote },
     // The text as it will be read. Its length first: later gates may read it as often as they need.
     { name: 'template', refuse: (of) => readTemplate(of, rules.links), note: templateNote },
     { name: 'length', needsText: true, refuse: ({ principal, request }) => lengthGate(principal, request) },
@@ -127,8 +127,8 @@ export function gatesOf(
     {
       name: 'content_rules',
       needs: ['segments'],
-      // As it was written: a short link must not hide a domain that may not be linked.
-      refuse: ({ principal, written }) => blockedContent(principal, written),
+      // With the targets of its links: a short link must not hide a domain that may not be linked.
+      refuse: ({ principal, textWithTargets }) => blockedContent(principal, textWithTargets),
     },
     // Whether and when this number may get it.
     {
@@ -173,27 +173,27 @@ export function gatesOf(
 }
 
 function readCallback(of: Evaluation): Refusal | null {
-  const { principal, asked } = of;
-  if (asked.callbackUrl == null) return null;
-  const read = callbackGate(principal, asked.callbackUrl);
+  const { principal, original } = of;
+  if (original.callbackUrl == null) return null;
+  const read = callbackGate(principal, original.callbackUrl);
   if (!read.ok) return read;
   of.callback = read.callback;
   return null;
 }
 
 function readTemplate(of: Evaluation, links: LinkRules | undefined): Refusal | null {
-  const written = templateGate(of.principal, of.asked);
-  if (written.ok) {
-    of.templateId = written.templateId;
-    return of.takeText(written.text, links);
+  const given = templateGate(of.principal, of.original);
+  if (given.ok) {
+    of.templateId = given.templateId;
+    return of.takeText(given.text, links);
   }
   // The request's own text is explained although no template gives it.
-  if (of.asked.template == null) of.takeText(of.asked.message, links);
-  return written;
+  if (of.original.template == null) of.takeText(of.original.message, links);
+  return given;
 }
 
 function holdForSendAt(of: Evaluation, nowMs: number): Refusal | null {
-  const { sendAtMs } = of.asked;
+  const { sendAtMs } = of.original;
   const refusal = sendAtGate(sendAtMs, nowMs);
   if (refusal === null && sendAtMs != null) of.holdUntil(sendAtMs);
   return refusal;
@@ -214,7 +214,7 @@ function countSegments(of: Evaluation): Refusal | null {
   return null;
 }
 
-function senderNote({ principal: { livemode, account }, asked: { from } }: Evaluation): GateNote | null {
+function senderNote({ principal: { livemode, account }, original: { from } }: Evaluation): GateNote | null {
   if (livemode || account.senders.has(from)) return null;
   return { verdict: 'passed', detail: 'a test key needs no approval: a live key would be refused' };
 }
