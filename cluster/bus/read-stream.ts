@@ -2,7 +2,7 @@
 // and lost consumers. The reader and its owner keep the position, not acks, which could deliver out of order after a
 // reconnect. A stream that was recreated is noticed before any of its records is taken.
 import { type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
-import { type Clock, systemClock } from '../../platform/clock.ts';
+import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
@@ -32,6 +32,8 @@ export type StreamReader = ReturnType<typeof readStream>;
 const retryAfterMs = 500;
 /** How long `take` may run before the consumer is closed: the server deletes one that does not pull. */
 const pausedMaxMs = 2_000;
+/** How long records are taken before other work of the thread gets a turn: those that came together would be one long turn. */
+const turnMsMax = 5;
 /** An abandoned consumer holds back the purge of its stream. */
 const forgottenAfterMs = 30_000;
 
@@ -99,7 +101,12 @@ export function readStream(bus: Bus, reading: StreamReading) {
   }
 
   async function takeAll(records: ConsumerMessages): Promise<void> {
+    let turnEndsMs = clock.monotonicMs() + turnMsMax;
     for await (const record of records) {
+      if (clock.monotonicMs() >= turnEndsMs) {
+        await nextTurn();
+        turnEndsMs = clock.monotonicMs() + turnMsMax;
+      }
       if (stopped) return;
       // A recreated consumer may begin with records delivered before.
       if (record.seq > position.seq) {

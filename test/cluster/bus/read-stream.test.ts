@@ -6,6 +6,7 @@ import { ensureStreams } from '../../../cluster/bus/ensure.ts';
 import { readPresent } from '../../../cluster/bus/read-present.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { StreamChanged } from '../../../cluster/bus/stream-position.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { until } from '../../support/until.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 
@@ -75,6 +76,33 @@ test('a handler that holds a record for long holds the reader, and nothing is lo
   held.resolve();
   await until('the others', () => taken.length === 4);
   expect(taken).toEqual(['1', '2', '3', '4']);
+});
+
+test.each([
+  { tookMs: 5, turns: 'a turn each, so that other work of the thread waits for one of them at most' },
+  { tookMs: 0, turns: 'one turn' },
+])('records that came together and take $tookMs ms each have $turns', async ({ tookMs }) => {
+  let nowMs = 0;
+  let turn = 0;
+  const turns: number[] = [];
+  const countTurns = () => {
+    turn += 1;
+    counting = setImmediate(countTurns);
+  };
+  let counting = setImmediate(countTurns);
+  const take = (): undefined => {
+    turns.push(turn);
+    nowMs += tookMs;
+  };
+  const texts = Array.from({ length: 100 }, (_, n) => String(n));
+  await publish('alpha', ...texts);
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  reader = readStream(server.bus, { stream, from: beginning, take, prefetch: 100, clock });
+  await reader.caughtUp;
+  clearImmediate(counting);
+  expect(turns).toHaveLength(100);
+  if (tookMs > 0) expect(new Set(turns).size).toBe(100);
+  else expect(new Set(turns).size).toBeLessThan(50);
 });
 
 test('a record that cannot be handled ends the reader with that error', async () => {
