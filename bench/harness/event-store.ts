@@ -14,8 +14,11 @@ import { contextOf, lifeOf } from '../../test/analytics/support/events.ts';
 
 /** Accepted, submitted and delivered: the intent makes no row. */
 export const rowsPerMessage = 3;
-const livesPerRecord = 25;
+export const livesPerRecord = 25;
 const recordedWithinMs = 300_000;
+
+/** A record, and the messages whose events it has. */
+type Lives = { readonly messageIds: readonly string[]; readonly record: Uint8Array };
 
 /** A store in a folder of its own, with the tables; both go when `work` ends. */
 export async function withEngine<T>(work: (engine: Engine) => Promise<T>): Promise<T> {
@@ -33,13 +36,27 @@ export async function withEngine<T>(work: (engine: Engine) => Promise<T>): Promi
 /** Publishes all events of so many new messages; resolves with their ids. */
 export async function publishLives(publisher: Publisher, messages: number): Promise<readonly string[]> {
   const ids: string[] = [];
-  for (let left = messages; left > 0; left -= livesPerRecord) {
-    const contexts = Array.from({ length: Math.min(left, livesPerRecord) }, () => contextOf());
-    ids.push(...contexts.map(({ messageId }) => messageId));
-    const stored = await publisher.publishOne('ev.sandbox.0', encodeEvents(contexts.flatMap(lifeOf)), null);
-    if (!stored.ok) throw new Error(stored.failure);
+  for (const { messageIds, record } of livesOf(messages)) {
+    ids.push(...messageIds);
+    await publishRecord(publisher, record);
   }
   return ids;
+}
+
+/** The records with all events of so many new messages. */
+export function* livesOf(messages: number): Iterable<Lives> {
+  for (let left = messages; left > 0; left -= livesPerRecord) {
+    const contexts = Array.from({ length: Math.min(left, livesPerRecord) }, () => contextOf());
+    yield {
+      messageIds: contexts.map(({ messageId }) => messageId),
+      record: encodeEvents(contexts.flatMap(lifeOf)),
+    };
+  }
+}
+
+export async function publishRecord(publisher: Publisher, record: Uint8Array): Promise<void> {
+  const stored = await publisher.publishOne('ev.sandbox.0', record, null);
+  if (!stored.ok) throw new Error(stored.failure);
 }
 
 /** Starts the recorder and waits until it has recorded what is on the bus; `tookS`: how long that took. */
