@@ -45,9 +45,9 @@ export const linkLimits = {
     userAgentCharsMax: 256,
     /** Records that the recorder of clicks has in advance: 200 × at most 50 KiB = 10 MB. */
     prefetchRecords: 200,
-    /** Rows of one insert, and how long they wait: an event is to be queryable within two seconds. */
+    /** Rows of one insert, and how long they wait: a click is to be queryable within two seconds, and each insert makes some 40 files. */
     insertRowsMax: 10_000,
-    insertEveryMs: 500,
+    insertEveryMs: 1_000,
     /** Keys in one look-up: × ~40 B stays below the 256 KiB a statement may have. */
     lookupMax: 4_000,
     /** A person needs longer than this from the receipt to the tap. */
