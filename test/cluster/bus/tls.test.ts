@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
 import { loadSettings } from '../../../config/settings.ts';
 import { natsServerBinary } from '../../../cluster/embedded/nats-binary.ts';
-import { freePort, isFree } from '../../../cluster/embedded/ports.ts';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { until } from '../../support/until.ts';
 import { type Certificates, makeCertificates } from '../../smpp/certificates.ts';
 
@@ -33,6 +33,18 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** By a connection: to bind the port for a moment would take it from a server that just starts. */
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
 /** A nats-server with JetStream on loopback; `tls` is the block of its configuration, empty for none. */
 async function startServer(tls: string): Promise<number> {
   const port = await freePort();
@@ -47,7 +59,7 @@ ${tls}
   );
   const server = spawn(natsServerBinary(), ['--config', config], { stdio: 'ignore' });
   servers.push(server);
-  await until('nats-server', async () => !(await isFree(port)));
+  await until('nats-server', () => listens(port));
   return port;
 }
 

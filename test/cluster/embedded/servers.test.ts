@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectBus } from '../../../cluster/bus/connect.ts';
-import { freePort, isFree, rememberedPorts } from '../../../cluster/embedded/ports.ts';
+import { freePort, rememberedPorts } from '../../../cluster/embedded/ports.ts';
 import { loadSecrets } from '../../../cluster/embedded/secrets.ts';
 import { startServerProcess } from '../../../cluster/embedded/server-process.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -193,7 +193,7 @@ describe('remembered ports', () => {
     const first = await rememberedPorts(folder).choose('nats-server');
     expect(await rememberedPorts(folder).choose('nats-server')).toBe(first);
     const squatter = createServer().listen(first, '127.0.0.1');
-    await until('the squatter', async () => !(await isFree(first)));
+    await once(squatter, 'listening');
     const second = await rememberedPorts(folder).choose('nats-server');
     expect(second).not.toBe(first);
     squatter.close();
