@@ -70,7 +70,11 @@ export class Capacity {
   }
 }
 
-const clockWrong = refusal('clock_wrong', 'the clock of this machine differs from the clocks of the other machines', 5);
+const clockWrong = refusal(
+  'clock_wrong',
+  'the clock of this machine differs from those of the other machines, or could not be compared yet',
+  5,
+);
 const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
 const eventsWait = refusal('overloaded', 'too many events of accepted messages wait to be written', 1);
 

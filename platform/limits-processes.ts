@@ -48,6 +48,8 @@ export const processLimits = {
     offMsMax: 1_000,
     /** A timestamp with a longer round trip is too inaccurate to use. */
     roundTripMsMax: 500,
+    /** Comparisons before a role starts without one: each takes half a second to two. */
+    firstLooksMax: 5,
     /** How long the measurement of another machine counts. */
     staleMs: 5_000,
     /** A step of the clock, or a changed verdict, counts after this many measurements in a row. */

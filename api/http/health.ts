@@ -21,7 +21,10 @@ export function readiness(parts: HealthParts): Readiness {
   if (parts.httpServer.draining) return { ok: false, detail: 'draining' };
   if (!parts.bus.connected()) return { ok: false, detail: 'NATS is not connected' };
   if (!parts.clock.agrees)
-    return { ok: false, detail: 'the clock of this machine differs from the clocks of the other machines' };
+    return {
+      ok: false,
+      detail: 'the clock of this machine differs from those of the other machines, or could not be compared yet',
+    };
   if (parts.eventSpace.isFull) return { ok: false, detail: 'the event stream is nearly full' };
   // With a broken watch the directory keeps its last state, so sending goes on.
   const { keys, accounts, watching } = parts.directory.state();

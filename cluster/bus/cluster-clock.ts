@@ -30,14 +30,18 @@ type ClockOffset = { readonly node: string; readonly offsetMs: number };
 const clockOffsets = broadcast<ClockOffset>('notify.clocks', limits.heartbeats.bytesMax, ({ node, offsetMs }) =>
   typeof node === 'string' && typeof offsetMs === 'number' && Number.isFinite(offsetMs) ? { node, offsetMs } : null,
 );
-const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax } = limits.clusterClock;
+const { everyMs, askMs, offMsMax, staleMs, roundsToBelieve, nodesMax, roundTripMsMax, firstLooksMax } =
+  limits.clusterClock;
 
 /** For a single machine: the nats-server uses the same clock. */
 export function ownClock(): ClusterClock {
   return { ...systemClock, agrees: true, stop() {} };
 }
 
-/** Resolves after the first comparison, whatever its result. */
+/**
+ * Resolves after the first comparison, whatever its result. On a busy machine answers may be too late to be useful: then
+ * it compares again, up to firstLooksMax times, and `agrees` stays false until one is in time.
+ */
 export async function clusterClock(
   bus: Bus,
   { node: ownNode, replicas = 1, clock = systemClock }: ClusterClockOptions,
@@ -129,7 +133,7 @@ export async function clusterClock(
     reported.set(node, { offsetMs, atMs: clock.monotonicMs() });
   });
   await openBucket(bus, 'clock', replicas);
-  await look();
+  for (let looks = 0; !judged && looks < firstLooksMax; looks += 1) await look();
   const stopLooking = clock.every(everyMs, () => void look());
   return {
     ...clock,
