@@ -1,6 +1,8 @@
 // Messages without a receipt, many thousands of them in a real event store: all are settled, each once, over restarts
 // and while the store is down, and none is skipped because its submit was recorded late.
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DeadlineExceeded } from '../../platform/deadline.ts';
+import { RetryLater, ignoring } from '../../platform/errors.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/recorder/batch.ts';
 import { upToDateOver } from '../../analytics/queries/up-to-date.ts';
@@ -90,6 +92,18 @@ const settledRows = async () => {
 const published = async () => (await events.bus.manager.streams.info('EVENTS')).state.last_seq;
 const allRecorded = () => until('all recorded', async () => recorder.recordedTo >= (await published()));
 
+/** As the role does: what is not known in time on a busy machine is tried again. */
+async function runOf(reaper: ReturnType<typeof start>): Promise<number> {
+  for (;;) {
+    try {
+      return await reaper.run();
+    } catch (error) {
+      if (!(error instanceof RetryLater || error instanceof DeadlineExceeded)) throw error;
+      ignoring(error, 'a busy machine is late');
+    }
+  }
+}
+
 test('many thousands are settled each once, more than a thousand a minute, over a restart and an absent store', async () => {
   const count = 8_000;
   await recordMany(count);
@@ -111,7 +125,7 @@ test('many thousands are settled each once, more than a thousand a minute, over 
   expect(await published()).toBe(settledBefore);
   isAway = false;
 
-  await second.run();
+  await runOf(second);
   second.stop();
   const minutes = (systemClock.monotonicMs() - beganMs) / 60_000;
   await allRecorded();
@@ -122,14 +136,14 @@ test('many thousands are settled each once, more than a thousand a minute, over 
 test('after a restart it continues at its cursor and reads nothing again', async () => {
   await recordMany(2_000);
   const first = start();
-  await first.run();
+  await runOf(first);
   first.stop();
   const bucket = await openBucket(events.bus, 'recorder');
   const { dueMs } = (await bucket.get('reaper'))!.json<{ dueMs: number }>();
   expect(dueMs).toBeGreaterThan(clock.nowMs() - receiptGraceMs - clockSkewMsMax - 60_000);
   await allRecorded();
   const second = start();
-  expect(await second.run()).toBe(0);
+  expect(await runOf(second)).toBe(0);
   second.stop();
   const again = (await bucket.get('reaper'))!.json<{ dueMs: number }>();
   expect(again.dueMs).toBeGreaterThanOrEqual(dueMs);
@@ -138,16 +152,16 @@ test('after a restart it continues at its cursor and reads nothing again', async
 test('a submit that is recorded after the cursor has passed its validity is settled all the same', async () => {
   await recordMany(100);
   const reaper = start();
-  await reaper.run();
+  await runOf(reaper);
   const acceptedAtMs = systemClock.nowMs() - 8 * hourMs;
   const late = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
   const lateAndDelivered = contextOf({ acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 });
   await events.publish(lifeOf(late).slice(0, 3));
   await events.publish(lifeOf(lateAndDelivered));
   await allRecorded();
-  expect(await reaper.run()).toBe(0);
+  expect(await runOf(reaper)).toBe(0);
   skippedMs = 2 * clockSkewMsMax;
-  expect(await reaper.run()).toBe(1);
+  expect(await runOf(reaper)).toBe(1);
   reaper.stop();
   await allRecorded();
   const rows = await new RecordedEvents(events.engine).of(late);
@@ -158,7 +172,7 @@ test('it skips nothing that is not in ClickHouse yet', async () => {
   await recordMany(100);
   const heldSinceMs = systemClock.nowMs() - 4 * hourMs;
   const reaper = start(() => heldSinceMs);
-  await reaper.run();
+  await runOf(reaper);
   reaper.stop();
   const entry = await (await openBucket(events.bus, 'recorder')).get('reaper');
   expect(entry?.json<{ dueMs: number }>().dueMs).toBe(heldSinceMs - receiptGraceMs - clockSkewMsMax);

@@ -2,6 +2,7 @@
 // in EVENTS than the recorder holds, and several nodes of which one records. Every kind of query is made: ClickHouse as
 // a server over the real engine, a real nats-server.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ignoring } from '../../platform/errors.ts';
 import { lookUpReceipt } from '../../actors/carrier/receipts/receipts.ts';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
@@ -68,8 +69,15 @@ async function start(name: string): Promise<Node> {
 }
 
 async function ask<Reply>(subject: string, query: object): Promise<Reply> {
-  const answer = await events.bus.connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
-  return answer.json<Reply>();
+  return until(`an answer to ${subject}`, async () => {
+    try {
+      const request = { timeout: queryTimeoutMs };
+      return (await events.bus.connection.request(subject, JSON.stringify(query), request)).json<Reply>();
+    } catch (error) {
+      ignoring(error, 'a busy machine did not answer in time: it is asked again');
+      return null;
+    }
+  });
 }
 
 const submitted = (context: EventContext, carrierMessageId: string) =>

@@ -67,14 +67,27 @@ export async function suspend(pid: number): Promise<void> {
   });
 }
 
+/** Stopped, or ended and not reaped yet: it does nothing any more. */
+const still: ReadonlySet<string | undefined> = new Set(['T', 'Z', 'X']);
+
 /** The state is the first field after the name, which ends with the last ')': proc(5), /proc/pid/stat. Linux only. */
 async function isStopped(pid: number): Promise<boolean> {
   if (process.platform !== 'linux') return true;
-  const states = (await readdir(`/proc/${pid}/task`)).map(async (thread) => {
-    const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2)[0];
-  });
-  return (await Promise.all(states)).every((state) => state === 'T');
+  const threads = (await unlessEnded(readdir(`/proc/${pid}/task`))) ?? [];
+  const stats = threads.map((thread) => unlessEnded(readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8')));
+  return (await Promise.all(stats)).every(
+    (stat) => stat === null || still.has(stat.slice(stat.lastIndexOf(')') + 2)[0]),
+  );
+}
+
+/** Null: the process or thread has ended since it was listed. */
+async function unlessEnded<T>(read: Promise<T>): Promise<T | null> {
+  try {
+    return await read;
+  } catch (error) {
+    if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    return null;
+  }
 }
 
 /**
@@ -86,6 +99,6 @@ export async function stopWithChildren(pid: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='], { timeout: 5_000 });
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));
   const children = rows.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
-  await Promise.all(children.map(suspend));
-  return [...children, pid];
+  const stopped = await Promise.all(children.map((child) => unlessEnded(suspend(child).then(() => child))));
+  return [...stopped.filter((child) => child !== null), pid];
 }

@@ -57,11 +57,12 @@ export async function startSmscPeers(options: SmscPeerOptions = {}): Promise<Sms
   };
 }
 
+/** The carriers are in the test's process: a machine that stalls it for seconds must not cost their sessions. */
 function configurationFor(carriers: SmscPeers['carriers'], window: number): string {
   const carrier = (name: CarrierName) => `
   - name: ${name}
     tps: 5000
-    enquire_link_s: 2
+    enquire_link_s: 30
     binds:
       - { host: 127.0.0.1, port: ${carriers[name].port}, system_id: ${name}, password: test, window: ${window}, count: 2 }`;
   const prefixes = carrierNames.map((name) => `"${prefixOf[name]}": ${name}`).join(', ');

@@ -8,7 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import type { WebhookEntry } from '../../directory/contract.ts';
+import type { Directory, WebhookEntry } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { filledEntryName, tenantEntities } from '../../directory/tenant-entities.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
@@ -154,7 +154,11 @@ export async function startWebhookBus(): Promise<WebhookBus> {
 export const startDelivery = (natsUrl: string, env: Record<string, string> = {}) =>
   startRolesOf('delivery', natsUrl, { webhooks: { allowNetworks: ['127.0.0.0/8'], allowHttp: true } }, { env });
 
-export type RunningWebhooks = { readonly node: WebhookNode; stop(): Promise<void> };
+export type RunningWebhooks = {
+  readonly node: WebhookNode;
+  readonly directory: Pick<Directory, 'webhookEndpoint'>;
+  stop(): Promise<void>;
+};
 
 /** The parts of the delivery process, allowed to call loopback. */
 export async function runWebhooks(
@@ -170,6 +174,7 @@ export async function runWebhooks(
   });
   return {
     node,
+    directory,
     async stop() {
       await node.stop();
       await sender.close();

@@ -27,7 +27,7 @@ beforeAll(async () => {
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'support/seed.ts')], {
     env: { ...process.env, TEST_SEED: JSON.stringify(seed) },
   });
-  const settings = { ...sqlUserSettings, max_execution_time: 1, max_memory_usage: 200_000_000 };
+  const settings = { ...sqlUserSettings, max_execution_time: 4, max_memory_usage: 100_000_000 };
   server = await startClickHouse({ dataDir, connectionArgs: usersXml(dir, plan, 'analyst', settings) });
 });
 afterAll(async () => {

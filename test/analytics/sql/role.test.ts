@@ -1,10 +1,10 @@
 // The analytics role with the operator's SQL: a process that records, and answers at the port of heliograph.yaml to who has
 // the token; without the token it does not start.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../../cluster/embedded/ports.ts';
 import { type EventBus, startEventBus } from '../support/event-bus.ts';
 import { contextOf, lifeOf } from '../support/events.ts';
 import { startRole } from '../support/role.ts';
@@ -18,12 +18,7 @@ let configFile: string;
 
 beforeAll(async () => {
   events = await startEventBus();
-  port = await new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
+  port = await freePort();
   configFile = join(dir, 'heliograph.yaml');
   writeFileSync(
     configFile,

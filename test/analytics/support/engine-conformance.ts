@@ -133,7 +133,7 @@ export function engineConformance(open: () => Promise<{ engine: Engine; close():
 
   test('keeps the parameters of many concurrent queries apart', async () => {
     const asked = Array.from({ length: 60 }, (_, n) =>
-      engine.rows('SELECT {n:UInt64} + 1, {word:String}', { n, word: `w${n}` }),
+      engine.rows('SELECT {n:UInt64} + 1, {word:String}', { n, word: `w${n}` }, 60_000),
     );
     const answers = await Promise.all(asked);
     expect(answers.map(([row]) => row)).toEqual(asked.map((_, n) => [n + 1, `w${n}`]));

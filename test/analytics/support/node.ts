@@ -7,6 +7,8 @@ import {
   querySubjects,
   queryTimeoutMs,
 } from '../../../analytics/contract.ts';
+import { ignoring } from '../../../platform/errors.ts';
+import { until } from '../../support/until.ts';
 import { type EventStore, startEventStore } from './event-store.ts';
 import { account } from './events.ts';
 
@@ -22,14 +24,25 @@ export async function startNode(): Promise<TestNode> {
   const store = await startEventStore();
   const node = await startAnalytics(store.bus, store.engine);
   async function ask<Reply>(subject: string, query: object): Promise<Reply> {
-    const reply = await store.bus.connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
-    return reply.json<Reply>();
+    return until(`an answer to ${subject}`, async () => {
+      try {
+        const request = { timeout: queryTimeoutMs };
+        return (await store.bus.connection.request(subject, JSON.stringify(query), request)).json<Reply>();
+      } catch (error) {
+        ignoring(error, 'a busy machine did not answer in time: it is asked again');
+        return null;
+      }
+    });
   }
   return {
     ...store,
     ask,
     async list(query) {
-      const reply = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...query });
+      // What is not known in time is unavailable for a moment.
+      const reply = await until('an answer of the event store', async () => {
+        const answer = await ask<ListMessagesReply>(querySubjects.list, { accountId: account, ...query });
+        return answer.result !== 'unavailable' && answer;
+      });
       if (reply.result === 'none') return { messages: [], nextCursor: null };
       if (reply.result !== 'found') throw new Error(reply.detail);
       return reply;
