@@ -10,7 +10,7 @@ import { createKey, listKeys } from '../../control/store/api-keys.ts';
 import { listAuditRecords } from '../../control/store/audit-log.ts';
 import { readOutbox } from '../../control/store/outbox.ts';
 import type { AccountId, ApiKeyId } from '../../model/ids.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
 import { type TestBus, startBus } from '../support/bus.ts';
 import { type TestDatabase, startDatabase } from '../support/database.ts';
@@ -84,7 +84,8 @@ test('a key is reported once a day, again until the database has it, and no day 
   expect(new Set(reports.slice(before))).toEqual(new Set([JSON.stringify({ day: '2026-11-23', keys: [one] })]));
 
   // A report of another thread that comes late.
-  await harness.bus.connection.request(keysUsedSubject, JSON.stringify({ day: '2026-11-21', keys: [one, two] }));
+  const late = JSON.stringify({ day: '2026-11-21', keys: [one, two] });
+  await harness.bus.connection.request(keysUsedSubject, late, { timeout: patienceMs });
   expect(await daysOf(accountId)).toEqual({ [one]: '2026-11-23', [two]: '2026-11-22', [never]: null });
   stop();
   used.stop();
@@ -97,7 +98,7 @@ test('it is no change of a key: neither the audit log nor the directory has it, 
   const records = async () => (await listAuditRecords(database.store, { limit: 100, after: null })).items.length;
   const [recordsBefore, outboxBefore] = [await records(), (await readOutbox(database.store, 100)).length];
   const stop = recordKeysUsed(harness.bus, database.store);
-  const publish = (text: string) => harness.bus.connection.request(keysUsedSubject, text, { timeout: 500 });
+  const publish = (text: string, timeout = 500) => harness.bus.connection.request(keysUsedSubject, text, { timeout });
   for (const text of [
     '',
     '{}',
@@ -106,7 +107,7 @@ test('it is no change of a key: neither the audit log nor the directory has it, 
     '{"day":"2026-13-99","keys":["x"]}',
   ])
     await expect(publish(text)).rejects.toThrow();
-  await publish(JSON.stringify({ day: '2026-11-22', keys: [...keys, 'key_of_nobody'] }));
+  await publish(JSON.stringify({ day: '2026-11-22', keys: [...keys, 'key_of_nobody'] }), patienceMs);
   expect(await daysOf(accountId)).toEqual({ [keys[0] as string]: '2026-11-22' });
   expect([await records(), (await readOutbox(database.store, 100)).length]).toEqual([recordsBefore, outboxBefore]);
   stop();

@@ -16,7 +16,6 @@ import { readOutbox } from '../../control/store/outbox.ts';
 import { setSenderStatus } from '../../control/store/senders.ts';
 import { splitApiKey } from '../../model/api-key.ts';
 import type { AccountId } from '../../model/ids.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { type DirectoryHarness, openDirectoryHarness } from '../support/directory-harness.ts';
@@ -138,11 +137,8 @@ describe('when a process dies between commit and publish', () => {
     await kill9(first);
     await revokeKey(harness.store, id);
     expect(harness.directory.authenticate(token).ok).toBe(true);
-    const restartedAtMs = systemClock.monotonicMs();
     await projectorProcess();
     await refused(token, 3_000);
-    // The start of the process included; the tests share the machine's cores with each other.
-    expect(systemClock.monotonicMs() - restartedAtMs).toBeLessThan(5_000);
   });
 
   test('of two projectors the second takes over when the first is killed', async () => {

@@ -97,8 +97,10 @@ describe('of an account', () => {
   ])(
     'half-sent POST %s: %i wait for their bodies, the next is answered 429 and closed; another account is served',
     async (path, share = 0) => {
-      const own = [bearer(hostile.live), json, 'content-length: 100'];
-      const waiting = open(share, requestHead('POST', path, own), '{');
+      // As many octets as keep a body from being given up as too slow for bodyMs.
+      const begun = '{'.padEnd((limits.http.bodyMs * limits.http.bodyBytesPerS) / 1_000);
+      const own = [bearer(hostile.live), json, `content-length: ${begun.length + 100}`];
+      const waiting = open(share, requestHead('POST', path, own), begun);
       await until('they wait', async () => (await usedOf('bodies_received')) >= share);
       const more = open(50, requestHead('POST', path, own), '{');
       await answered(more, more.length);

@@ -325,3 +325,11 @@ export function post(
 ): Promise<Reply> {
   return call(ingress, 'POST', '/v1/sms', token, body, headers);
 }
+
+/** Repeats `ask` while the event store does not answer in time: it says so within two seconds, and a stall may take longer. */
+export function answeredByStore<T extends { readonly body: Record<string, any> }>(ask: () => Promise<T>): Promise<T> {
+  return until('an answer of the event store', async () => {
+    const answer = await ask();
+    return answer.body['code'] !== 'status_unavailable' && answer;
+  });
+}

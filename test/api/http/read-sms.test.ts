@@ -2,7 +2,8 @@
 // mode only; wrong parameters are named; without analytics the answer is 503 and sending continues.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { type Harness, type Ingress, type Tenant, goodBody, openHarness, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant } from './harness.ts';
+import { answeredByStore, goodBody, openHarness, post } from './harness.ts';
 
 let harness: Harness;
 let ingress: Ingress;
@@ -18,7 +19,9 @@ beforeAll(async () => {
 });
 afterAll(async () => harness.stop());
 
-async function get(path: string, token: string | null = tenant.live) {
+const get = (path: string, token: string | null = tenant.live) => answeredByStore(() => getOnce(path, token));
+
+async function getOnce(path: string, token: string | null = tenant.live) {
   const response = await fetch(ingress.url(path), {
     headers: token === null ? {} : { authorization: `Bearer ${token}` },
   });
@@ -115,9 +118,9 @@ describe('the list', () => {
 test('with analytics down the status is unavailable, and sending continues', async () => {
   const { body: sent } = await post(ingress, tenant.live, goodBody);
   await analytics.stop();
-  const read = await get(`/v1/sms/${sent['id']}`);
+  const read = await getOnce(`/v1/sms/${sent['id']}`);
   expect(read.body).toMatchObject({ status: 503, code: 'status_unavailable' });
   expect(Number(read.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect((await get('/v1/sms')).body).toMatchObject({ code: 'status_unavailable' });
+  expect((await getOnce('/v1/sms')).body).toMatchObject({ code: 'status_unavailable' });
   expect((await post(ingress, tenant.live, goodBody)).status).toBe(202);
 });

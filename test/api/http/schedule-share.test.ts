@@ -40,7 +40,7 @@ test('an account is answered 429 at its share, also after kill -9, and no other 
   const first = await ingressWithShare();
   const second = await ingressWithShare();
   const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => schedule(index % 2 === 0 ? first : second, tenant.live, 1 + (index % 30))),
+    Array.from({ length: 50 }, (_, index) => schedule(index % 2 === 0 ? first : second, tenant.live, 2 + (index % 30))),
   );
   const counts = (all: typeof answers) => ({
     taken: all.filter(({ status }) => status === 202).length,
@@ -64,7 +64,7 @@ test('an account is answered 429 at its share, also after kill -9, and no other 
   for (const each of [second, third]) {
     const refused = await schedule(each, tenant.live, 2);
     expect(refused.body).toMatchObject({ status: 429, code: 'account_schedule_full' });
-    // The first of them is due in a day: no capacity is freed before.
+    // The first of them is due in two days, and Retry-After says a day at most.
     expect(refused.headers.get('retry-after')).toBe('86400');
     expect(refused.body['detail']).toContain(`${share} of ${share}`);
     expect((await schedule(each, other.live, 2)).status).toBe(202);

@@ -10,7 +10,8 @@ import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import type { AccountId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
-import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+import { until } from '../../support/until.ts';
+import { type RunningApi, callStore, refusal, runApi } from './support/running-api.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'heliograph-exports-'));
 const rows = 3_000;
@@ -43,12 +44,15 @@ afterAll(async () => {
 });
 
 const file = (query: string, key = api.live) =>
-  fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${query}`, {
-    headers: { authorization: `Bearer ${key}` },
+  until('the event store answers in time', async () => {
+    const answer = await fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${query}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return answer.status !== 503 && answer;
   });
 
 test('an account gets its own rows of its time and its mode, as documented', async () => {
-  const { status, body } = await api.call('GET', `/v1/exports/sms_events?${range}`);
+  const { status, body } = await callStore(api, 'GET', `/v1/exports/sms_events?${range}`);
   expect([status, body.length]).toEqual([200, rows]);
   expect(body[0]).toMatchObject({
     account_id: api.accountId,
@@ -57,11 +61,11 @@ test('an account gets its own rows of its time and its mode, as documented', asy
     accepted_at: '2026-11-01T00:00:00.000Z',
   });
   expect(new Set(body.map((row: any) => row.account_id))).toEqual(new Set([api.accountId]));
-  const ofTest = await api.call('GET', `/v1/exports/sms_events?${range}`, { key: api.testKey });
+  const ofTest = await callStore(api, 'GET', `/v1/exports/sms_events?${range}`, { key: api.testKey });
   expect(ofTest.body.map((row: any) => row.livemode)).toEqual(Array(5).fill(false));
-  expect((await api.call('GET', `/v1/exports/sms_events?${range}`, { key: api.other })).body).toEqual([]);
+  expect((await callStore(api, 'GET', `/v1/exports/sms_events?${range}`, { key: api.other })).body).toEqual([]);
   const minute = 'from=2026-11-01T00:00:00%2B00:00&to=2026-11-01T00:01:00Z';
-  expect((await api.call('GET', `/v1/exports/sms_events?${minute}`)).body).toHaveLength(120);
+  expect((await callStore(api, 'GET', `/v1/exports/sms_events?${minute}`)).body).toHaveLength(120);
 });
 
 test('csv and parquet have the same columns and rows', async () => {
@@ -77,7 +81,7 @@ test('csv and parquet have the same columns and rows', async () => {
 });
 
 test.each(publicTables.map(({ name }) => name))('there is an export of %s', async (name) => {
-  expect((await api.call('GET', `/v1/exports/${name}?${range}`)).status).toBe(200);
+  expect((await callStore(api, 'GET', `/v1/exports/${name}?${range}`)).status).toBe(200);
 });
 
 test.each([
@@ -90,27 +94,27 @@ test.each([
   ['format=xml', 'format'],
   ['table=sms_submits', 'table'],
 ])('%s is refused with the name of the parameter', async (query, field) => {
-  const reply = await api.call('GET', `/v1/exports/sms_events?${query}`);
+  const reply = await callStore(api, 'GET', `/v1/exports/sms_events?${query}`);
   expect(refusal(reply)).toMatchObject({ status: 422 });
   expect(reply.body.errors[0].field).toBe(field);
 });
 
 test('needs the scope, and is of public tables only', async () => {
   const key = await api.newKey(api.accountId, true, ['sms:send']);
-  expect(refusal(await api.call('GET', '/v1/exports/sms_events', { key }))).toMatchObject({
+  expect(refusal(await callStore(api, 'GET', '/v1/exports/sms_events', { key }))).toMatchObject({
     status: 403,
     code: 'scope_missing',
   });
   for (const table of ['sms_submits', 'schema_versions', 'counted_from']) {
-    expect(refusal(await api.call('GET', `/v1/exports/${table}`))).toMatchObject({ status: 404 });
+    expect(refusal(await callStore(api, 'GET', `/v1/exports/${table}`))).toMatchObject({ status: 404 });
   }
 });
 
 test('more rows than an export may have is a code, and so is a store that is away', async () => {
-  const whole = await api.call('GET', '/v1/exports/sms_events?from=2026-11-10&to=2026-11-12');
+  const whole = await callStore(api, 'GET', '/v1/exports/sms_events?from=2026-11-10&to=2026-11-12');
   expect(refusal(whole)).toMatchObject({ status: 422, code: 'export_too_large' });
   // The rows of the refused one are not in the next answer.
-  expect((await api.call('GET', `/v1/exports/sms_events?${range}`)).body).toHaveLength(rows);
+  expect((await callStore(api, 'GET', `/v1/exports/sms_events?${range}`)).body).toHaveLength(rows);
   await node.stop(2_000);
   expect(refusal(await api.call('GET', '/v1/exports/sms_events'))).toMatchObject({
     status: 503,

@@ -19,7 +19,7 @@ import { expectExactCounts } from '../../support/recount.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
 import { until } from '../../support/until.ts';
 import { recordSeeded } from '../../support/seeded-reports.ts';
-import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+import { type RunningApi, callStore, refusal, runApi } from './support/running-api.ts';
 
 const page = new URL('../../../docs/reports.md', import.meta.url);
 const text = readFileSync(page, 'utf8');
@@ -46,12 +46,11 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
+const ask = (report: string, options = {}) => callStore(api, 'GET', `/v1/reports/${report}`, options);
+
 /** Every report of the page with the query over events that follows it. */
 const walk = [...text.matchAll(/^`GET (\/v1\/reports\/[^`\s]+)`[^\n]*\n\n```sql\n([\s\S]*?)```/gm)].map(
-  ([, path = '', sql = '']) => ({
-    path,
-    sql,
-  }),
+  ([, path = '', sql = '']) => ({ path, sql }),
 );
 
 describe('the walk-through of docs/reports.md', () => {
@@ -66,7 +65,7 @@ describe('the walk-through of docs/reports.md', () => {
   });
 
   test.each(walk)('$path is what the events say', async ({ path, sql }) => {
-    const { status, body } = await api.call('GET', `${path}&${range}`);
+    const { status, body } = await callStore(api, 'GET', `${path}&${range}`);
     expect(status).toBe(200);
     const json = await engine.octets(
       `${sql.replaceAll('acc_…', api.accountId)} SETTINGS output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0`,
@@ -109,7 +108,7 @@ describe('the walk-through of docs/reports.md', () => {
 describe('a report', () => {
   test('is the same by blocks of six hours, by half hours and in one row', async () => {
     const ofDay = async (query: string) => {
-      const { body } = await api.call('GET', `/v1/reports/delivery?${range}&${query}`);
+      const { body } = await ask(`delivery?${range}&${query}`);
       return body.data.reduce((sum: number, row: any) => sum + row.messages, 0);
     };
     const whole = await ofDay('');
@@ -121,27 +120,21 @@ describe('a report', () => {
   });
 
   test('has a day of 25 hours where clocks go back', async () => {
-    const { body } = await api.call(
-      'GET',
-      '/v1/reports/throughput?from=2026-10-24&to=2026-10-27&time_zone=Europe/Berlin&group_by=day',
-    );
+    const { body } = await ask('throughput?from=2026-10-24&to=2026-10-27&time_zone=Europe/Berlin&group_by=day');
     expect(body.data.map((row: any) => row.seconds)).toEqual([86_400, 90_000, 86_400]);
     expect(body).toMatchObject({
       from: '2026-10-23T22:00:00.000Z',
       to: '2026-10-26T23:00:00.000Z',
       time_zone: 'Europe/Berlin',
     });
-    const hours = await api.call(
-      'GET',
-      '/v1/reports/delivery?from=2026-10-25&to=2026-10-26&time_zone=Europe/Berlin&group_by=hour',
-    );
+    const hours = await ask('delivery?from=2026-10-25&to=2026-10-26&time_zone=Europe/Berlin&group_by=hour');
     const names = hours.body.data.map((row: any) => row.hour);
     expect(new Set(names).size).toBe(names.length);
   });
 
   test('shows the messages of its key’s account and mode', async () => {
     const total = async (key: string) => {
-      const { body } = await api.call('GET', `/v1/reports/delivery?${range}`, { key });
+      const { body } = await ask(`delivery?${range}`, { key });
       return [body.livemode, body.data[0].messages];
     };
     const [, live] = await total(api.live);
@@ -153,10 +146,13 @@ describe('a report', () => {
 
   test('is a CSV and a Parquet file with the same rows', async () => {
     const path = `/v1/reports/errors?${range}&group_by=sender`;
-    const json = await api.call('GET', path);
+    const json = await callStore(api, 'GET', path);
     const get = (format: string) =>
-      fetch(`http://127.0.0.1:${api.api.port}${path}&format=${format}`, {
-        headers: { authorization: `Bearer ${api.live}` },
+      until('the event store answers in time', async () => {
+        const answer = await fetch(`http://127.0.0.1:${api.api.port}${path}&format=${format}`, {
+          headers: { authorization: `Bearer ${api.live}` },
+        });
+        return answer.status !== 503 && answer;
       });
     const csv = await get('csv');
     expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
@@ -199,61 +195,61 @@ describe('a report', () => {
     ['format=csv&format=json', 'format'],
     ['sender=', 'sender'],
   ])('refuses %s and names %s', async (query, field) => {
-    expect(refusal(await api.call('GET', `/v1/reports/delivery?${query}`))).toMatchObject({
+    expect(refusal(await ask(`delivery?${query}`))).toMatchObject({
       status: 422,
       fields: [`${field} invalid_field`],
     });
   });
 
   test('refuses what it does not have', async () => {
-    const unknown = await api.call('GET', '/v1/reports/delivery?colour=red');
+    const unknown = await ask('delivery?colour=red');
     expect(refusal(unknown)).toMatchObject({ status: 422, fields: ['colour unknown_field'] });
-    const bySender = await api.call('GET', '/v1/reports/latency?group_by=sender');
+    const bySender = await ask('latency?group_by=sender');
     expect(refusal(bySender)).toMatchObject({ status: 422, fields: ['group_by invalid_field'] });
-    expect(refusal(await api.call('GET', '/v1/reports/campaigns'))).toMatchObject({
+    expect(refusal(await ask('campaigns'))).toMatchObject({
       status: 404,
       code: 'not_available',
     });
-    expect(refusal(await api.call('GET', '/v1/reports/weather'))).toMatchObject({ status: 404, code: 'not_found' });
+    expect(refusal(await ask('weather'))).toMatchObject({
+      status: 404,
+      code: 'not_found',
+    });
     const key = await api.newKey(api.accountId, true, ['sms:read']);
-    expect(refusal(await api.call('GET', '/v1/reports/delivery', { key }))).toMatchObject({
+    expect(refusal(await ask('delivery', { key }))).toMatchObject({
       status: 403,
       code: 'scope_missing',
     });
   });
 
   test('of clicks judges by the classes that are chosen, people alone without a choice', async () => {
-    const ask = async (query = '') => (await api.call('GET', `/v1/reports/clicks?${range}${query}`)).body;
-    const people = await ask();
+    const clicks = async (query = '') => (await ask(`clicks?${range}${query}`)).body;
+    const people = await clicks();
     expect(people.classes).toEqual(['human']);
-    expect((await ask('&classes=human')).data).toEqual(people.data);
-    const all = await ask('&classes=unknown,human,scanner,preview');
+    expect((await clicks('&classes=human')).data).toEqual(people.data);
+    const all = await clicks('&classes=unknown,human,scanner,preview');
     expect(all.classes).toEqual(['human', 'preview', 'scanner', 'unknown']);
     const [row, rowOfAll] = [people.data[0], all.data[0]];
     expect(rowOfAll.messages).toBe(row.messages);
     expect(rowOfAll.clicked).toBeGreaterThan(row.clicked);
     expect(rowOfAll.first_click_p50_ms).toBeLessThanOrEqual(row.first_click_p90_ms);
-    expect((await ask('&classes=scanner&group_by=day,sender')).data.length).toBeGreaterThan(5);
+    expect((await clicks('&classes=scanner&group_by=day,sender')).data.length).toBeGreaterThan(5);
     for (const wrong of ['robot', 'human,,scanner', '', 'human;DROP']) {
-      expect(refusal(await api.call('GET', `/v1/reports/clicks?classes=${wrong}`))).toMatchObject({
+      expect(refusal(await ask(`clicks?classes=${wrong}`))).toMatchObject({
         status: 422,
         fields: ['classes invalid_field'],
       });
     }
-    const elsewhere = await api.call('GET', '/v1/reports/delivery?classes=human');
+    const elsewhere = await ask('delivery?classes=human');
     expect(refusal(elsewhere)).toMatchObject({ status: 422, fields: ['classes unknown_field'] });
-    const test = await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.testKey });
+    const test = await ask(`clicks?${range}`, { key: api.testKey });
     expect(test.body.data[0].messages).toBeGreaterThan(0);
-    expect((await api.call('GET', `/v1/reports/clicks?${range}`, { key: api.other })).body.data[0].messages).toBe(0);
+    expect((await ask(`clicks?${range}`, { key: api.other })).body.data[0].messages).toBe(0);
   });
 
   test('values of filters are values, whatever they hold', async () => {
-    const { body } = await api.call(
-      'GET',
-      `/v1/reports/delivery?${range}&sender=${encodeURIComponent('O\'Neil, "Ltd"')}`,
-    );
+    const { body } = await ask(`delivery?${range}&sender=${encodeURIComponent('O\'Neil, "Ltd"')}`);
     expect(body.data[0].messages).toBeGreaterThan(50);
-    const none = await api.call('GET', `/v1/reports/delivery?${range}&sender=${encodeURIComponent("' OR 1 = 1 --")}`);
+    const none = await ask(`delivery?${range}&sender=${encodeURIComponent("' OR 1 = 1 --")}`);
     expect(none.body.data[0].messages).toBe(0);
   });
 
@@ -294,17 +290,23 @@ describe('a report', () => {
       filters: {},
       format: 'json',
     };
-    const run = async () =>
-      (
-        await api.bus.connection.request(querySubjects.report, JSON.stringify(query), { timeout: reportTimeoutMs })
-      ).json<RunReportReply>();
+    const run = () =>
+      until('the event store answers in time', async () => {
+        const request = { timeout: reportTimeoutMs };
+        const answer = await api.bus.connection.request(querySubjects.report, JSON.stringify(query), request);
+        const reply = answer.json<RunReportReply>();
+        return reply.result !== 'unavailable' && reply;
+      });
     const part = async (of: RunReportReply) => {
       if (of.result !== 'found') throw new Error(of.result);
       return api.bus.connection.request(of.subject, JSON.stringify({ id: of.id, part: 0 }));
     };
     const [first, second] = [await run(), await run()];
     expect(await run()).toEqual({ result: 'no_place', why: 'account_full' });
-    expect(refusal(await api.call('GET', '/v1/reports/delivery'))).toMatchObject({ status: 429, code: 'account_busy' });
+    expect(refusal(await ask('delivery'))).toMatchObject({
+      status: 429,
+      code: 'account_busy',
+    });
     expect((await part(first)).json()).toMatchObject([{ refused_requests: expect.any(Number) }]);
     expect((await part(first)).data.length).toBe(0);
     await part(await run());

@@ -265,9 +265,10 @@ describe('a key of a client library, auto_<ms>_<random>', () => {
   });
 
   test('makes one message of two tries over kill -9 of the ingress between them', async () => {
-    const key = automatic();
     const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 1, what: 'answers' });
     const doomed = await harness.ingress({ NATS_URL: proxy.url });
+    // Valid for twenty seconds.
+    const key = automatic();
     const lost = send(key, goodBody, doomed).then(
       ({ status }) => status,
       () => 'no answer',

@@ -94,7 +94,7 @@ test('what the guard refuses is published with its rule and figures', async () =
   await publish();
   const block = (at: number) => `+8801799${String(100_000 + at)}`;
   for (let at = 0; at < 11; at += 1) expect((await start({ to: block(at) }, tenant.live)).status).toBe(201);
-  await until('it refuses', async () => (await start({ to: block(40) }, tenant.live)).status === 429);
+  await until('it refuses', async () => (await start({ to: block(40) }, tenant.live)).body['code'] === 'otp_blocked');
   const found = await until('the block and a refusal', async () => {
     const guard = (await facts()).filter((fact): fact is GuardFact => fact.kind === 'guard');
     return new Set(guard.map(({ what }) => what)).size === 2 && guard;

@@ -161,3 +161,11 @@ export function refusal(reply: Reply): { status: number; code: string; fields: s
   expect(problemCatalogue[body.code as 'not_found'].statuses).toContain(reply.status as 404);
   return { status: reply.status, code: body.code, fields: body.errors.map((e: any) => `${e.field} ${e.code}`) };
 }
+
+/** As `call`, for an answer of the event store: a statement has 1.5 s, and a busy machine is asked again. */
+export function callStore(api: RunningApi, ...of: Parameters<RunningApi['call']>): ReturnType<RunningApi['call']> {
+  return until('the event store answers in time', async () => {
+    const reply = await api.call(...of);
+    return !/^(report|export)_unavailable$/.test(reply.body?.code ?? '') && reply;
+  });
+}
