@@ -35,7 +35,7 @@ test('logs the beginning and the end of an outage, and nothing at a start', asyn
 });
 
 test('logs the end of a fault that ends by a command', async () => {
-  harness = await openCarrierHarness();
+  harness = await openCarrierHarness({ port: await freePort() });
   const host = await harness.host([carrierWith(harness.simulator)], { logLevel: 'warn' });
   await harness.simulator.close();
   await until('it is avoided', () => host.lines().some(({ msg }) => msg === 'the carrier is avoided'));

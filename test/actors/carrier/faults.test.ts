@@ -119,7 +119,8 @@ test('a drain under load loses nothing, makes nothing unknown and sends nothing 
   for (const after of [200, 500, 800]) {
     const running = await harness.host([carrier]);
     await until(`${after} submitted`, () => submits() >= after, { everyMs: 5 });
-    expect(await running.drain(5_000)).toBe(0);
+    // It ends with the last answer: only a busy machine needs so long.
+    expect(await running.drain(40_000)).toBe(0);
   }
   await harness.host([carrier]);
   expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 1_200 } });

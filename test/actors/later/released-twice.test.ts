@@ -60,7 +60,7 @@ async function releasedOnce(harness: CarrierHarness): Promise<string> {
   const consumer = waitConsumer('scheduled', Math.floor(dueAtMs / 1_000));
   await ensureConsumer(bus.manager, 'SCHEDULED', consumer);
   const waiting = await bus.jetstream.consumers.get('SCHEDULED', consumer.durable_name ?? '');
-  const taken = await waiting.next({ expires: 2_000 });
+  const taken = await waiting.next({ expires: 30_000 });
   expect(taken).not.toBeNull();
   taken?.nak();
   await bus.connection.flush();

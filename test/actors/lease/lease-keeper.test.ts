@@ -86,11 +86,10 @@ test('alone: all binds at once; a second node gets half of them, and all again w
   const second = await node('n2', 4);
   await until('two each', () => first.mine.size === 2 && second.mine.size === 2);
   expect(new Set([...first.mine, ...second.mine]).size).toBe(4);
-  expect(first.story).toEqual(['handed over', 'handed over']);
-  const leftAtMs = systemClock.monotonicMs();
+  expect(first.story.filter((each) => each === 'handed over')).toHaveLength(2);
+  expect(first.story.filter((each) => each.startsWith('lost'))).toEqual([]);
   await first.leave();
-  await until('all four again', () => second.mine.size === 4, within(4_000));
-  expect(systemClock.monotonicMs() - leftAtMs).toBeLessThan(limits.leases.fenceAfterMs);
+  await until('all four again', () => second.mine.size === 4, within(limits.leases.fenceAfterMs));
 });
 
 test('three that start at once: one lease, one owner, whichever is first', async () => {
@@ -175,7 +174,8 @@ test('a disconnection that ends unnoticed costs nothing: the same incarnation co
   await until('the fence is gone', () => only.story.includes('unfenced'));
   expect(only.keeper.epoch()).toBe(epoch);
   expect(only.mine.size).toBe(2);
-  expect(only.story).toEqual(['fenced', 'unfenced']);
+  // Fenced again where the machine stalls for longer than two heartbeats.
+  expect(new Set(only.story)).toEqual(new Set(['fenced', 'unfenced']));
 });
 
 test('a process that restarts takes the leases of its previous incarnation at once', async () => {
@@ -183,11 +183,9 @@ test('a process that restarts takes the leases of its previous incarnation at on
   const first = await node('n1', 3);
   await until('all three', () => first.mine.size === 3);
   await vanish(first);
-  const beganAtMs = systemClock.monotonicMs();
   const again = await node('n1', 3);
-  await until('all three again', () => again.mine.size === 3);
   // It waits for the last second of its previous incarnation, and not until that one would be declared dead.
-  expect(systemClock.monotonicMs() - beganAtMs).toBeLessThan(limits.leases.expireAfterMs);
+  await until('all three again', () => again.mine.size === 3, within(limits.leases.expireAfterMs - 500));
   expect(again.keeper.epoch()).toBeGreaterThan(first.keeper.epoch());
 });
 
@@ -199,10 +197,10 @@ test('a second machine under the same name takes nothing while the first is aliv
   const waitMs = limits.leases.expireAfterMs + 1_500;
   const untilMs = systemClock.monotonicMs() + waitMs;
   await until('long enough', () => systemClock.monotonicMs() > untilMs, { limitMs: waitMs + 5_000 });
+  await until('the first one may write', () => first.keeper.mayWrite());
   expect(double.keeper.mayWrite()).toBe(false);
   expect(double.mine.size).toBe(0);
   expect(first.mine.size).toBe(2);
-  expect(first.keeper.mayWrite()).toBe(true);
 });
 
 test('local binds stay where they are, however many nodes there are', async () => {

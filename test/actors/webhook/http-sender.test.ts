@@ -149,11 +149,14 @@ test('a name that changes its address between check and connection is called at 
   expect(requests).toBe(1);
 });
 
+/** What a busy machine may add to a deadline. */
+const stallMs = 10_000;
+
 test('a resolver that hangs ends with the time to connect', async () => {
   const sender = newSender({ resolve: () => new Promise(() => {}) });
   const result = await send(sender, 'https://example.com/');
   expect(result.error).toBe('dns_error');
-  expect(result.latencyMs).toBeLessThan(limits.delivery.connectMs + 1_000);
+  expect(result.latencyMs).toBeLessThan(limits.delivery.connectMs + stallMs);
 });
 
 test('no server listens: connect_error; plain text where TLS is expected: tls_error', async () => {
@@ -221,10 +224,10 @@ test('nothing at all, and a byte a second: each ends at its deadline', async () 
   const [one, two, three] = await Promise.all([send(sender, silent), send(sender, slowHead), send(sender, slowBody)]);
   for (const result of [one, two]) {
     expect(result).toMatchObject({ error: 'timeout', status: null });
-    expect(result.latencyMs).toBeLessThan(firstByteMs + 3_000);
+    expect(result.latencyMs).toBeLessThan(firstByteMs + stallMs);
   }
   expect(three).toMatchObject({ error: 'http_error', status: 500 });
-  expect(three.latencyMs).toBeLessThan(totalMs + 2_000);
+  expect(three.latencyMs).toBeLessThan(totalMs + stallMs);
 }, 60_000);
 
 test('a proxy of the environment is not used', async () => {

@@ -68,6 +68,7 @@ async function hook(of: { accountId?: AccountId; events?: readonly string[]; liv
   open.push(made);
   const owner = of.accountId ?? accountId;
   const { entry } = await putEndpoint(node.bus, { accountId: owner, url: made.url, createdAtMs: sinceMs, ...of });
+  await until('it is known', () => running.directory.webhookEndpoint(entry.id) !== undefined);
   return Object.assign(made, { endpointId: entry.id, accountId: owner });
 }
 

@@ -24,22 +24,18 @@ afterEach(async () => {
   await Promise.all(others.splice(0).map((each) => each.close()));
 });
 
-async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null = null): Promise<Given> {
-  const given = await commandCarrier(harness.bus, [], {
-    verb,
-    carrier,
-    bind,
-    reason: 'test',
-    actor: 'operator',
-    from: 'test',
+/** On `nodes` nodes. While no thread answers in time no command is given: then it is tried again. */
+async function command(verb: CommandVerb, carrier = 'alpha', bind: number | null = null, nodes = 1): Promise<Given> {
+  const order = { verb, carrier, bind, reason: 'test', actor: 'operator', from: 'test' } as const;
+  const given = await until('the carrier is seen', async () => {
+    const answer = await commandCarrier(harness.bus, [], order);
+    return answer.ok && answer;
   });
-  if (!given.ok) throw new Error(`no such ${given.what}: ${given.there.join()}`);
-  const isInEffect = async () => {
+  await until('the command is in effect', async () => {
     const reports = (await askForCarriers(harness.bus)).filter((report) => report.carrier === carrier);
-    return reports.length > 0 && reports.every(({ commands }) => commands.includes(given.command.id));
-  };
-  if (!given.inEffect) await until('the command is in effect', isInEffect);
-  return given;
+    return reports.length >= nodes && reports.every(({ commands }) => commands.includes(given.command.id));
+  });
+  return { ...given, carrier: await viewOf(carrier) };
 }
 
 const total = () => harness.simulator.stats().submits.total;
@@ -249,15 +245,15 @@ describe('a carrier of two nodes', () => {
     });
     expect(view.binds).toMatchObject([{ state: 'bound' }, { state: 'bound' }]);
 
-    await command('pause');
+    await command('pause', 'alpha', null, 2);
     const sent = await harness.send(40);
     await until('they are held', async () => (await viewOf()).inFlight > 0);
     expect((await viewOf()).state).toBe('down');
     expect(total()).toBe(0);
-    await command('resume');
+    await command('resume', 'alpha', null, 2);
     expect(await harness.settled(sent)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
 
-    await command('pause', 'alpha', 1);
+    await command('pause', 'alpha', 1, 2);
     const more = await harness.send(40);
     expect(await harness.settled(more)).toMatchObject({ statuses: { delivered: 40 }, twice: [], never: [] });
     await until('both are seen to be good', async () => (await viewOf()).state === 'good');

@@ -100,7 +100,7 @@ describe('of a message that the first carrier delivers after all', () => {
   });
 
   test('the second copy is not sent at all when it still waits there', async () => {
-    await open({ beta: { responseTimerMs: 2_000, bind: { window: 1, count: 1 } } });
+    await open({ beta: { responseTimerMs: 10_000, bind: { window: 1, count: 1 } } });
     const notSent = await growthOf(metrics.otpHedgeCancels, 'beta', 'not_sent');
     // The only slot of beta's window waits for an answer that does not come.
     peers.beta.setFault('no-resp', { limit: 1 });

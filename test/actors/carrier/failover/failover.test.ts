@@ -182,7 +182,7 @@ describe('a carrier slower than its contract', () => {
 describe('a carrier that is down', () => {
   test('OTP moves first, the rest after its time; new bulk returns with the carrier, and nothing is lost or sent twice', async () => {
     // So far apart that a busy machine cannot bring the two together.
-    const moves = { ...quick, othersFailoverAfterMs: 3_000 };
+    const moves = { ...quick, othersFailoverAfterMs: 8_000 };
     const { loseAlpha } = await openBoth({}, moves);
     const first = await harness.send(50, { plan: ['beta'] });
     expect(await settled(first)).toEqual({ delivered: 50 });

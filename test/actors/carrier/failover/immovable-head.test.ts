@@ -1,6 +1,7 @@
 // A carrier is down, and at the head of a lane is a message without an alternative: it waits, and everything behind it
 // is moved all the same, however much that is. Counted at the carrier it goes to.
 import { afterEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { laneHeldMax } from '../../../../actors/carrier/intake/intake.ts';
 import type { BindConfig, CarrierConfig } from '../../../../config/configuration.ts';
 import type { Category } from '../../../../model/message.ts';
@@ -27,7 +28,8 @@ afterEach(async () => {
 
 /** Alpha is down, with lanes as short as asked for; beta is good. */
 async function open(changes: Partial<CarrierConfig> & { bind?: Partial<BindConfig> } = {}, short = laneMax) {
-  harness = await openCarrierHarness();
+  // Alpha dials its port all the time: none that another process is given.
+  harness = await openCarrierHarness({ port: await freePort() });
   beta = await startSimulator({ magic: false, latency: parseLatency('fixed:20')!, response: parseLatency('fixed:0')! });
   await harness.simulator.close();
   const alpha = carrierWith(harness.simulator, changes);

@@ -1,6 +1,7 @@
 // How soon the entry points learn that an account floods a lane: until then they put its messages into its account shard,
 // before those of the others.
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { within } from '../../../support/running-clock.ts';
 import { OverflowShards } from '../../../../actors/carrier/intake/overflow-shards.ts';
 import { reservedInLane } from '../../../../actors/carrier/queue/lanes.ts';
 import type { Bus } from '../../../../cluster/bus/connect.ts';
@@ -120,7 +121,7 @@ test('a shard that cannot be counted delays no other one of its lane', async () 
   shards.enters('otp', second);
   const counted = async () =>
     (await metrics.overflowWaiting.get()).values.map(({ labels }) => labels['shard']).includes(overflowShardOf(second));
-  await until('the second one is counted', counted, { limitMs: limits.overflow.lookTimeoutMs / 2 });
+  await until('the second one is counted', counted, within(limits.overflow.lookTimeoutMs - 100));
 });
 
 test('an overflow shard that is no longer served is not in the metrics', async () => {

@@ -93,9 +93,9 @@ describe.concurrent('a temporary refusal, and', () => {
     const sent = await harness.send(20);
     const short = await harness.send(20, { validUntilMs: systemClock.nowMs() + 4_000 });
     await until('refused', () => submits(harness) >= 1);
-    harness.simulator.setFault(null);
     await until('those expire', async () => [...(await statusesOf(harness, short))].join() === 'expired');
     expect(await statusesOf(harness, sent)).toEqual(new Set(['accepted']));
+    harness.simulator.setFault(null);
     await bringBack();
     expect(await harness.settled(sent)).toMatchObject({ twice: [], never: [], statuses: { delivered: 20 } });
     expect(await account(harness.bus, harness.simulator, short)).toMatchObject({

@@ -13,8 +13,8 @@ afterEach(() => harness.stop());
 
 const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000 };
 const decisions = async () => {
-  const [flight] = await listFlights(harness.bus, 'alpha');
-  return readDecisions(harness.bus, flight!.node);
+  const flight = await until('the recorder answers', async () => (await listFlights(harness.bus, 'alpha'))[0]);
+  return readDecisions(harness.bus, flight.node);
 };
 const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => harness.simulator.nonceCount(nonce));
 async function historyOf({ messageId }: SentMessage): Promise<string[]> {

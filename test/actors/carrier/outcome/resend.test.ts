@@ -2,6 +2,7 @@
 // the real simulator, counted at the SMSC peer. Twice at the most, whatever is killed in between, and not at all when
 // an answer or a receipt shows in time that the first copy arrived.
 import { afterEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { filledEntryName, tenantEntities } from '../../../../directory/tenant-entities.ts';
 import type { Category } from '../../../../model/message.ts';
@@ -169,7 +170,7 @@ describe('a message that is no OTP waits a moment for news of its first copy', (
 });
 
 test('a carrier that is gone by then: the one further copy goes to the next of the plan, and that was the last', async () => {
-  harness = await openCarrierHarness();
+  harness = await openCarrierHarness({ port: await freePort() });
   const beta = await startSimulator({ magic: false });
   try {
     for (const simulator of [harness.simulator, beta]) simulator.setFault('no-resp', { limit: 5 });

@@ -31,7 +31,7 @@ const messagesIn = async (harness: CarrierHarness, stream: string) =>
   (await harness.bus.manager.streams.info(stream)).state.messages;
 
 test('a receipt whose message only the store knows does not settle the unknown submit to the same number', async () => {
-  const harness = await openCarrierHarness({ latency: 'fixed:6000' });
+  const harness = await openCarrierHarness({ latency: 'fixed:12000' });
   closers.push(() => harness.stop());
   const role = await harness.eventStore();
   const statusOf = async (messageId: string) => (await statesOf(harness.bus)).get(messageId)?.status;
