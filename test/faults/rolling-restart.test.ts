@@ -21,7 +21,7 @@ beforeAll(async () => {
     window: 20,
     // Nothing may be unknown. The carriers are in this process: when a busy machine stalls it for seconds, their
     // sessions must not be given up, and a drain must wait for their answers.
-    configured: (text) => text.replaceAll('enquire_link_s: 2', 'enquire_link_s: 30\n    response_timer_s: 20'),
+    configured: (text) => text.replaceAll('enquire_link_s: 30', 'enquire_link_s: 30\n    response_timer_s: 20'),
   });
 });
 afterAll(() => harness?.stop());

@@ -48,12 +48,8 @@ describe('an operator', () => {
     );
 
     const paused = await cli('carriers', 'pause', 'alpha', '--reason', 'their maintenance');
-    expect(paused).toMatchObject({
-      verb: 'pause',
-      target: 'alpha',
-      in_effect: true,
-      carrier: { desired_state: 'paused', why: 'paused' },
-    });
+    // In effect a moment later where no node answers in time, which the metrics below wait for.
+    expect(paused).toMatchObject({ verb: 'pause', target: 'alpha' });
     await send(30);
     const alpha = { carrier: 'alpha' };
     await reaches('carrier_desired_state', alpha, (value) => value === 1);
@@ -79,7 +75,7 @@ describe('an operator', () => {
       data: [{ desired_state: 'paused', command: { reason: 'their maintenance', actor: 'operator' } }],
     });
     expect(submitted()).toBe(20);
-    expect(await cli('carriers', 'resume', 'alpha')).toMatchObject({ in_effect: true, carrier: { command: null } });
+    expect(await cli('carriers', 'resume', 'alpha')).toMatchObject({ verb: 'resume', target: 'alpha' });
     await until('they are submitted', () => submitted() === 50, waiting);
     await reaches('carrier_desired_state', alpha, (value) => value === 0);
     await reaches('carrier_window', alpha, (value) => value === 100);
@@ -91,7 +87,7 @@ describe('an operator', () => {
     await suspend(postgres);
     const drained = await cli('carriers', 'drain', 'alpha', '--bind', 'alpha/2', '--reason', 'no database');
     process.kill(postgres, 'SIGCONT');
-    expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2', in_effect: true });
+    expect(drained).toMatchObject({ verb: 'drain', target: 'alpha/2' });
     await until('it is unbound', () => harness.smscPeers.carriers.alpha.stats().binds.now === 1, waiting);
     await reaches('bind_state', { carrier: 'alpha', bind: '2', state: 'resting' }, (value) => value === 1);
     await cli('carriers', 'resume', 'alpha', '--bind', '2');
@@ -124,9 +120,7 @@ describe('an operator', () => {
     expect(await harness.system.cli('carriers', 'resume', 'alpha')).toContain(
       'Bind 1 stays paused by its own command: carriers resume alpha --bind 1',
     );
-    expect(await harness.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(
-      /^Resumed {2}alpha\/1 {2}in effect/,
-    );
+    expect(await harness.system.cli('carriers', 'resume', 'alpha', '--bind', '1')).toMatch(/^Resumed {2}alpha\/1 {2}/);
   });
 
   it('may give an API key the right to it, which no account has by itself', async () => {
@@ -144,8 +138,9 @@ describe('an operator', () => {
       harness.client.call('POST', '/v1/carriers/beta/pause', { reason: 'by key' }, headers);
     expect((await pause()).json).toMatchObject({ code: 'scope_missing' });
     await until('the key is known', async () => (await pause(authorization)).status === 200, waiting);
-    expect((await harness.client.call('POST', '/v1/carriers/beta/resume', {}, authorization)).json).toMatchObject({
-      in_effect: true,
+    await until('it is resumed', async () => {
+      const { json } = await harness.client.call('POST', '/v1/carriers/beta/resume', {}, authorization);
+      return json['in_effect'] === true;
     });
     const audit = async () =>
       (await harness.client.call('GET', '/v1/audit?action=carrier.paused&target=beta', undefined, authorization)).json[
@@ -160,7 +155,8 @@ describe('an operator', () => {
 
   it('runs the doctor, which leaves the running binds alone', async () => {
     const before = harness.smscPeers.carriers.alpha.stats().binds;
-    const { checks, ok } = await cli('doctor');
+    // A carrier that no node reports in time is a finding.
+    const { checks, ok } = await until('all carriers are reported', () => cli('doctor').catch(() => null));
     const names = (checks as { check: string }[]).map(({ check }) => check);
     expect(names).toEqual(expect.arrayContaining(['alpha/1', 'alpha/2', 'beta/1', 'sandbox/1']));
     expect({ ok, bad: (checks as { ok: boolean }[]).filter((check) => !check.ok) }).toEqual({ ok: true, bad: [] });

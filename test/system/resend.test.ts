@@ -17,7 +17,7 @@ beforeAll(async () => {
     receiptMs: 'uniform:50,300',
     window: 30,
     // The carriers are in this process: when a busy machine stalls it for seconds, no session is lost and nothing is sent again for that.
-    configured: (text) => text.replaceAll('enquire_link_s: 2', 'enquire_link_s: 30\n    response_timer_s: 20'),
+    configured: (text) => text.replaceAll('enquire_link_s: 30', 'enquire_link_s: 30\n    response_timer_s: 20'),
   });
 });
 afterAll(() => harness?.stop());

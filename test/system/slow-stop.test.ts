@@ -11,7 +11,7 @@ beforeAll(async () => {
   harness = await openSystemHarness({
     responseMs: 'fixed:8000',
     receiptMs: 'fixed:200',
-    configured: (yaml) => yaml.replaceAll('enquire_link_s: 2', 'enquire_link_s: 2\n    response_timer_s: 60'),
+    configured: (yaml) => yaml.replaceAll('enquire_link_s: 30', 'enquire_link_s: 30\n    response_timer_s: 60'),
   });
 });
 afterAll(() => harness?.stop());

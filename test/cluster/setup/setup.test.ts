@@ -16,17 +16,21 @@ afterEach(() => {
 
 describe('a set-up with nothing missing', () => {
   it('adds almost no time to a command, and prints nothing', async () => {
-    const tookMs: number[] = [];
-    for (let nth = 0; nth < 3; nth += 1) {
+    const timed = async (command: string) => {
       const beganAtMs = systemClock.monotonicMs();
-      const { code, stdout, stderr } = await node([join(root, 'cluster/setup/heliograph.mjs'), '--help']);
-      tookMs.push(systemClock.monotonicMs() - beganAtMs);
+      const { code, stdout, stderr } = await node([join(root, command), '--help']);
       expect(code).toBe(0);
       expect(stdout).toContain('Usage: heliograph');
       expect(stderr).toBe('');
+      return systemClock.monotonicMs() - beganAtMs;
+    };
+    const addedMs: number[] = [];
+    for (let nth = 0; nth < 3; nth += 1) {
+      const withoutMs = await timed('cli/main.ts');
+      addedMs.push((await timed('cluster/setup/heliograph.mjs')) - withoutMs);
     }
     // Other load on the machine only adds to it.
-    expect(Math.min(...tookMs)).toBeLessThan(2_000);
+    expect(Math.min(...addedMs)).toBeLessThan(2_000);
   });
 
   it('passes the exit code of the command on', async () => {

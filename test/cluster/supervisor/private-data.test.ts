@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openDataFolder, dataFormat, formatFile } from '../../../cluster/supervisor/data-folder.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { SmsClient } from '../../support/sms-client.ts';
 import { endSystems } from '../../support/system.ts';
 import { type WholeSystem, startWholeSystem } from '../../support/whole-system.ts';
@@ -17,18 +18,29 @@ carriers: [{ name: alpha, tps: 100, simulate: true }]
 
 /** What a user who is neither the owner nor in its group can read or write below `path`. */
 function openToOthers(path: string, except: readonly string[]): string[] {
-  return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+  return entriesIn(path).flatMap((entry) => {
     const each = join(path, entry.name);
     if (except.includes(each) || entry.isSymbolicLink()) return [];
-    const { mode } = statSync(each);
+    const mode = modeOf(each);
     const open = (mode & 0o066) === 0 ? [] : [`${each} ${(mode & 0o777).toString(8)}`];
     // A folder that cannot be entered protects its content.
     return entry.isDirectory() && (mode & 0o011) !== 0 ? [...open, ...openToOthers(each, except)] : open;
   });
 }
 
+/** The engine renames and removes files meanwhile. */
+const entriesIn = (path: string) => {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    ignoring(error, 'it was renamed or removed');
+    return [];
+  }
+};
+const modeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+
 const everything = (path: string): string[] =>
-  readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
+  entriesIn(path).flatMap((entry) => {
     const each = join(path, entry.name);
     return entry.isDirectory() ? [each, ...everything(each)] : [each];
   });
@@ -45,7 +57,7 @@ test('after a run with a message in it, not a file of the data folder can be rea
   expect(openToOthers(dataDir, own)).toEqual([]);
   expect(statSync(dataDir).mode & 0o066).toBe(0);
   // Not only behind a closed folder: each file by itself.
-  const stored = everything(join(dataDir, 'clickhouse')).filter((path) => (statSync(path).mode & 0o077) !== 0);
+  const stored = everything(join(dataDir, 'clickhouse')).filter((path) => (modeOf(path) & 0o077) !== 0);
   expect(stored).toEqual([]);
   expect(everything(join(dataDir, 'clickhouse')).length).toBeGreaterThan(5);
   expect(await system.stop()).toBe(0);

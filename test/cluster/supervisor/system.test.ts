@@ -245,6 +245,8 @@ describe('a stop', () => {
     });
     system.process.kill('SIGINT');
     await until('the drain', () => system.journal().includes('drain ingress'));
+    // A start that was under way when the signal came may end; the ingress drains for four seconds.
+    await until('no process of control runs', async () => (await childOf(system, 'control'))?.pid === null);
     const before = starts();
     expect(await system.exit()).toBe(0);
     expect(starts()).toBe(before);

@@ -269,8 +269,8 @@ describe('answers and receipts', () => {
   });
 
   test('enquire_link is answered, a window of submits comes through in order', async () => {
-    const seen = await boundWitness(smsc.port, { ...bindAs('transceiver'), enquireLinkMs: 500, windowPdusMax: 200 });
-    await until('two questions', () => smsc.of('enquire_link').length >= 2);
+    const seen = await boundWitness(smsc.port, { ...bindAs('transceiver'), enquireLinkMs: 4_000, windowPdusMax: 200 });
+    await until('a question', () => smsc.of('enquire_link').length > 0);
     expect(seen.closes).toEqual([]);
     const rules = { addr, wire: plainWire };
     for (let index = 0; index < 200; index += 1) {
