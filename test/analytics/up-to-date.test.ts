@@ -2,7 +2,6 @@
 // in EVENTS than the recorder holds, and several nodes of which one records. Every kind of query is made: ClickHouse as
 // a server over the real engine, a real nats-server.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ignoring } from '../../platform/errors.ts';
 import { lookUpReceipt } from '../../actors/carrier/receipts/receipts.ts';
 import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-node.ts';
 import {
@@ -10,7 +9,6 @@ import {
   type GetMessageReply,
   type ListMessagesReply,
   querySubjects,
-  queryTimeoutMs,
 } from '../../analytics/contract.ts';
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
@@ -29,6 +27,7 @@ import { limits } from '../../platform/limits.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { type TestClickHouse, startClickHouse } from './support/clickhouse-server.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
+import { askStore } from './support/node.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 import { startRole } from './support/role.ts';
 
@@ -68,17 +67,7 @@ async function start(name: string): Promise<Node> {
   return one;
 }
 
-async function ask<Reply>(subject: string, query: object): Promise<Reply> {
-  return until(`an answer to ${subject}`, async () => {
-    try {
-      const request = { timeout: queryTimeoutMs };
-      return (await events.bus.connection.request(subject, JSON.stringify(query), request)).json<Reply>();
-    } catch (error) {
-      ignoring(error, 'a busy machine did not answer in time: it is asked again');
-      return null;
-    }
-  });
-}
+const ask = <Reply>(subject: string, query: object) => askStore<Reply>(events.bus, subject, query);
 
 const submitted = (context: EventContext, carrierMessageId: string) =>
   deliveryEvent(context, { kind: 'submitted', atMs: context.acceptedAtMs + 2, segment: 1, carrierMessageId });

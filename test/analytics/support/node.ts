@@ -7,6 +7,7 @@ import {
   querySubjects,
   queryTimeoutMs,
 } from '../../../analytics/contract.ts';
+import type { Bus } from '../../../cluster/bus/connect.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../support/until.ts';
 import { type EventStore, startEventStore } from './event-store.ts';
@@ -20,20 +21,23 @@ export type TestNode = EventStore & {
 
 type Page = { readonly messages: readonly MessageView[]; readonly nextCursor: string | null };
 
+/** Repeats the query while a busy machine does not answer in time. */
+export function askStore<Reply>({ connection }: Bus, subject: string, query: object): Promise<Reply> {
+  return until(`an answer to ${subject}`, async () => {
+    try {
+      const answer = await connection.request(subject, JSON.stringify(query), { timeout: queryTimeoutMs });
+      return answer.json<Reply>();
+    } catch (error) {
+      ignoring(error, 'there was no answer in time');
+      return null;
+    }
+  });
+}
+
 export async function startNode(): Promise<TestNode> {
   const store = await startEventStore();
   const node = await startAnalytics(store.bus, store.engine);
-  async function ask<Reply>(subject: string, query: object): Promise<Reply> {
-    return until(`an answer to ${subject}`, async () => {
-      try {
-        const request = { timeout: queryTimeoutMs };
-        return (await store.bus.connection.request(subject, JSON.stringify(query), request)).json<Reply>();
-      } catch (error) {
-        ignoring(error, 'a busy machine did not answer in time: it is asked again');
-        return null;
-      }
-    });
-  }
+  const ask = <Reply>(subject: string, query: object) => askStore<Reply>(store.bus, subject, query);
   return {
     ...store,
     ask,
