@@ -10,15 +10,8 @@ import { momentOf, noSuchMoment } from '../../model/moment.ts';
 import { isMessageStatus, messageStatuses } from '../../model/status.ts';
 import { unreachable } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import {
-  type FieldProblem,
-  type OrProblem,
-  type Problem,
-  problem,
-  problemOfFields,
-  shortName,
-  wrongField,
-} from '../problem.ts';
+import { type FieldProblem, type OrProblem, type Problem, problem, problemOfFields, wrongField } from '../problem.ts';
+import { unknownNames } from '../unknown-names.ts';
 import { type AccessParts, admitReader } from './access.ts';
 import type { Exchange, Guard } from './exchange.ts';
 import { inboundShape, messageNotFound, messageShape } from './sms-answer.ts';
@@ -151,7 +144,6 @@ const reads: Readonly<Record<string, (text: string) => Read>> = {
 };
 
 const parameters = new Map(Object.entries(reads));
-const unknownParameter = `is not a parameter of this list; known are ${[...parameters.keys()].join(', ')}`;
 
 /** The query of GET /v1/sms as one for the event store, or every invalid parameter by name. */
 export function parseListParameters(query: string): OrProblem<{ readonly question: ListQuery }> {
@@ -162,11 +154,12 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
     if (errors.length < limits.http.fieldProblemsMax) errors.push({ field, code, detail });
   };
   const seen = new Set<string>();
+  const unknown: string[] = [];
   let question: ListQuery = {};
   for (const [name, text] of new URLSearchParams(query)) {
     const read = parameters.get(name);
     if (read === undefined) {
-      wrong(shortName(name), 'unknown_field', unknownParameter);
+      unknown.push(name);
       continue;
     }
     const value = seen.has(name) ? 'must be given only once' : read(text);
@@ -176,7 +169,8 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
   }
   const { to } = question;
   if (to !== undefined && !isRecipient(to, question)) wrong('to', 'invalid_field', toForm);
-  const problem = problemOfFields(errors, count);
+  const names = unknownNames(unknown, [...parameters.keys()], 'is not a parameter of this list');
+  const problem = problemOfFields([...names, ...errors], count + unknown.length);
   return problem === null ? { ok: true, question } : { ok: false, problem };
 }
 

@@ -92,6 +92,12 @@ describe('of the list', () => {
     return parsed.ok ? null : parsed.problem.errors[0]?.detail;
   };
 
+  test('a misspelt parameter is answered with the one that it is near to', () => {
+    expect(detail('limt=3')).toMatch(
+      /^is not a parameter of this list, did you mean limit\? Known are limit, cursor, /,
+    );
+  });
+
   test('a day means its first moment in UTC, and the text says so', () => {
     expect(parseListParameters('created_after=2026-11-20')).toEqual({
       ok: true,
