@@ -164,7 +164,7 @@ export const problemCatalogue = {
     'The account’s links that have not expired are at its limit, `limits.shares.live_links`: leave `track_clicks` out, use the same link for all recipients, or ask the operator for a larger share.',
   ),
   clock_wrong: operator(503, 'The machine’s clock is wrong').fix(
-    'This machine accepts no messages until its clock is within a second of the others’; the other machines do. ' +
+    'This machine accepts no messages until it has found its clock within a second of the others’; the other machines do. ' +
       retryHow,
   ),
   queue_full: operator(503, 'The queue is full').fix('A carrier is behind or away. ' + retryHow),

@@ -48,7 +48,7 @@ export const processLimits = {
     offMsMax: 1_000,
     /** A timestamp with a longer round trip is too inaccurate to use. */
     roundTripMsMax: 500,
-    /** Comparisons before a role starts without one: each takes half a second to two. */
+    /** How often a starting role compares until an answer is in time; each comparison ends within two seconds. */
     firstLooksMax: 5,
     /** How long the measurement of another machine counts. */
     staleMs: 5_000,

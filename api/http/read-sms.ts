@@ -144,6 +144,7 @@ const reads: Readonly<Record<string, (text: string) => Read>> = {
 };
 
 const parameters = new Map(Object.entries(reads));
+const known = [...parameters.keys()];
 
 /** The query of GET /v1/sms as one for the event store, or every invalid parameter by name. */
 export function parseListParameters(query: string): OrProblem<{ readonly question: ListQuery }> {
@@ -169,7 +170,7 @@ export function parseListParameters(query: string): OrProblem<{ readonly questio
   }
   const { to } = question;
   if (to !== undefined && !isRecipient(to, question)) wrong('to', 'invalid_field', toForm);
-  const names = unknownNames(unknown, [...parameters.keys()], 'is not a parameter of this list');
+  const names = unknownNames(unknown, known, 'is not a parameter of this list');
   const problem = problemOfFields([...names, ...errors], count + unknown.length);
   return problem === null ? { ok: true, question } : { ok: false, problem };
 }

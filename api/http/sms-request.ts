@@ -154,6 +154,7 @@ export const sendSmsSchema = {
 } as const;
 
 const fields = new Map<string, Field<unknown>>(Object.entries(smsFields));
+const known = [...fields.keys()];
 
 export function parseSmsRequest(body: Buffer): ParsedRequest {
   const parsed = parseObject(body);
@@ -174,10 +175,6 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     if (field === undefined) unknown.push(name);
     else if (!field.takes(given[name])) wrong(name, 'invalid_field', field.detail(given[name]));
   }
-  if (unknown.length > 0) {
-    errors.unshift(...unknownNames(unknown, [...fields.keys()], 'is not a field of this request'));
-    count += unknown.length;
-  }
   // Safe: the table accepted every value, or there are errors.
   const body: Body = given;
   const { to, from, message, template_id: templateId, variables, send_at: sendAt } = body;
@@ -190,7 +187,8 @@ export function smsRequestOf(given: Record<string, unknown>): ParsedRequest {
     wrong('message', 'invalid_field', 'must be left out beside template_id: the template gives the text');
   if (variables !== undefined && !isTemplated)
     wrong('variables', 'invalid_field', 'must be left out without template_id');
-  const problem = problemOfFields(errors, count);
+  const names = unknownNames(unknown, known, 'is not a field of this request');
+  const problem = problemOfFields([...names, ...errors], count + unknown.length);
   if (problem !== null) return { ok: false, problem };
   return {
     ok: true,

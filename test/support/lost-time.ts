@@ -1,5 +1,5 @@
-// How much time the machine has taken from a test: from its own process, or from the nats-server it uses. A bound on a
-// delay that both are part of adds it, because the bound is promised of a machine that runs.
+// How long a test's process, or the nats-server it uses, stood still on a busy machine. A test of a delay that both are part
+// of adds it to its bound.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { systemClock } from '../../platform/clock.ts';
 

@@ -2,8 +2,7 @@
 // mode only; wrong parameters are named; without analytics the answer is 503 and sending continues.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { type Harness, type Ingress, type Tenant } from './harness.ts';
-import { answeredByStore, goodBody, openHarness, post } from './harness.ts';
+import { type Harness, type Ingress, type Tenant, answeredByStore, goodBody, openHarness, post } from './harness.ts';
 
 let harness: Harness;
 let ingress: Ingress;

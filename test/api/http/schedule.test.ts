@@ -7,8 +7,17 @@ import { until } from '../../support/until.ts';
 import { rules as policyRules, quietForPromotions } from '../../policy/rules.ts';
 import { type TestReleaser, startReleaser } from '../../support/releaser.ts';
 import { within } from '../../support/running-clock.ts';
-import { type Harness, type Ingress, type Tenant } from './harness.ts';
-import { answeredByStore, bodyKey, call, goodBody, openHarness, post } from './harness.ts';
+import {
+  type Harness,
+  type Ingress,
+  type Tenant,
+  answeredByStore,
+  bodyKey,
+  call,
+  goodBody,
+  openHarness,
+  post,
+} from './harness.ts';
 
 let harness: Harness;
 let ingress: Ingress;

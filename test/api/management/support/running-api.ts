@@ -114,14 +114,21 @@ export async function runApi(
     newKey: knownKey,
     async call(method, path, { key = live, json, raw, headers } = {}) {
       const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
-      const response = await fetch(`http://127.0.0.1:${api.port}${path}`, {
-        method,
-        ...(body === undefined ? {} : { body }),
-        headers: {
-          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
+      const send = () =>
+        fetch(`http://127.0.0.1:${api.port}${path}`, {
+          method,
+          ...(body === undefined ? {} : { body }),
+          headers: {
+            ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
+          },
+        });
+      const response = await send().catch((error: unknown) => {
+        // After a refused body the server closes the connection, which fetch may have begun to use again (RFC 9110 section 9.2.2).
+        const isClosed = (error as { cause?: { code?: string } }).cause?.code === 'UND_ERR_SOCKET';
+        if (method !== 'GET' || !isClosed) throw error;
+        return send();
       });
       const text = await response.text();
       const isJson = /json/.test(response.headers.get('content-type') ?? '');
