@@ -87,7 +87,16 @@ function play(scenario: Scenario, seed: number): Result {
     const { atMs, to, ip, isFraud, verifiedAfterMs } = request;
     const who = isFraud ? 'fraud' : 'honest';
     result.asked[who] += 1;
-    const about = { accountId, to, ip, device: null, challengePassed: false, destinations: ['+880'], safeList: [] };
+    const about = {
+      accountId,
+      to,
+      ip,
+      device: null,
+      challengePassed: false,
+      isResend: false,
+      destinations: ['+880'],
+      safeList: [],
+    };
     const { refusal, isProbe } = guard.decide(about, atMs, random.unit());
     // A person passes a challenge; a fraudster's programme does not.
     if (refusal?.action === 'challenge') result.challenged[who] += 1;

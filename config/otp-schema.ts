@@ -31,6 +31,10 @@ export function otpLimitOf(text: string): OtpLimit | null {
 
 const dayMs = 86_400_000;
 
+/** The sends of a number are in its record, which is kept no longer. */
+const perMsMaxOf = (counted: OtpCounted, dimension: OtpDimension): number =>
+  counted === 'sends' && dimension === 'number' ? limits.otp.recordTtlMs : dayMs;
+
 /** Times of a number are in its record, so there are at most so many of them. */
 const countMaxOf = (counted: OtpCounted, dimension: OtpDimension): number => {
   if (dimension !== 'number' || counted === 'verifications') return limitCountMax;
@@ -39,13 +43,14 @@ const countMaxOf = (counted: OtpCounted, dimension: OtpDimension): number => {
 
 const limitOf = (counted: OtpCounted, dimension: OtpDimension) => {
   const countMax = countMaxOf(counted, dimension);
+  const perMsMax = perMsMaxOf(counted, dimension);
   const most = countMax === limitCountMax ? '' : `, at most ${countMax}`;
-  const error = `a limit such as 5/10m (count / period of s, m, h or d up to a day)${most}`;
+  const error = `a limit such as 5/10m (count / period of s, m, h or d up to ${perMsMax === dayMs ? 'a day' : 'an hour'})${most}`;
   return z
     .string({ error })
     .transform((text, context) => {
       const limit = otpLimitOf(text);
-      if (limit !== null && limit.count <= countMax) return limit;
+      if (limit !== null && limit.count <= countMax && limit.perMs <= perMsMax) return limit;
       context.addIssue({ code: 'custom', message: error });
       return z.NEVER;
     })

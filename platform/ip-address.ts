@@ -82,6 +82,12 @@ export function isWithinAny({ address, prefixBits }: Network, networks: readonly
   return networks.some((each) => prefixBits >= each.prefixBits && isInNetwork(address, each));
 }
 
+/** What one household has: an address of IPv4, a network of 64 bits of IPv6 (RFC 6177). Each has one name. */
+export function householdOf(ip: IpAddress): string {
+  const name = formatIp(ip);
+  return name.includes(':') ? `${name.split(':', 4).join(':')}::/64` : name;
+}
+
 /** For display: IPv4 with dots, IPv6 in eight groups. */
 export function formatIp(ip: IpAddress): string {
   if (mappedPrefix.every((octet, at) => ip[at] === octet)) return ip.slice(12).join('.');

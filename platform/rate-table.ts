@@ -62,6 +62,16 @@ export class RateTable {
     }
   }
 
+  /** Gives turns back that were taken for something that did not happen. */
+  giveBack(name: string, pace: Pace, nowUs: number, turns = 1): void {
+    const [at, of] = this.#arrivalOf(name, pace, nowUs);
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const held = Atomics.load(this.#words, at);
+      const next = BigInt(Math.max(0, Math.floor(Number(held) - of.intervalUs * turns)));
+      if (Atomics.compareExchange(this.#words, at, held, next) === held) return;
+    }
+  }
+
   /** The index of the name's time, and the pace that applies. */
   #arrivalOf(name: string, pace: Pace, nowUs: number): readonly [at: number, of: Pace] {
     const slot = this.#slotOf(name, nowUs);

@@ -26,7 +26,7 @@ import type {
   GuardVerdict,
   OtpGuardRules,
 } from '../../policy/otp-guard/contract.ts';
-import { OtpGuard } from '../../policy/otp-guard/guard.ts';
+import { type BegunCode, OtpGuard } from '../../policy/otp-guard/guard.ts';
 import type { GuardDecisions } from './guard-decisions.ts';
 import { GuardEntries } from './guard-entries.ts';
 
@@ -111,19 +111,28 @@ export class SharedGuard {
   }
 
   /** A code that is about to be sent: counted here at once, so that requests at the same moment count too. */
-  begin(send: GuardSend): void {
-    this.#act(this.#guard.sent(send, this.#parts.clock.monotonicMs()));
+  begin(send: GuardSend): BegunCode {
+    const { begun, events } = this.#guard.begin(send, this.#parts.clock.monotonicMs());
+    this.#act(events);
+    return begun;
   }
 
   /** It was accepted: the others count it as well. */
-  accepted(send: GuardSend): void {
-    this.#guard.carriedBy(send);
-    this.#talk.publish({ kind: 'sent', ...send });
+  accepted(begun: BegunCode, carrier: string): void {
+    this.#act(this.#guard.accepted(begun, carrier, this.#parts.clock.monotonicMs()));
+    this.#talk.publish({ kind: 'sent', ...begun.send, carrier });
   }
 
   /** It was not accepted: it counts no more. */
-  withdraw(number: GuardNumber): void {
-    this.#guard.withdraw(number);
+  withdraw(begun: BegunCode): void {
+    this.#guard.withdraw(begun);
+  }
+
+  /** A code was sent again. */
+  resent(send: Omit<GuardSend, 'carrier' | 'isProbe'>): void {
+    const observation = { kind: 'resent', ...send } as const;
+    this.#take(observation);
+    this.#talk.publish(observation);
   }
 
   verified({ accountId, to, messageId }: VerifiedCode): void {
@@ -143,6 +152,8 @@ export class SharedGuard {
     switch (observation.kind) {
       case 'sent':
         return this.#act(this.#guard.sent(observation, nowMs));
+      case 'resent':
+        return this.#act(this.#guard.resent({ ...observation, carrier: '', isProbe: false }, nowMs));
       case 'verified':
         if (observation.messageId !== undefined) this.#scores.verified(observation.messageId, nowMs);
         return this.#act(this.#guard.verified(observation, nowMs));

@@ -19,6 +19,8 @@ export type Verified = {
   readonly attemptsRemaining: number;
   /** A code was compared and was another one. */
   readonly isWrong: boolean;
+  /** The client brought the code. */
+  readonly ownCode: boolean;
   /** The only message with the code; null when it was sent again. */
   readonly messageId: MessageId | null;
 };
@@ -50,7 +52,7 @@ export async function verifyCode(
     case 'answered_before':
       return verdict(answer.otp, true, 'verified');
     case 'counted': {
-      const guess = { owner, place, id, by, countedAtMs: answer.countedAtMs };
+      const guess = { owner, place, id, by, attempt: answer.otp.attempts, countedAtMs: answer.countedAtMs };
       const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
       return secret !== null && isSameCode(secret.code, code) ? right(parts, guess) : wrong(parts, guess);
     }
@@ -62,6 +64,8 @@ type Guess = {
   readonly place: OtpPlace;
   readonly id: OtpId;
   readonly by: string;
+  /** The how manieth of its OTP. */
+  readonly attempt: number;
   readonly countedAtMs: number;
 };
 
@@ -79,12 +83,12 @@ async function right(
 
 async function wrong(
   { otps, clock, otpLimits }: VerifyParts,
-  { owner, place, id }: Guess,
+  { owner, place, id, attempt }: Guess,
 ): Promise<Verified | OtpFailed> {
   let failuresMs: readonly number[] = [];
   const changed = await otps.change(owner, place, (held) => {
     failuresMs = held.failuresMs;
-    return failGuess(held, id, otpLimits(), clock.nowMs());
+    return failGuess(held, id, attempt, otpLimits(), clock.nowMs());
   });
   if (!changed.ok) return otpUnavailable;
   await otps.keepFailures(owner, place, failuresMs);
@@ -96,5 +100,6 @@ async function wrong(
 function verdict(otp: Otp, valid: boolean, status: OtpStatus): Verified {
   const [first, second] = otp.sends;
   const messageId = second === undefined ? (first?.messageId ?? null) : null;
-  return { ok: true, valid, status, attemptsRemaining: attemptsRemaining(otp), isWrong: false, messageId };
+  const about = { attemptsRemaining: attemptsRemaining(otp), ownCode: otp.ownCode, messageId };
+  return { ok: true, valid, status, isWrong: false, ...about };
 }

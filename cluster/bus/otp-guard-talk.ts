@@ -11,6 +11,8 @@ import { otpGuardSubject } from './subjects.ts';
 
 export type GuardObservation =
   | ({ readonly kind: 'sent' } & GuardSend)
+  /** A code that was sent before. */
+  | ({ readonly kind: 'resent' } & Omit<GuardSend, 'carrier' | 'isProbe'>)
   /** `messageId`: the only message with the code; absent where conversion is not counted. */
   | { readonly kind: 'verified'; readonly accountId: string; readonly to: string; readonly messageId?: string }
   | { readonly kind: 'received'; readonly accountId: string; readonly to: string }
@@ -81,6 +83,8 @@ function isObservation(value: unknown): value is GuardObservation {
       return (
         areTexts(accountId, to, carrier) && typeof isProbe === 'boolean' && isTextOrNull(ip) && isTextOrNull(device)
       );
+    case 'resent':
+      return areTexts(accountId, to) && isTextOrNull(ip) && isTextOrNull(device);
     case 'verified':
       return areTexts(accountId, to) && (messageId === undefined || areTexts(messageId));
     case 'received':

@@ -17,7 +17,11 @@ export type PendingCode = {
   readonly six: History;
   hasReceipt: boolean;
   isVerified: boolean;
+  resends: number;
 };
+
+/** So many of the histories used longest ago are looked at for an idle one. */
+const idleLookedAt = 16;
 
 export class AccountMemory {
   readonly clients: Clients;
@@ -66,7 +70,8 @@ export class AccountMemory {
     this.remove(to);
     const clients = clientsOf({ ip, device });
     const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
-    const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, hasReceipt: false, isVerified: false };
+    const fresh = { hasReceipt: false, isVerified: false, resends: 0 };
+    const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, ...fresh };
     this.#pending.set(to, code);
     for (const history of [four, six]) {
       history.pending.add(openDigitsOf(to, history.openDigits));
@@ -74,8 +79,18 @@ export class AccountMemory {
     }
     for (const client of clients) this.clients.sent(client, to, nowMs);
     if (this.#pending.size > this.#bounds.pendingShare) this.dropPending(1);
-    if (this.#histories[4].size > this.#bounds.historiesShare) this.dropHistories(1);
+    for (const openDigits of [4, 6] as const) {
+      if (this.#histories[openDigits].size > this.#bounds.historiesShare) this.#dropHistory(openDigits);
+    }
     return code;
+  }
+
+  /** The code that waits at this number was sent again; false when none waits. */
+  resent(to: string): boolean {
+    const code = this.#pending.get(to);
+    if (code === undefined || code.isVerified) return false;
+    for (const counted of [code, code.four, code.six]) counted.resends += 1;
+    return true;
   }
 
   pending(to: string): PendingCode | undefined {
@@ -114,15 +129,21 @@ export class AccountMemory {
     }
   }
 
-  /** Forgets the histories of 10^4 numbers used longest ago, and those of 10^6 likewise. */
+  /** Forgets histories: of blocks of 10^4 numbers while there are any, because a hundred of those are in one of 10^6. */
   dropHistories(count: number): void {
-    for (const histories of [this.#histories[4], this.#histories[6]]) {
-      let left = count;
-      for (const prefix of histories.keys()) {
-        if ((left -= 1) < 0) break;
-        histories.delete(prefix);
-      }
+    for (let dropped = 0; dropped < count; dropped += 1) this.#dropHistory(this.#histories[4].size > 0 ? 4 : 6);
+  }
+
+  /** Forgets an idle one of those used longest ago, or the first of them: an attack that goes slowly is not forgotten. */
+  #dropHistory(openDigits: OpenDigits): void {
+    const histories = this.#histories[openDigits];
+    let forgotten: string | undefined;
+    let looked = 0;
+    for (const [prefix, { isIdle }] of histories) {
+      if (isIdle || forgotten === undefined) forgotten = prefix;
+      if (isIdle || (looked += 1) === idleLookedAt) break;
     }
+    if (forgotten !== undefined) histories.delete(forgotten);
   }
 
   #history(to: string, openDigits: OpenDigits): History {
@@ -145,8 +166,12 @@ export class AccountMemory {
 }
 
 /** Its number waits no more. */
-function proven({ to, four, six }: PendingCode): void {
-  for (const history of [four, six]) history.pending.delete(openDigitsOf(to, history.openDigits));
+function proven(code: PendingCode): void {
+  for (const history of [code.four, code.six]) {
+    history.pending.delete(openDigitsOf(code.to, history.openDigits));
+    history.resends -= code.resends;
+  }
+  code.resends = 0;
 }
 
 /** The names under which numbers are counted. */

@@ -1,6 +1,5 @@
 // The blocked prefixes of all accounts: how long each lasts, and what is remembered of it afterwards. Times are those of
 // one monotonic clock. Its owner fills it; several guards may share one.
-import { setNewest } from '../../platform/bounded-map.ts';
 import type { NumberBlock } from './contract.ts';
 import { thresholds } from './thresholds.ts';
 
@@ -39,12 +38,17 @@ export class Blocks {
     return before !== undefined && nowMs < before.untilMs + thresholds.blockRememberedMs ? before.times + 1 : 1;
   }
 
-  /** In effect until `untilMs`; remembered if that is over. At its share the account's oldest is forgotten. */
+  /**
+   * In effect until `untilMs`; remembered if that is over. At its share the account's oldest is forgotten, one that a
+   * person ordered last.
+   */
   apply(block: NumberBlock, untilMs: number): void {
     const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
     this.#accounts.set(block.accountId, blocks);
     const probedAtMs = blocks.get(block.prefix)?.probedAtMs ?? Number.NEGATIVE_INFINITY;
-    setNewest(blocks, block.prefix, { ...block, untilMs, probedAtMs }, this.#share);
+    blocks.delete(block.prefix);
+    if (blocks.size >= this.#share) blocks.delete(forgettable(blocks));
+    blocks.set(block.prefix, { ...block, untilMs, probedAtMs });
   }
 
   /** Whether a request to the prefix may be sent in spite of its block. */
@@ -70,4 +74,14 @@ export class Blocks {
     blocks?.delete(prefix);
     if (blocks?.size === 0) this.#accounts.delete(accountId);
   }
+}
+
+/** The prefix of the oldest block that a rule made; of the oldest one when people ordered all of them. */
+function forgettable(blocks: ReadonlyMap<string, HeldBlock>): string {
+  let oldest = '';
+  for (const [prefix, { rule }] of blocks) {
+    if (rule !== 'operator') return prefix;
+    if (oldest === '') oldest = prefix;
+  }
+  return oldest;
 }

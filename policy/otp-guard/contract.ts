@@ -62,13 +62,15 @@ export type GuardRequest = {
   readonly device: string | null;
   /** The caller says that the person has passed a challenge. */
   readonly challengePassed: boolean;
+  /** The same code once more: only blocks refuse it, and it is no probe. */
+  readonly isResend: boolean;
   /** Prefixes with the plus sign that the account sends to. */
   readonly destinations: readonly string[];
   /** Numbers and prefixes, with the plus sign, that no rule refuses. */
   readonly safeList: readonly string[];
 };
 
-/** A first message with a code, accepted. A resend of the same code is none. */
+/** A message with a code, accepted. `carrier`: empty where it is not known. */
 export type GuardSend = Pick<GuardRequest, 'accountId' | 'to' | 'ip' | 'device'> & {
   readonly carrier: string;
   readonly isProbe: boolean;

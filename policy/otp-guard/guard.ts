@@ -4,7 +4,7 @@
 //
 // | reported            | may return                                                                    |
 // |---------------------|-------------------------------------------------------------------------------|
-// | sent                | blocked by `sequence`                                                         |
+// | sent, or begun      | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
 // | two minutes go by   | blocked by `conversion` or `partial_conversion`; a carrier's outage           |
 import { setNewest } from '../../platform/bounded-map.ts';
@@ -24,6 +24,9 @@ import { Outages } from './outages.ts';
 import { sequenceNumbersMin, testSequence } from './sequence.ts';
 import { thresholds } from './thresholds.ts';
 import { verdictOf } from './verdict.ts';
+
+/** A code that is about to be sent. `code`: null when its number waited for one already. */
+export type BegunCode = { readonly send: GuardSend; readonly code: PendingCode | null };
 
 export class OtpGuard {
   readonly #bounds: GuardBounds;
@@ -56,12 +59,48 @@ export class OtpGuard {
     const memory = this.#memoryOf(accountId);
     const before = memory.pending(to);
     const events = before?.isVerified === true ? this.#judge(accountId, memory, before, nowMs) : [];
-    const { four, six } = memory.sent(send, nowMs);
-    if (isProbe) for (const { prefix } of [four, six]) this.#blocks().probed({ accountId, prefix }, nowMs);
+    const code = memory.sent(send, nowMs);
+    const { four } = code;
+    if (isProbe) this.#probed(accountId, code, nowMs);
     if (!isSequenceDue(four.pending.size) || this.#modes.sequence === 'off') return events;
     const { pairs, threshold, isSequential } = testSequence(four.pending);
     if (!isSequential) return events;
     return [...events, ...this.#block(accountId, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs)];
+  }
+
+  /**
+   * A code that is about to be sent counts at once. One that waits at its number stays until this one is accepted: what is
+   * refused after all must not end the judgement of what was sent.
+   */
+  begin(send: GuardSend, nowMs: number): { readonly begun: BegunCode; readonly events: readonly GuardEvent[] } {
+    const { accountId, to, isProbe } = send;
+    const before = this.#accounts.get(accountId)?.pending(to);
+    if (before !== undefined && !before.isVerified) {
+      if (isProbe) this.#probed(accountId, before, nowMs);
+      return { begun: { send, code: null }, events: [] };
+    }
+    const events = this.sent(send, nowMs);
+    return { begun: { send, code: this.#accounts.get(accountId)?.pending(to) ?? null }, events };
+  }
+
+  /** What was begun is accepted, and this carrier takes it. */
+  accepted({ send, code }: BegunCode, carrier: string, nowMs: number): readonly GuardEvent[] {
+    const { accountId, to } = send;
+    const memory = this.#accounts.get(accountId);
+    if (code === null || memory?.pending(to) !== code) return this.sent({ ...send, carrier }, nowMs);
+    memory.carriedBy(to, carrier);
+    return [];
+  }
+
+  /** What was begun is not sent after all. */
+  withdraw({ send: { accountId, to }, code }: BegunCode): void {
+    const memory = this.#accounts.get(accountId);
+    if (code !== null && memory?.pending(to) === code) memory.remove(to);
+  }
+
+  /** The same code once more: one more message to the number that waits, or the number waits again. */
+  resent(send: GuardSend, nowMs: number): GuardEvent[] {
+    return this.#accounts.get(send.accountId)?.resent(send.to) === true ? [] : this.sent(send, nowMs);
   }
 
   verified({ accountId, to }: GuardNumber, nowMs: number): GuardEvent[] {
@@ -77,16 +116,6 @@ export class OtpGuard {
     if (code?.isProbe !== true) return [];
     const released = [code.four, code.six].filter(({ prefix }) => this.#blocks().release({ accountId, prefix }, nowMs));
     return released.map(({ prefix }) => ({ kind: 'released', accountId, prefix }));
-  }
-
-  /** Which carrier takes a code that was reported with `sent` before that was known. */
-  carriedBy({ accountId, to, carrier }: GuardSend): void {
-    this.#accounts.get(accountId)?.carriedBy(to, carrier);
-  }
-
-  /** What was reported with `sent` was not sent after all. */
-  withdraw({ accountId, to }: GuardNumber): void {
-    this.#accounts.get(accountId)?.remove(to);
   }
 
   /** A receipt that says delivered. */
@@ -132,6 +161,10 @@ export class OtpGuard {
       events.push(...this.#block(accountId, history, alarm, nowMs));
     }
     return events;
+  }
+
+  #probed(accountId: string, { four, six }: PendingCode, nowMs: number): void {
+    for (const { prefix } of [four, six]) this.#blocks().probed({ accountId, prefix }, nowMs);
   }
 
   /** While receipts of its prefix fall too it may be an outage: an alarm waits two minutes for what others show. */

@@ -15,6 +15,8 @@ export class History {
   readonly openDigits: OpenDigits;
   /** The open digits of numbers whose code was sent in the last two minutes and not entered. */
   readonly pending = new Set<number>();
+  /** How many times the codes of these numbers were sent again. */
+  resends = 0;
   /** The carrier of the last code. */
   carrier = '';
   lastVerifiedAtMs = Number.NEGATIVE_INFINITY;
@@ -31,9 +33,12 @@ export class History {
     this.openDigits = openDigits;
   }
 
-  /** Numbers that wait, less those that verifications of the last minutes make credible. */
+  /**
+   * Messages of the numbers that wait, less those that verifications of the last minutes make credible: a code that is
+   * sent again costs as much as another one.
+   */
   unproven(nowMs: number): number {
-    return this.pending.size - this.#verified.value(nowMs);
+    return this.pending.size + this.resends - this.#verified.value(nowMs);
   }
 
   /** How many numbers may wait: a fixed number, or five times what is usual here in two minutes. */
@@ -76,6 +81,11 @@ export class History {
     this.alarmSinceMs = null;
     this.#conversion = thresholds.alarm[this.openDigits] * share;
     this.#partial = Math.min(this.#partial, this.#conversion);
+  }
+
+  /** Whether a new history would say the same but for what is usual. */
+  get isIdle(): boolean {
+    return this.pending.size === 0 && this.#conversion === 0 && this.#partial === 0;
   }
 
   get isSuspicious(): boolean {

@@ -17,10 +17,11 @@ type Facts = {
 };
 
 export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
-  const { to, safeList, challengePassed } = request;
+  const { to, safeList, isResend } = request;
+  const challengePassed = request.challengePassed || isResend;
   if (safeList.some((safe) => to.startsWith(safe))) return passes;
   const findings = [...ofDestination(request, facts), ...ofBlocks(request, facts)];
-  const isProbe = isProbed(request, findings, facts);
+  const isProbe = !isResend && isProbed(request, findings, facts);
   findings.push(...ofVelocity(request, facts), ...ofClients(request, facts));
   const refuses = (finding: GuardFinding) =>
     !finding.shadow && !(finding.action === 'challenge' && challengePassed) && !(isProbe && isOfTest(finding));

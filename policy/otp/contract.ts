@@ -40,15 +40,16 @@ export const otpLimitsDefault: OtpLimits = {
     number: per(5, 10 * minute),
     // Ten thousand numbers: a campaign of sign-ups does not reach it, a run through a block does in seconds.
     prefix: per(1_000, hour),
-    // Offices and mobile networks share addresses.
-    client_ip: per(200, hour),
+    // Hundreds of people of an office or a mobile network share an address; the guard's rule `clients` counts only those
+    // who did not enter their code.
+    client_ip: per(1_000, hour),
     device_id: per(20, hour),
     account: per(500, second),
   },
   verifications: {
     number: per(300, 10 * minute),
     prefix: per(5_000, hour),
-    client_ip: per(600, hour),
+    client_ip: per(3_000, hour),
     device_id: per(60, hour),
     account: per(1_000, second),
   },
@@ -56,7 +57,7 @@ export const otpLimitsDefault: OtpLimits = {
     // Five guesses at five codes each ten minutes would be 3,600 a day, 0.36 % at six digits; twenty are 0.002 %.
     number: per(20, 24 * hour),
     prefix: per(500, hour),
-    client_ip: per(100, hour),
+    client_ip: per(300, hour),
     device_id: per(20, hour),
     account: per(7_200, hour),
   },

@@ -38,7 +38,13 @@ export function startOtp(held: OtpNumber, otp: Otp, to: string, rules: OtpLimits
   const others = held.otps.filter((each) => each !== known);
   const refusal = lockOf(held, rules, nowMs) ?? tooManySends(held, rules, nowMs) ?? tooManyPending(held, otp, nowMs);
   if (refusal !== null) return { next: null, answer: { kind: 'refused', refusal } };
-  const next = { ...held, to, otps: [...others, otp], sendsMs: [...held.sendsMs, nowMs] };
+  // The times of its sends, so that exactly these are taken back when a message is not published.
+  const next = {
+    ...held,
+    to,
+    otps: [...others, otp],
+    sendsMs: [...held.sendsMs, ...otp.sends.map(({ atMs }) => atMs)],
+  };
   return { next: tidied(next, rules, nowMs), answer: { kind: 'started', otp } };
 }
 
@@ -106,19 +112,20 @@ export function verifyOtp(
 }
 
 /**
- * A wrong guess that was counted: the last attempt ends its OTP, the last failure of a day all of the number. `otps`:
- * those that it ended.
+ * A wrong guess that was counted as this attempt: the last one ends its OTP, the last failure of a day all of the number.
+ * An earlier attempt does not end it while the last one is compared, which may be right. `ended`: those that it ended.
  */
 export function failGuess(
   held: OtpNumber,
   id: OtpId,
+  attempt: number,
   rules: OtpLimits,
   nowMs: number,
 ): Decided<{ readonly otp: Otp | null; readonly ended: readonly Otp[] }> {
   const isLocked = lockOf(held, rules, nowMs) !== null;
   const otps = held.otps.map((each): Otp => {
     if (each.status !== 'pending') return each;
-    if (each.id === id && each.attempts >= otpAttemptsMax) return ended(each, 'max_attempts_reached', nowMs);
+    if (each.id === id && attempt >= otpAttemptsMax) return ended(each, 'max_attempts_reached', nowMs);
     return isLocked ? { ...ended(each, 'failed', nowMs), reason: 'locked' } : each;
   });
   const changed = otps.filter((each, at) => each !== held.otps[at]);

@@ -68,8 +68,9 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
       await change(id, (held) => verifyOtp(held, id, by, counted.countedAtMs, rules, nowMs));
     },
     async guessWrong(id: OtpId, nowMs = systemClock.nowMs()): Promise<void> {
-      await change(id, (held) => countGuess(held, id, `wrong-${nowMs}`, rules, nowMs));
-      await change(id, (held) => failGuess(held, id, rules, nowMs));
+      const counted = await change(id, (held) => countGuess(held, id, `wrong-${nowMs}`, rules, nowMs));
+      const attempt = counted.kind === 'counted' ? counted.otp.attempts : 0;
+      await change(id, (held) => failGuess(held, id, attempt, rules, nowMs));
     },
     async resend(id: OtpId, nowMs = systemClock.nowMs()): Promise<MessageId> {
       const messageId = newMessageId(nowMs);

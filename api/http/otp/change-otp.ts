@@ -15,6 +15,7 @@ import {
   requireScope,
   userOf,
 } from './otp-parts.ts';
+import type { OtpUser } from './otp-rates.ts';
 import { type ResendOtpBody, resendOtpBody } from './otp-request.ts';
 
 abstract class ChangeOtp extends OtpRequest {
@@ -27,11 +28,17 @@ abstract class ChangeOtp extends OtpRequest {
 export class ResendOtp extends ChangeOtp {
   readonly steps = resendSteps;
   readonly action = 'resend';
+  user: OtpUser | null = null;
+  isSent = false;
 
   async change(claim: OtpClaim): Promise<Done> {
     const { parts, principal } = this;
     const sent = await resendAndSend(parts, principal, found(this.otpId), claim);
     if (!sent.ok) return { refusal: problemOfOtp(sent), isPublished: sent.isPublished };
+    this.isSent = true;
+    const { accountId, clientIp: ip, deviceId: device } = found(this.user);
+    // A code of the client's own is not counted, because it may be verified elsewhere.
+    if (principal.livemode && !sent.otp.ownCode) parts.fraud.resent({ accountId, to: sent.to, ip, device });
     return doneWith(this, JSON.stringify(otpShape(sent.otp, sent.to, parts.clock.nowMs())));
   }
 }
@@ -61,7 +68,7 @@ const begin: readonly Step<ChangeOtp>[] = [
 ];
 
 const changeOtp = (changing: ChangeOtp) => answerOnce(changing, 200, (claim) => changing.change(claim));
-const resendSteps: readonly Step<ResendOtp>[] = [checkCapacity, ...begin, passLimits, changeOtp];
+const resendSteps: readonly Step<ResendOtp>[] = [checkCapacity, ...begin, passLimits, resend];
 const cancelSteps: readonly Step<CancelOtp>[] = [checkClock, ...begin, changeOtp];
 
 function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
@@ -72,12 +79,29 @@ function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
   });
 }
 
+/** Counted until it is known that nothing was sent. */
 async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const { parts, principal, asked } = resending;
   const user = await userOf(resending, found(asked));
+  resending.user = user;
+  const { to } = user;
   const limited = parts.rates.take('sends', parts.otpRules().limits, user);
-  if (limited !== null || user.to === null) return limited;
-  return guardResend(parts.fraud, principal, user.to, found(asked));
+  if (limited !== null || to === null) return limited;
+  const refused = guardResend(parts.fraud, principal, { ...user, to });
+  if (refused !== null) giveBack(resending);
+  return refused;
+}
+
+async function resend(resending: ResendOtp): Promise<StepResult> {
+  try {
+    return await changeOtp(resending);
+  } finally {
+    if (!resending.isSent) giveBack(resending);
+  }
+}
+
+function giveBack({ parts, user }: ResendOtp): void {
+  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
 }
 
 /** The answer has the number, so what is stored of it is sealed. */

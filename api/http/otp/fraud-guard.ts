@@ -5,7 +5,8 @@ import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
 import { type Problem, problem } from '../../problem.ts';
-import type { ResendOtpBody, StartOtpBody } from './otp-request.ts';
+import type { OtpUser } from './otp-rates.ts';
+import { type StartOtpBody, clientOf } from './otp-request.ts';
 
 /**
  * A start that the guard has let pass: how it ended is reported to it, because until then it only counts in this
@@ -20,33 +21,32 @@ export type GuardedResult =
 /** Asks for a start, and counts it in the same turn, so that requests at the same moment count too. */
 export function guardStart(guard: SharedGuard, { livemode, account }: Principal, asked: StartOtpBody): GuardedResult {
   if (!livemode) return { ok: true, start: null };
-  const { to, client_ip: ip = null, device_id: device = null, challenge_passed: challengePassed = false } = asked;
+  const { to, challenge_passed: challengePassed = false } = asked;
+  const { clientIp: ip, deviceId: device } = clientOf(asked);
   const question = { accountId: account.accountId, to, ip, device };
-  const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed });
+  const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed, isResend: false });
   if (refusal !== null) return { ok: false, problem: problemOfFinding(refusal), audited: auditOf(refusal) };
   if (asked.code !== undefined) return { ok: true, start: null };
-  const send = { ...question, carrier: '', isProbe };
-  guard.begin(send);
+  const begun = guard.begin({ ...question, carrier: '', isProbe });
   return {
     ok: true,
     start: {
       isFlagged,
-      accepted: (carrier) => guard.accepted({ ...send, carrier }),
-      withdraw: () => guard.withdraw(send),
+      accepted: (carrier) => guard.accepted(begun, carrier),
+      withdraw: () => guard.withdraw(begun),
     },
   };
 }
 
-/** The same code once more is no new number: only blocks refuse it. */
+/** The same code once more is no new number: only blocks refuse it. Once it is sent it counts as one more message. */
 export function guardResend(
   guard: SharedGuard,
   { livemode, account }: Principal,
-  to: string,
-  asked: ResendOtpBody,
+  { to, clientIp: ip, deviceId: device }: OtpUser & { readonly to: string },
 ): Problem | null {
   if (!livemode) return null;
-  const { client_ip: ip = null, device_id: device = null } = asked;
-  const { refusal } = guard.decide({ accountId: account.accountId, to, ip, device, challengePassed: true });
+  const question = { accountId: account.accountId, to, ip, device };
+  const { refusal } = guard.decide({ ...question, challengePassed: false, isResend: true });
   return refusal === null ? null : problemOfFinding(refusal);
 }
 

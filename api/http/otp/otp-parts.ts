@@ -23,7 +23,7 @@ import {
   takeAutomaticKey,
 } from '../write-request.ts';
 import type { OtpRates, OtpUser } from './otp-rates.ts';
-import { type ResendOtpBody, parseOtpBody } from './otp-request.ts';
+import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-request.ts';
 
 export type OtpRouteParts = OtpParts &
   WriteParts & {
@@ -95,8 +95,7 @@ export function answerRepeat(
 export async function userOf({ parts, principal, otpId }: OtpRequest, asked: ResendOtpBody): Promise<OtpUser> {
   const owner = ownerOf(principal);
   const number = await parts.otps.glance(owner, placeOfOtp(found(otpId)));
-  const { client_ip: clientIp = null, device_id: deviceId = null } = asked;
-  return { accountId: owner.accountId, to: number?.to ?? null, clientIp, deviceId };
+  return { accountId: owner.accountId, to: number?.to ?? null, ...clientOf(asked) };
 }
 
 export type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;

@@ -43,34 +43,31 @@ export class OtpRates {
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'otp_started', reason }, 0);
   }
 
-  /** Counts one in every dimension; null when all of them have room. What was counted before a refusal stays counted. */
-  take(counted: Exclude<OtpCounted, 'guesses'>, limits: OtpLimits, user: OtpUser): Problem | null {
-    for (const [dimension, name] of namesOf(user)) {
-      if (counted === 'sends' && dimension === 'number') continue;
-      const limit = limits[counted][dimension];
-      const verdict = this.#table.take(`${counted} ${name}`, paceOfLimit(limit), this.#nowUs());
-      if (verdict !== null && !verdict.ok) return tooMany(counted, dimension, limit, verdict.retryUs);
+  /**
+   * Counts one in every dimension; null when all of them have room. Otherwise nothing is counted, so that who asks for
+   * more than his limit uses up nobody else's.
+   */
+  take(counted: OtpCounted, limits: OtpLimits, user: OtpUser): Problem | null {
+    const nowUs = this.#nowUs();
+    const taken: Counted[] = [];
+    for (const each of countedOf(counted, limits, user)) {
+      const verdict = this.#table.take(each.name, paceOfLimit(each.limit), nowUs);
+      if (verdict !== null && !verdict.ok) {
+        this.#giveBack(taken, nowUs);
+        return tooMany(counted, each, verdict.retryUs);
+      }
+      taken.push(each);
     }
     return null;
   }
 
-  /** Whether a wrong guess would still be counted; counts none. */
-  refuseGuess(limits: OtpLimits, user: OtpUser): Problem | null {
-    for (const [dimension, name] of namesOf(user)) {
-      if (dimension === 'number') continue;
-      const limit = limits.guesses[dimension];
-      const verdict = this.#table.look(`guesses ${name}`, paceOfLimit(limit), this.#nowUs());
-      if (!verdict.ok) return tooMany('guesses', dimension, limit, verdict.retryUs);
-    }
-    return null;
+  /** What `take` has counted did not happen: no message was sent, or the guess was not wrong. */
+  giveBack(counted: OtpCounted, limits: OtpLimits, user: OtpUser): void {
+    this.#giveBack(countedOf(counted, limits, user), this.#nowUs());
   }
 
-  /** Counts a guess that was wrong. */
-  countWrong(limits: OtpLimits, user: OtpUser): void {
-    for (const [dimension, name] of namesOf(user)) {
-      if (dimension === 'number') continue;
-      this.#table.spend(`guesses ${name}`, paceOfLimit(limits.guesses[dimension]), this.#nowUs(), 1);
-    }
+  #giveBack(counts: Iterable<Counted>, nowUs: number): void {
+    for (const { name, limit } of counts) this.#table.giveBack(name, paceOfLimit(limit), nowUs);
   }
 
   /** The account's share of records (limits.shares.otp_started). Taken last: a start that is refused before has none. */
@@ -92,6 +89,17 @@ export class OtpRates {
   }
 }
 
+/** A count under its name. */
+type Counted = { readonly dimension: OtpDimension; readonly name: string; readonly limit: OtpLimit };
+
+/** The counts of a request that are in memory: sends and wrong guesses of a number are in its record. */
+function* countedOf(counted: OtpCounted, limits: OtpLimits, user: OtpUser): Generator<Counted> {
+  for (const [dimension, name] of namesOf(user)) {
+    if (dimension === 'number' && counted !== 'verifications') continue;
+    yield { dimension, name: `${counted} ${name}`, limit: limits[counted][dimension] };
+  }
+}
+
 /** The dimensions that a request has, with the name its count has. */
 function* namesOf({ accountId, to, clientIp, deviceId }: OtpUser): Generator<readonly [OtpDimension, string]> {
   if (to !== null) {
@@ -103,7 +111,8 @@ function* namesOf({ accountId, to, clientIp, deviceId }: OtpUser): Generator<rea
   yield ['account', accountId];
 }
 
-function tooMany(counted: OtpCounted, dimension: OtpDimension, { count, perMs }: OtpLimit, retryUs: number): Problem {
+function tooMany(counted: OtpCounted, { dimension, limit }: Counted, retryUs: number): Problem {
+  const { count, perMs } = limit;
   const what = counted === 'guesses' ? 'wrong guesses' : counted;
   const whose = dimension === 'account' ? 'this account' : `this ${dimension}`;
   const detail = `more than ${count} ${what} in ${perMs / 1_000} s for ${whose}`;

@@ -2,7 +2,7 @@
 // They check form; whether a language or a template exists, and how short a code may be, is decided with the account.
 import { z } from '@hono/zod-openapi';
 import { limits } from '../../../platform/limits.ts';
-import { parseIp } from '../../../platform/ip-address.ts';
+import { householdOf, parseIp } from '../../../platform/ip-address.ts';
 import { normalizedCode, otpLength } from '../../../policy/otp/code.ts';
 import { parseObject } from '../../json-object.ts';
 import type { OrProblem } from '../../problem.ts';
@@ -115,6 +115,18 @@ export const resendOtpBody = z.strictObject(who);
 export type StartOtpBody = z.infer<typeof startOtpBody>;
 export type VerifyOtpBody = z.infer<typeof verifyOtpBody>;
 export type ResendOtpBody = z.infer<typeof resendOtpBody>;
+
+/**
+ * Who asks, as limits and the guard name him: one household has 2^64 addresses of IPv6, and each may be written in several
+ * ways.
+ */
+export function clientOf({ client_ip: address, device_id: deviceId }: ResendOtpBody): {
+  readonly clientIp: string | null;
+  readonly deviceId: string | null;
+} {
+  const octets = address === undefined ? null : parseIp(address);
+  return { clientIp: octets === null ? null : householdOf(octets), deviceId: deviceId ?? null };
+}
 
 /** Checks a body against one of the schemas. An empty body is an object without fields. */
 export function parseOtpBody<Body>(schema: z.ZodType<Body>, body: Buffer): OrProblem<{ readonly value: Body }> {

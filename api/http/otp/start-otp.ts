@@ -26,7 +26,8 @@ import {
   parseBody,
   requireScope,
 } from './otp-parts.ts';
-import { type StartOtpBody, startOtpBody } from './otp-request.ts';
+import type { OtpUser } from './otp-rates.ts';
+import { type StartOtpBody, clientOf, startOtpBody } from './otp-request.ts';
 import { type OtpMessage, messageOfOtp, refuseLength } from './wording.ts';
 
 export class StartOtp extends OtpRequest {
@@ -51,8 +52,8 @@ const steps: readonly Step<StartOtp>[] = [
   answerStarted,
   makeMessage,
   passGates,
-  passLimits,
   checkMessageCapacity,
+  passLimits,
   passGuard,
   accept,
 ];
@@ -98,11 +99,19 @@ function passGates(starting: StartOtp): StepResult {
   return refuseLength(found(starting.asked), admitted);
 }
 
-function passLimits({ parts, principal, asked }: StartOtp): StepResult {
-  const { to, client_ip: clientIp = null, device_id: deviceId = null } = found(asked);
-  const { accountId } = principal.account;
-  const user = { accountId, to, clientIp, deviceId };
-  return parts.rates.take('sends', parts.otpRules().limits, user) ?? parts.rates.takeRecord(accountId);
+/** Counted until it is known that nothing was sent. */
+function passLimits(starting: StartOtp): StepResult {
+  const { parts } = starting;
+  return parts.rates.take('sends', parts.otpRules().limits, userOfStart(starting));
+}
+
+function giveBack(starting: StartOtp): void {
+  const { parts } = starting;
+  parts.rates.giveBack('sends', parts.otpRules().limits, userOfStart(starting));
+}
+
+function userOfStart({ principal, asked }: StartOtp): OtpUser {
+  return { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
 }
 
 function checkMessageCapacity({ parts }: StartOtp): StepResult {
@@ -117,17 +126,22 @@ function passGuard(starting: StartOtp): StepResult {
     starting.guarded = guarded.start;
     return null;
   }
+  giveBack(starting);
   parts.audit.record(principal, found(message).request, guarded.audited);
   return guarded.problem;
 }
 
 async function accept(starting: StartOtp): Promise<StepResult> {
+  const { parts, principal } = starting;
   try {
-    return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
+    const full = parts.rates.takeRecord(principal.account.accountId);
+    return full ?? (await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim)));
   } finally {
     const { guarded, carrier } = starting;
-    if (carrier === null) guarded?.withdraw();
-    else guarded?.accepted(carrier);
+    if (carrier === null) {
+      guarded?.withdraw();
+      giveBack(starting);
+    } else guarded?.accepted(carrier);
   }
 }
 

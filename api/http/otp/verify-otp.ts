@@ -47,21 +47,29 @@ function answerVerified(verifying: VerifyOtp): StepResult | Promise<StepResult> 
   });
 }
 
+/** A guess is counted until it is known that it was not wrong, so that those at the same moment count too. */
 async function passLimits(verifying: VerifyOtp): Promise<StepResult> {
   const { parts, asked } = verifying;
   const user = await userOf(verifying, found(asked));
   verifying.user = user;
   const { limits } = parts.otpRules();
-  return parts.rates.take('verifications', limits, user) ?? parts.rates.refuseGuess(limits, user);
+  return parts.rates.take('verifications', limits, user) ?? parts.rates.take('guesses', limits, user);
 }
 
-function verify(verifying: VerifyOtp): Promise<StepResult> {
-  return answerOnce(verifying, 200, async () => {
-    const verdict = await compare(verifying);
-    if (verdict.ok) return { body: verifiedBody(found(verifying.otpId), verdict), kept: keptOfVerdict(verdict) };
-    // The guess names its key, so a repeat may be made at once, whatever was stored.
-    return { refusal: problemOfOtp(verdict), isPublished: 'no' };
-  });
+async function verify(verifying: VerifyOtp): Promise<StepResult> {
+  const { parts, user, otpId } = verifying;
+  let isWrong = false;
+  try {
+    return await answerOnce(verifying, 200, async () => {
+      const verdict = await compare(verifying);
+      // The guess names its key, so a repeat may be made at once, whatever was stored.
+      if (!verdict.ok) return { refusal: problemOfOtp(verdict), isPublished: 'no' };
+      isWrong = verdict.isWrong;
+      return { body: verifiedBody(found(otpId), verdict), kept: keptOfVerdict(verdict) };
+    });
+  } finally {
+    if (!isWrong) parts.rates.giveBack('guesses', parts.otpRules().limits, found(user));
+  }
 }
 
 async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
@@ -70,12 +78,11 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const by = own ?? secretBytes(byOctets).toString('base64url');
   const code = found(normalizedCode(found(asked).code));
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
-  const to = found(verifying.user).to;
-  if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
-    const messageId = parts.drawsRoutes() ? verdict.messageId : null;
-    parts.fraud.verified({ accountId: principal.account.accountId, to, messageId });
+  const { accountId, to } = found(verifying.user);
+  // A code of the client's own was not counted when it was sent.
+  if (verdict.ok && verdict.valid && !verdict.ownCode && principal.livemode && to !== null) {
+    parts.fraud.verified({ accountId, to, messageId: parts.drawsRoutes() ? verdict.messageId : null });
   }
-  if (verdict.ok && verdict.isWrong) parts.rates.countWrong(parts.otpRules().limits, found(verifying.user));
   return verdict;
 }
 

@@ -33,12 +33,12 @@ let accounts = 0;
 const freshAccount = () => newAccountId(1_700_000_000_000 + (accounts += 1));
 const numberOf = (at: number) => `+88017120${String((at * 37) % 10_000).padStart(5, '0')}`;
 const ask = (guard: SharedGuard, accountId: string, to: string) =>
-  guard.decide({ accountId, to, ip: null, device: null, challengePassed: false }).refusal?.rule ?? 'sent';
+  guard.decide({ accountId, to, ip: null, device: null, challengePassed: false, isResend: false }).refusal?.rule ??
+  'sent';
 
 function send(guard: SharedGuard, accountId: string, to: string): void {
   const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
-  guard.begin(code);
-  guard.accepted({ ...code, carrier: 'alpha' });
+  guard.accepted(guard.begin(code), 'alpha');
 }
 
 /** Whose time is ahead by what the test says. */
@@ -90,12 +90,21 @@ describe('two guards', () => {
     await until('the first knows', () => ask(one, accountId, '+8801712009999') === 'sent', patient);
   });
 
+  test('count what the other sends again', async () => {
+    const accountId = freshAccount();
+    for (let at = 0; at < 4; at += 1) send(one, accountId, numberOf(at));
+    for (let resends = 0; resends < 4; resends += 1) {
+      for (let at = 0; at < 4; at += 1) one.resent({ accountId, to: numberOf(at), ip: null, device: null });
+    }
+    expect(ask(one, accountId, '+8801712009999')).toBe('velocity');
+    await until('the other knows', () => ask(two, accountId, '+8801712009999') === 'velocity', patient);
+  });
+
   test('a code that is not accepted after all counts nowhere', async () => {
     const accountId = freshAccount();
     for (let at = 0; at < 30; at += 1) {
       const code = { accountId, to: numberOf(at), ip: null, device: null, carrier: '', isProbe: false };
-      one.begin(code);
-      one.withdraw(code);
+      one.withdraw(one.begin(code));
     }
     expect(ask(one, accountId, '+8801712009999')).toBe('sent');
   });

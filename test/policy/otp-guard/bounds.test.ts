@@ -62,10 +62,34 @@ describe('bounds', () => {
 
   it('forget what was reported of a message that was not sent after all', () => {
     for (let at = 0; at < 12; at += 1) {
-      send(numberOf(1, spread(at)));
-      guard.withdraw({ accountId: 'a', to: numberOf(1, spread(at)) });
+      const code = { accountId: 'a', to: numberOf(1, spread(at)), ip: null, device: null, carrier: '', isProbe: false };
+      guard.withdraw(guard.begin(code, nowMs).begun);
     }
     pass(maturityMs);
     expect([blocked(), guard.held.pending]).toEqual([[], 0]);
+  });
+
+  it('forget blocks of numbers where nothing happens before those of an attack that goes slowly', () => {
+    begin({ ...limits.otpGuard, historiesShare: 40 });
+    for (let miss = 0; miss < 12; miss += 1) {
+      send(numberOf(1, spread(miss)));
+      pass(maturityMs);
+      // Others: each block once, as many as are held, and their codes are entered.
+      for (let other = 0; other < 40; other += 1) {
+        const to = numberOf(2_000 + miss * 40 + other, 1);
+        send(to);
+        enter(to, 'a');
+      }
+      pass(maturityMs);
+    }
+    expect(blocked()[0]).toMatchObject({ prefix: numberOf(1, 0).slice(0, -4), rule: 'conversion' });
+  });
+
+  it('forget blocks of 10,000 numbers, and keep those of a million around them', () => {
+    begin({ ...limits.otpGuard, historiesShare: 40 });
+    // One miss in each of many blocks of one million numbers, as a random attack makes them.
+    for (let block = 0; block < 100; block += 1) send(numberOf(4_200 + block, spread(block)));
+    pass(maturityMs);
+    expect(blocked().filter(({ prefix }) => prefix === '+8801742')).toHaveLength(1);
   });
 });

@@ -135,6 +135,24 @@ describe('blocks', () => {
     expect([active('a', '+1'), active('a', '+2'), active('a', '+3')]).toEqual([false, true, true]);
     expect(active('b', place.prefix)).toBe(true);
   });
+
+  it('of a person are forgotten last', () => {
+    const blocks = new Blocks(2);
+    for (const [prefix, rule] of [
+      ['+1', 'operator'],
+      ['+2', 'conversion'],
+      ['+3', 'conversion'],
+      ['+4', 'operator'],
+      ['+5', 'operator'],
+    ] as const) {
+      blocks.apply({ ...block(1), prefix, rule }, hourMs);
+    }
+    const held = ['+1', '+2', '+3', '+4', '+5'].filter((prefix) => blocks.active({ accountId: 'a', prefix }, 0));
+    expect(held).toEqual(['+4', '+5']);
+    blocks.apply({ ...block(1), prefix: '+6' }, hourMs);
+    blocks.apply({ ...block(1), prefix: '+7' }, hourMs);
+    expect(blocks.active({ accountId: 'a', prefix: '+5' }, 0)).not.toBeNull();
+  });
 });
 
 describe('clients', () => {

@@ -1,67 +1,29 @@
 // The guard as a whole, given what was sent and entered on a clock that the test moves: both sides of each threshold.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../platform/limits.ts';
-import { Blocks } from '../../../policy/otp-guard/blocks.ts';
-import type { GuardEvent, GuardModes, GuardRequest } from '../../../policy/otp-guard/contract.ts';
-import { OtpGuard } from '../../../policy/otp-guard/guard.ts';
-import { guardModesDefault } from '../../../policy/otp/contract.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
+import { guardModesDefault } from '../../../policy/otp/contract.ts';
+import {
+  ask,
+  begin,
+  blocked,
+  blocks,
+  enter,
+  events,
+  guard,
+  miss,
+  nowMs,
+  numberOf,
+  pass,
+  prefixOf,
+  probe,
+  send,
+  spread,
+  wait,
+} from './guard-on-a-clock.ts';
 
 const { maturityMs } = thresholds;
-const never = 0.5;
-const probe = 0;
 
-let guard: OtpGuard;
-let blocks: Blocks;
-let nowMs: number;
-let events: GuardEvent[];
-
-function begin(modes: Partial<GuardModes> = {}): void {
-  blocks = new Blocks(limits.otpGuard.blocksShare);
-  guard = new OtpGuard({ ...guardModesDefault, ...modes }, limits.otpGuard, () => blocks);
-  nowMs = 1_000_000;
-  events = [];
-}
 beforeEach(() => begin());
-
-const numberOf = (block: number, at: number) => `+88017${String(block).padStart(4, '0')}${String(at).padStart(4, '0')}`;
-const prefixOf = (block: number) => numberOf(block, 0).slice(0, -4);
-/** Numbers of a block that do not follow each other. */
-const spread = (at: number) => (at * 37) % 10_000;
-
-type Asked = Partial<Pick<GuardRequest, 'accountId' | 'ip' | 'device' | 'challengePassed' | 'safeList'>>;
-const ask = (to: string, asked: Asked = {}, unit = never) =>
-  guard.decide(
-    {
-      accountId: 'a',
-      ip: null,
-      device: null,
-      challengePassed: false,
-      safeList: [],
-      destinations: ['+880'],
-      ...asked,
-      to,
-    },
-    nowMs,
-    unit,
-  );
-function send(
-  to: string,
-  { accountId = 'a', ip = null as string | null, carrier = 'one', isProbe = false } = {},
-): void {
-  events.push(...guard.sent({ accountId, to, ip, device: null, carrier, isProbe }, nowMs));
-}
-const enter = (to: string, accountId = 'a') => events.push(...guard.verified({ accountId, to }, nowMs));
-function pass(ms: number): void {
-  nowMs += ms;
-  events.push(...guard.advance(nowMs));
-}
-const blocked = () => events.filter((event) => event.kind === 'blocked');
-/** Codes that nobody enters, and their two minutes. */
-function miss(block: number, count: number, from = 0): void {
-  for (let at = from; at < from + count; at += 1) send(numberOf(block, spread(at)));
-  pass(maturityMs);
-}
 
 describe('a destination', () => {
   it('outside of the list is refused, with its prefix', () => {
@@ -158,7 +120,7 @@ describe('a probe', () => {
     expect(ask(numberOf(1, 77), {}, 0.0099)).toMatchObject({ refusal: null, isProbe: true });
     send(numberOf(1, 77), { isProbe: true });
     expect(ask(numberOf(1, 78), {}, probe).refusal).not.toBeNull();
-    nowMs += 60_000;
+    wait(60_000);
     expect(ask(numberOf(1, 78), {}, probe).isProbe).toBe(true);
   });
 
@@ -239,7 +201,7 @@ describe('velocity', () => {
     for (let at = 0; at < 300; at += 1) {
       send(numberOf(1, spread(at)));
       enter(numberOf(1, spread(at)));
-      nowMs += 1_000;
+      wait(1_000);
     }
     pass(maturityMs * 4);
     for (let at = 0; at < 40; at += 1) send(numberOf(1, spread(400 + at)));

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MessageId, OtpId } from '../../../model/ids.ts';
-import { type Otp, type OtpNumber, statusOf } from '../../../model/otp.ts';
+import { type Otp, type OtpNumber, type OtpSend, statusOf } from '../../../model/otp.ts';
 import { otpLimitsDefault as rules } from '../../../policy/otp/contract.ts';
 import {
   cancelOtp,
@@ -138,12 +138,32 @@ test('of starts that were taken back the record keeps the last four', () => {
   expect(held.sendsMs).toEqual([]);
 });
 
+test('a send that is taken back counts no more, although its record was decided later than it was made', () => {
+  const otp = otpOf('A', beginMs);
+  const held = started(otp, fresh, beginMs + 7);
+  const send = otp.sends[0] as OtpSend;
+  expect((withdrawSend(held, otp.id, send, beginMs + 9).next as OtpNumber).sendsMs).toEqual([]);
+});
+
+test('a wrong fourth guess does not end a code while its fifth is compared: that one decides', () => {
+  const otp = otpOf('A', beginMs, { attempts: 3 });
+  const id = otp.id;
+  const fourth = countGuess(started(otp), id, 'four', rules, beginMs + 1).next as OtpNumber;
+  const fifth = countGuess(fourth, id, 'five', rules, beginMs + 2);
+  const { countedAtMs = 0 } = fifth.answer.kind === 'counted' ? fifth.answer : {};
+  const both = fifth.next as OtpNumber;
+  expect(failGuess(both, id, 4, rules, beginMs + 3)).toMatchObject({ next: null, answer: { ended: [] } });
+  expect(verifyOtp(both, id, 'five', countedAtMs, rules, beginMs + 4).answer).toMatchObject({ valid: true });
+  expect(failGuess(both, id, 5, rules, beginMs + 4).answer.ended).toMatchObject([{ status: 'max_attempts_reached' }]);
+  expect(countGuess(both, id, 'six', rules, beginMs + 5).answer).toMatchObject({ kind: 'ended' });
+});
+
 test('the 20th failure ends every pending code of the number, with its reason', () => {
   const failuresMs = Array.from({ length: 19 }, (_, at) => beginMs + at);
   const one = started(otpOf('A', beginMs + 99), { ...fresh, failuresMs }, beginMs + 99);
   const two = started(otpOf('B', beginMs + 99, { purpose: 'payment' }), one, beginMs + 99);
   const counted = countGuess(two, 'otp_A' as OtpId, 'r', rules, beginMs + 100).next as OtpNumber;
-  const { next, answer } = failGuess(counted, 'otp_A' as OtpId, rules, beginMs + 101);
+  const { next, answer } = failGuess(counted, 'otp_A' as OtpId, 1, rules, beginMs + 101);
   expect(answer.ended.map(({ id, status, reason }) => ({ id, status, reason }))).toEqual([
     { id: 'otp_A', status: 'failed', reason: 'locked' },
     { id: 'otp_B', status: 'failed', reason: 'locked' },
@@ -193,7 +213,7 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
       const valid = new Map<string, number>();
       const failures: number[] = [];
       const sends: number[] = [];
-      const open: { id: OtpId; right: boolean; countedAtMs: number; left: number }[] = [];
+      const open: { id: OtpId; right: boolean; attempt: number; countedAtMs: number; left: number }[] = [];
       const store = (next: OtpNumber | null) => (held = next ?? held);
       const compare = (guess: (typeof open)[number]) => {
         if (guess.right) {
@@ -203,7 +223,7 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
           else failures.push(guess.countedAtMs);
         } else {
           failures.push(guess.countedAtMs);
-          store(failGuess(held, guess.id, rules, nowMs).next);
+          store(failGuess(held, guess.id, guess.attempt, rules, nowMs).next);
         }
       };
       for (const [at, each] of steps.entries()) {
@@ -228,7 +248,8 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
           store(next);
           if (answer.kind === 'counted') {
             compared.set(id, (compared.get(id) ?? 0) + 1);
-            open.push({ id, right: each.right, countedAtMs: answer.countedAtMs, left: each.open });
+            const { countedAtMs, otp } = answer;
+            open.push({ id, right: each.right, attempt: otp.attempts, countedAtMs, left: each.open });
           }
         }
         for (const guess of open.splice(0)) {

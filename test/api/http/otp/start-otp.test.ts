@@ -1,9 +1,7 @@
 // Starts, resends and cancels of one-time passwords against a real ingress with two threads and a real nats-server. No
 // PostgreSQL and no event store run: all of it works without them.
 import { afterAll, describe, expect, test } from 'vitest';
-import { otpLimitsDefault, otpRulesDefault } from '../../../../policy/otp/contract.ts';
 import { recordsOf } from '../../../support/bus.ts';
-import { call } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
 
 const client: OtpClient = await openOtpClient();
@@ -34,12 +32,16 @@ describe('a start', () => {
 
   test('under a live key has no code in its answer, in the state, in an event, or anywhere but in the sealed record', async () => {
     const to = freshNumber();
-    const { status, body } = await start({ to, code: '48151623', brand: 'Acme' }, tenant.live);
+    const headers = { 'idempotency-key': 'a start that is kept' };
+    const { status, body } = await start({ to, code: '48151623', brand: 'Acme' }, tenant.live, headers);
     expect({ status, body }).toMatchObject({ status: 201 });
+    expect((await recordsOf(harness.bus, 'KV_idempotency')).length).toBeGreaterThan(0);
     const shown = [body, (await get(body['id'], tenant.live)).body, (await resend(body['id'], tenant.live)).body];
     await verify(body['id'], '00000000', { token: tenant.live });
     const stored = await Promise.all(
-      ['KV_otp', 'KV_otp_failures', 'KV_idempotency', 'EVENTS', 'DEAD'].map((stream) => recordsOf(harness.bus, stream)),
+      ['KV_otp', 'KV_otp_failures', 'KV_idempotency', 'EVENTS', 'FACTS', 'DEAD'].map((stream) =>
+        recordsOf(harness.bus, stream),
+      ),
     );
     const texts = [
       ...shown.map((each) => JSON.stringify(each)),
@@ -261,31 +263,4 @@ test('a refused message leaves nothing behind: neither a pending code nor a coun
   const suspended = await harness.tenant({ status: 'suspended' });
   expect(await start({ to }, suspended.test)).toMatchObject({ status: 403, body: { code: 'account_suspended' } });
   expect(await recordsOf(harness.bus, 'KV_otp', `$KV.otp.${suspended.accountId}.>`)).toEqual([]);
-});
-
-test('limits over address, device and account answer 429 with the time to wait', async () => {
-  const limits = {
-    ...otpLimitsDefault,
-    sends: { ...otpLimitsDefault.sends, client_ip: { count: 2, perMs: 3_600_000 } },
-  };
-  const guesses = { ...limits.guesses, device_id: { count: 1, perMs: 3_600_000 } };
-  const strict = await harness.ingress({}, 1, { otp: { ...otpRulesDefault, limits: { ...limits, guesses } } });
-  const owner = await harness.tenant();
-  const ask = (body: object) => call(strict, 'POST', '/v1/otp', owner.test, { to: freshNumber(), ...body });
-  const client = { client_ip: '203.0.113.7' };
-  const [one, two, three] = [await ask(client), await ask(client), await ask(client)];
-  expect([one.status, two.status, three.status]).toEqual([201, 201, 429]);
-  expect(three.body).toMatchObject({
-    code: 'otp_rate_limited',
-    detail: 'more than 2 sends in 3600 s for this client_ip',
-  });
-  expect(Number(three.headers.get('retry-after'))).toBeGreaterThan(1_700);
-  expect(await ask({ client_ip: '203.0.113.8' })).toMatchObject({ status: 201 });
-  const guess = (code: string) =>
-    call(strict, 'POST', `/v1/otp/${one.body['id']}/verify`, owner.test, { code, device_id: 'phone' });
-  expect(await guess(otherThan(one.body['test_code']))).toMatchObject({ status: 200, body: { valid: false } });
-  expect(await guess(one.body['test_code'])).toMatchObject({ status: 429, body: { code: 'otp_rate_limited' } });
-  expect((await call(strict, 'GET', `/v1/otp/${one.body['id']}`, owner.test)).body).toMatchObject({
-    attempts_remaining: 4,
-  });
 });

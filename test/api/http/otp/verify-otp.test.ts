@@ -1,11 +1,21 @@
 // Verifications against a real ingress with two threads and a real nats-server, many of them at once. No PostgreSQL and no
 // event store run.
 import { afterAll, describe, expect, test } from 'vitest';
+import { type OtpId, placeOfOtp } from '../../../../model/ids.ts';
+import { decodeOtpNumber } from '../../../../model/records/otp-record.ts';
+import { recordsOf } from '../../../support/bus.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
 
 const client: OtpClient = await openOtpClient();
-const { harness, start, verify, get } = client;
+const { harness, tenant, start, verify, get } = client;
 afterAll(() => harness.stop());
+
+/** What is stored of its number: a guess is counted there before it is compared. */
+async function recordOf(id: string) {
+  const subject = `$KV.otp.${tenant.accountId}.test.${placeOfOtp(id as OtpId)}`;
+  const record = (await recordsOf(harness.bus, 'KV_otp', subject)).at(-1);
+  return decodeOtpNumber(record!.data).number;
+}
 
 describe('a verification', () => {
   test('is valid once, and says afterwards how it ended', async () => {
@@ -40,6 +50,9 @@ describe('a verification', () => {
       const answers = await Promise.all(guesses);
       const valid = answers.filter((each) => each.body['valid'] === true);
       const { body: state } = await get(body['id']);
+      const record = await recordOf(body['id']);
+      expect(record.otps.find(({ id }) => id === body['id'])?.attempts).toBeLessThanOrEqual(5);
+      expect(record.failuresMs.length).toBe(5 - valid.length);
       expect(answers.every(({ status }) => status === 200)).toBe(true);
       expect([state['status'], valid.length]).toEqual(
         valid.length === 1 ? ['verified', 1] : ['max_attempts_reached', 0],

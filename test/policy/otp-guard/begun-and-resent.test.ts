@@ -1,0 +1,97 @@
+// What the guard counts of codes that are about to be sent, that are refused after all, and that are sent again.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
+import {
+  ask,
+  begin,
+  beginCode,
+  blocked,
+  enter,
+  events,
+  guard,
+  miss,
+  nowMs,
+  numberOf,
+  pass,
+  prefixOf,
+  probe,
+  resend,
+  send,
+  spread,
+  wait,
+} from './guard-on-a-clock.ts';
+
+const { maturityMs } = thresholds;
+
+beforeEach(() => begin());
+
+describe('a start that is refused', () => {
+  it('leaves the codes that were sent to its number before: they are judged', () => {
+    for (let at = 0; at < 12; at += 1) send(numberOf(1, spread(at)));
+    for (let at = 0; at < 12; at += 1) {
+      for (let time = 0; time < 3; time += 1) guard.withdraw(beginCode(numberOf(1, spread(at))));
+    }
+    pass(maturityMs);
+    expect(blocked()).toMatchObject([{ prefix: prefixOf(1), rule: 'conversion' }]);
+  });
+});
+
+describe('a code that is about to be sent', () => {
+  it('counts before it is accepted, and no more when it is not', () => {
+    const begun = Array.from({ length: 20 }, (_, at) => beginCode(numberOf(1, spread(at))));
+    expect(ask(numberOf(1, 9_000)).refusal?.rule).toBe('velocity');
+    guard.withdraw(begun[0]!);
+    expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+  });
+
+  it('takes the place of the one before it once it is accepted: its two minutes begin again', () => {
+    for (let at = 0; at < 12; at += 1) send(numberOf(1, spread(at)));
+    wait(maturityMs - 1);
+    for (let at = 0; at < 12; at += 1) events.push(...guard.accepted(beginCode(numberOf(1, spread(at))), 'one', nowMs));
+    pass(1);
+    expect([blocked(), guard.held.pending]).toEqual([[], 12]);
+    pass(maturityMs - 1);
+    expect(blocked()).toHaveLength(1);
+  });
+
+  it('is known by its carrier when it is accepted, also where another request for the number was refused meanwhile', () => {
+    const [first, second] = [beginCode(numberOf(1, 1)), beginCode(numberOf(1, 1))];
+    guard.withdraw(first);
+    expect(guard.held.pending).toBe(0);
+    guard.accepted(second, 'one', nowMs);
+    expect(guard.held.pending).toBe(1);
+  });
+});
+
+describe('a code that is sent again', () => {
+  it('counts as one more message: four numbers with five messages each are as many as twenty numbers', () => {
+    for (let at = 0; at < 4; at += 1) send(numberOf(1, spread(at)));
+    for (let resends = 0; resends < 4; resends += 1) {
+      expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+      for (let at = 0; at < 4; at += 1) resend(numberOf(1, spread(at)));
+    }
+    expect(ask(numberOf(1, 9_000)).refusal?.rule).toBe('velocity');
+    enter(numberOf(1, spread(0)));
+    expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+    pass(maturityMs);
+    for (let at = 10; at < 29; at += 1) send(numberOf(1, spread(at)));
+    expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+  });
+
+  it('after its two minutes waits again, and is judged again', () => {
+    miss(1, 11);
+    resend(numberOf(1, spread(3)));
+    expect([guard.held.pending, blocked()]).toEqual([1, []]);
+    pass(maturityMs);
+    expect(blocked()).toHaveLength(1);
+  });
+
+  it('is refused by a block, without probes, and challenged by nothing', () => {
+    miss(1, 12);
+    const resends = { isResend: true };
+    expect(ask(numberOf(1, 77), resends, probe)).toMatchObject({ refusal: { rule: 'conversion' }, isProbe: false });
+    for (let at = 0; at < 20; at += 1) send(numberOf(2, spread(at)));
+    expect(ask(numberOf(2, 77)).refusal?.rule).toBe('velocity');
+    expect(ask(numberOf(2, 77), resends).refusal).toBeNull();
+  });
+});
