@@ -84,7 +84,7 @@ async function measure(
         { figure: 'steady_platform_p999_ms', op: '<=', bound: 50 },
         { figure: 'steady_delivered_p999_ms', op: '<=', bound: 1_000 },
         { figure: 'steady_waiting_at_begin', op: '>=', bound: count },
-        ...zero('steady_refused', 'steady_throttled', 'steady_without_receipt'),
+        ...zero('steady_refused', 'steady_throttled', 'steady_without_receipt', 'steady_verified_wrongly'),
       );
     }
     targets.push(...zero(`${name}_lost`, `${name}_duplicated`));

@@ -70,6 +70,11 @@ export const otpLimits = {
     watchedMax: 20_000,
     /** So many younger ones, of which half wait too, show an outage before the share of late ones does. */
     stalledMin: 10,
+    /**
+     * So many late ones in a row show an outage where too few are sent for the share of late ones: of messages that are
+     * late by chance (p95) three in ten million begin such a row.
+     */
+    lateInARow: 5,
     /** A timer that is so late was held up by our own thread: what has arrived meanwhile is read first. */
     timerLateMs: 50,
     /**

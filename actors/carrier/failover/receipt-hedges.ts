@@ -53,6 +53,7 @@ export class ReceiptHedges {
   readonly #due = new MinHeap<Waiting>((one, other) => dueAtMs(one) < dueAtMs(other));
   /** By subject, which is a shard of a carrier: how many records wait without an ack. */
   readonly #held = new Map<string, number>();
+  #lateInARow = 0;
   #timer: Cancel | null = null;
   #closed = false;
 
@@ -89,6 +90,7 @@ export class ReceiptHedges {
     const waiting = this.#waiting.get(deliveryKey(messageId, hop, delaysOf(attempt)));
     if (waiting === undefined) return;
     health.onReceiptDue(false);
+    this.#lateInARow = 0;
     this.#end(waiting);
   }
 
@@ -153,7 +155,10 @@ export class ReceiptHedges {
     // Without a bind no receipt can come: that says nothing about the deliveries.
     const isAway = !isReceiving();
     // All are counted first: an outage must not be hedged until it is seen.
-    if (!isAway) for (const _ of late) health.onReceiptDue(true);
+    if (!isAway) {
+      for (const _ of late) health.onReceiptDue(true);
+      this.#lateInARow += late.length;
+    }
     const isOutage = isAway || health.state !== 'good' || this.#isLateAsAWhole() || this.#isStalled(nowMs);
     for (const waiting of late) {
       const { inFlight, afterMs, carrierMessageId } = waiting;
@@ -166,7 +171,8 @@ export class ReceiptHedges {
   }
 
   #isLateAsAWhole(): boolean {
-    return (this.#parts.health.lateReceiptShare ?? 0) >= limits.carrierHealth.lateShareWeak;
+    const share = this.#parts.health.lateReceiptShare ?? 0;
+    return this.#lateInARow >= bounds.lateInARow || share >= limits.carrierHealth.lateShareWeak;
   }
 
   /** Of the messages whose time is nearly over, half or more have no receipt: an outage has just begun. */

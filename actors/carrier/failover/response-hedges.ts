@@ -14,7 +14,7 @@ export type ResponseHedgesParts = {
   readonly health: Pick<CarrierHealth, 'lateShare' | 'onHedgeable'>;
 };
 
-const { p99, answersMin, halfLifeMs, wakeEveryMs, watchedMax, stalledMin } = limits.otpHedging;
+const { p99, answersMin, halfLifeMs, wakeEveryMs, watchedMax, stalledMin, lateInARow, timerLateMs } = limits.otpHedging;
 
 export class ResponseHedges {
   readonly #parts: ResponseHedgesParts;
@@ -22,6 +22,7 @@ export class ResponseHedges {
   /** Submits that may be hedged, in the order in which they were written. */
   #waiting: SubmitToken[] = [];
   #waitingFrom = 0;
+  #lateInARow = 0;
   #timer: Cancel | null = null;
 
   constructor(parts: ResponseHedgesParts) {
@@ -63,10 +64,16 @@ export class ResponseHedges {
   #wake(): void {
     const oldest = this.#waiting[this.#waitingFrom];
     if (this.#timer !== null || oldest === undefined) return;
+    this.#lookAt(oldest.writtenAtMs + this.#dueAfterMs());
+  }
+
+  #lookAt(atMs: number): void {
     const { clock } = this.#parts;
-    const dueInMs = oldest.writtenAtMs + this.#dueAfterMs() - clock.monotonicMs();
-    this.#timer = clock.after(Math.max(wakeEveryMs, dueInMs), () => {
+    const expectedMs = Math.max(clock.monotonicMs() + wakeEveryMs, atMs);
+    this.#timer = clock.after(expectedMs - clock.monotonicMs(), () => {
       this.#timer = null;
+      // Our own thread was held up: what has arrived meanwhile is read first.
+      if (clock.monotonicMs() - expectedMs > timerLateMs) return this.#lookAt(0);
       this.#look();
       this.#wake();
     });
@@ -89,11 +96,13 @@ export class ResponseHedges {
       if (!isKnown) continue;
       const isLate = isStillOut(token);
       health.onHedgeable(isLate);
+      this.#lateInARow = isLate ? this.#lateInARow + 1 : 0;
       if (isLate) late.push(token);
     }
     // All are counted first: an outage must not be hedged until it is seen.
-    const isOutage =
-      late.length > 0 && ((health.lateShare ?? 0) >= limits.carrierHealth.lateShareWeak || this.#isStalled(afterMs));
+    const isLateAsAWhole =
+      this.#lateInARow >= lateInARow || (health.lateShare ?? 0) >= limits.carrierHealth.lateShareWeak;
+    const isOutage = late.length > 0 && (isLateAsAWhole || this.#isStalled(afterMs));
     for (const { inFlight } of late) hedges.onLate(inFlight, { rule: 'response', afterMs, isOutage });
     if (this.#waitingFrom < this.#waiting.length / 2) return;
     this.#waiting = this.#waiting.slice(this.#waitingFrom);

@@ -69,6 +69,22 @@ describe('without an answer in the usual time', () => {
     await peers.noneIsLeft();
   });
 
+  test('of ten in a row fewer than five get one, although their share of the last hundred shows no outage', async () => {
+    await open({}, 5_000);
+    const [sent, outage] = await Promise.all(
+      ['sent', 'outage'].map((result) => growthOf(metrics.otpHedges, 'alpha', result)),
+    );
+    harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp');
+    const { lateInARow } = limits.otpHedging;
+    const count = 2 * lateInARow;
+    await harness.send(count, hedged);
+    await until('all are late', async () => (await sent!()) + (await outage!()) === count, { everyMs: 5 });
+    expect(await sent!()).toBeLessThan(lateInARow);
+    harness.simulator.setFault(null);
+    await peers.noneIsLeft();
+  });
+
   test('and refused by the next carrier: it goes on until the first is known', async () => {
     await open({}, 2_500);
     harness.simulator.setFault('no-receipt');
