@@ -15,6 +15,11 @@ export const recordLimits = {
     insertTimeoutMs: 30_000,
     retryBaseMs: 200,
     retryCapMs: 10_000,
+    /**
+     * An insert so long after the last answer about the progress asks first whether another recorder has taken over: a
+     * process that stood still must not insert under a token that ClickHouse has forgotten (1,000 inserts, some 8 min).
+     */
+    confirmAfterMs: 10_000,
     /** Two generations of 2^21 slots × 8 B = 32 MB; at 60 % full each remembers 1.25 million events. */
     seenSlotsPerGeneration: 2 ** 21,
     /** Two generations of 2^20 slots × 32 B = 64 MB; at 60 % full each remembers 630,000 messages. */

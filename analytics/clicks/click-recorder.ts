@@ -231,7 +231,10 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     stopping.signal.throwIfAborted();
     if (rows === '') return;
     const octets = Buffer.from(rows);
-    await untilDone(into, () => engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets));
+    await untilDone(into, async () => {
+      await progress.confirm();
+      await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets);
+    });
   }
 
   const untilDone = <T>(what: string, work: () => Promise<T>) =>

@@ -48,11 +48,13 @@ export class Progress {
   readonly #clock: Clock;
   readonly #stream: string;
   #record: ProgressRecord;
+  #confirmedAtMs: number;
 
   private constructor(bucket: KV, made: string, clock: Clock, { key, stream }: ProgressOf) {
     this.#entry = new FencedEntry({ bucket, key, what: `the progress of the recorder of ${key}`, answerWithinMs });
     this.#stream = stream;
     this.#clock = clock;
+    this.#confirmedAtMs = clock.monotonicMs();
     const nothing = { recordedTo: 0, recordedAtNs: null, pending: null };
     this.#record = { owner: this.#entry.owner, writes: 0, made, streamEpoch: Date.parse(made), ...nothing };
   }
@@ -136,6 +138,14 @@ export class Progress {
     }
   }
 
+  /** Asked before each insert. Rejects with Fenced when another process has taken over, as of confirmAfterMs ago at most. */
+  async confirm(): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#confirmedAtMs < limits.recorder.confirmAfterMs) return;
+    await this.#entry.readBack();
+    this.#confirmedAtMs = nowMs;
+  }
+
   /** False when the bus refused or did not answer; then the stored entry must be read back. */
   async #write(record: ProgressRecord): Promise<boolean> {
     try {
@@ -145,6 +155,7 @@ export class Progress {
       return false;
     }
     this.#record = record;
+    this.#confirmedAtMs = this.#clock.monotonicMs();
     return true;
   }
 }

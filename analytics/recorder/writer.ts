@@ -8,6 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { Fenced } from '../fenced-entry.ts';
 import type { Engine } from '../store/engine.ts';
 import type { NativeBlock } from '../store/native-block.ts';
 import type { Batch } from './batch.ts';
@@ -83,7 +84,8 @@ export class Writer {
 
   async #insert(table: string, block: NativeBlock | null, token: string): Promise<void> {
     if (block === null) return;
-    const { engine, clock } = this.#options;
+    const { engine, progress, clock } = this.#options;
+    await progress.confirm();
     const startedAtMs = clock.monotonicMs();
     await engine.insertBlock(`${table} (${block.columns.join(', ')})`, insertSettings(token), block.octets);
     metrics.insertSeconds.observe((clock.monotonicMs() - startedAtMs) / 1000);
@@ -97,7 +99,7 @@ export class Writer {
   }
 }
 
-/** Repeats `work` of the store until it succeeds, and resolves with its result; rejects when `stopping`. */
+/** Repeats `work` of the store until it succeeds, and resolves with its result; rejects when fenced or `stopping`. */
 export async function untilStored<T>(
   work: () => Promise<T>,
   { stopping, clock }: { readonly stopping: AbortSignal; readonly clock: Clock },
@@ -109,6 +111,7 @@ export async function untilStored<T>(
     try {
       return await work();
     } catch (error) {
+      if (error instanceof Fenced) throw error;
       onFailure(attempt, messageOf(error));
     }
     await clock.sleep(retryBaseMs + jitteredBackoffMs(attempt, retryBaseMs, retryCapMs), stopping);

@@ -4,6 +4,9 @@ import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.
 import { expectExactCounts } from '../support/recount.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import type { Engine } from '../../analytics/store/engine.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
 import { patienceMs, until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf, lifeOf } from './support/events.ts';
@@ -24,8 +27,8 @@ afterEach(async () => {
   await events.stop();
 });
 
-async function start(): Promise<Recorder> {
-  const recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher });
+async function start(options: Partial<Parameters<typeof startRecorder>[0]> = {}): Promise<Recorder> {
+  const recorder = await startRecorder({ bus: events.bus, engine: events.engine, publisher, ...options });
   recorders.push(recorder);
   return recorder;
 }
@@ -48,6 +51,30 @@ test('of two recorders the one that started last continues; the other is fenced 
   expect(await first.ended).toBe('fenced');
   expect(await counts()).toEqual([66, 66, 22]);
   expect(second.recordedTo).toBe(22);
+});
+
+test('one that stood still between its announcement and its insert asks first, and inserts nothing under a token that may be forgotten', async () => {
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+  const stoodStill = Promise.withResolvers<void>();
+  let inserts = 0;
+  const engine: Engine = {
+    ...events.engine,
+    async insertBlock() {
+      inserts += 1;
+      await stoodStill.promise;
+      throw new Error('the connection was closed meanwhile');
+    },
+  };
+  const first = await start({ engine, clock });
+  await events.publish(lifeOf(contextOf()));
+  await until('it inserts', () => inserts === 1);
+  await start();
+  expect(await counts()).toEqual([3, 3, 1]);
+  aheadMs = limits.recorder.confirmAfterMs;
+  stoodStill.resolve();
+  expect(await first.ended).toBe('fenced');
+  expect(inserts).toBe(1);
 });
 
 test('a recorder that finds no progress reads everything again and counts nothing twice', async () => {
