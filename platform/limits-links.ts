@@ -52,9 +52,9 @@ export const linkLimits = {
     lookupMax: 4_000,
     /** A person needs longer than this from the receipt to the tap. */
     soonAfterReceiptMs: 1_000,
-    /** More than so many recipients' links from one address within the window are a burst. */
+    /** Links of more than so many messages from one address within the window are a burst. */
     burstWindowMs: 10_000,
-    burstRecipientsMax: 5,
+    burstMessagesMax: 5,
     /** Addresses that are watched for bursts: 50,000 × ~300 B = 15 MB. */
     burstAddressesMax: 50_000,
     /** Times of receipts that are remembered for a next click on the message: 50,000 × ~120 B = 6 MB. */
