@@ -47,7 +47,7 @@ export const linkLimits = {
     retryMs: 200,
     /**
      * Clicks of one code that a thread keeps: a person taps a few times, and some twenty apps and scanners fetch it. More
-     * are a program's: whoever knows a link needs no key.
+     * are a program's: it needs no key to open a link in a loop.
      */
     codePerSecond: 5,
     codeBurst: 60,

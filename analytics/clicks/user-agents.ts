@@ -1,6 +1,6 @@
 // What a User-Agent says about who clicks, by two lists that others keep: `crawler-user-agents` knows what each program is
 // for, `isbot` knows more programs. `ua-parser-js` and `device-detector-js` would know devices too, under licences that
-// this project cannot take. Whoever clicks chooses the User-Agent, and may send another one each time: an unknown one
+// this project cannot take. A client chooses its User-Agent, and may send another one each time: an unknown one
 // takes 5 to 50 µs, less than the rest of its click.
 import crawlers from 'crawler-user-agents';
 import { isbot } from 'isbot';

@@ -1,4 +1,4 @@
-// Which clicks are kept. Whoever knows a link opens it as often as they like and needs no key, so clicks of one code and
+// Which clicks are kept. A client that knows a link needs no key and may open it in a loop, so clicks of one code and
 // of one account have a rate, and all together a part of CLICKS: messages with links need the rest of it. What is beyond
 // is redirected all the same, and its click is lost and counted.
 import type { StreamSpace } from '../../cluster/bus/stream-space.ts';

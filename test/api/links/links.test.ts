@@ -243,7 +243,7 @@ describe('an ingress of its own', () => {
     }
     expect(new Set(answers.keys())).toEqual(new Set([302, 429]));
     expect(answers.get(302)).toBeGreaterThanOrEqual(limits.links.missesBurst);
-    // A turn comes back every half second: wrong codes take it. Somebody else behind the same address has a live one.
+    // A turn comes back every half second: wrong codes take it. Another subscriber behind the same address has a live one.
     for (let tried = 0; tried < 10; tried += 1) {
       await until('a wrong code is refused', async () => (await open('abcdefghij', {}, 'GET', own)).status === 429);
       expect(await open(code, {}, 'GET', own)).toMatchObject({ status: 302, headers: { location: target } });
@@ -251,7 +251,7 @@ describe('an ingress of its own', () => {
     await own.kill9();
   });
 
-  test('leads on whoever opens one link again and again, and keeps a few of their clicks', async () => {
+  test('leads on a client that opens one link in a loop, and keeps a few of its clicks', async () => {
     const own = await harness.ingress({});
     const code = await sendOne();
     await until('it knows the link', async () => (await open(code, {}, 'GET', own)).status === 302);
