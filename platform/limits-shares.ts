@@ -171,8 +171,8 @@ export const sharedBounds = {
     perAccount: 20_000,
   }),
   /**
-   * Half of CLICKS is for clicks: 1.7 million of ~300 B while ClickHouse is away. One account leaves as much as two thirds
-   * of its share for the others. The total is 5,000/s, half of what an analytics process records.
+   * Half of CLICKS is for clicks: 1.7 million of ~300 B while ClickHouse is away, of which one account has at most a million
+   * and what it regains meanwhile. The total is 5,000/s, half of what an analytics process records.
    */
   clicks_kept: bound({
     unit: 'clicks kept an hour; beyond, redirects go on and clicks are only counted as lost',

@@ -1,7 +1,7 @@
 // What a batch of CLICKS changes in the counts of reports: signed numbers, as those of events (recorder/counts). Messages are
 // counted by the time to their first click under every choice of classes (human, human or unknown, …): when an earlier click
-// or one of another class comes, what changes is taken back and counted again. So a report of any choice is a sum. In turns: of a
-// batch of 10,000 clicks there may be 160,000 sums.
+// or one of another class comes, what changes is taken back and counted again. So a report of any choice is a sum. A
+// batch of 10,000 clicks may have 160,000 sums, which take several turns of the event loop.
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import type { IssuedLinks } from '../../model/records/click-record.ts';
 import type { Clock } from '../../platform/clock.ts';

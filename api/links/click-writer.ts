@@ -2,7 +2,8 @@
 // a click has beside its request (its id, the hash of the address) is made when they are published, behind the redirects of
 // the turn (decision 240).
 // While NATS is away it keeps a bounded number, of each account a share; what does not fit, or is beyond a rate
-// (click-bounds.ts), is counted and lost, because a redirect never waits for its click. Each click has an id, by which its recorder drops the second of two copies.
+// (click-bounds.ts), is counted and lost, because a redirect never waits for its click. Each click has an id, by which its
+// recorder drops the second of two copies.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { clicksSubject } from '../../cluster/bus/subjects.ts';
 import { newClickId } from '../../model/ids.ts';

@@ -1,7 +1,7 @@
 // GET /r/{code}: sends a person who taps a short link on to its target, from memory alone. It keeps of the request what
 // the click needs; the rest is computed later (click-writer.ts). The target is only what an account has put into a
-// message; nothing of the request goes with it. A live code always leads on: subscribers of a carrier share addresses, so what
-// one of them tries is counted against wrong codes only. Answers are for people: plain text, in no cache, without cookies.
+// message; nothing of the request goes with it. Only wrong codes are refused to an address that has tried too many: the
+// subscribers of a carrier share addresses. Answers are for people: plain text, in no cache, without cookies.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Directory } from '../../directory/contract.ts';
 import type { HeldSeries, LinkDirectory } from '../../directory/links.ts';
