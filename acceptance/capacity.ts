@@ -3,20 +3,15 @@
 import type { ClusterClock } from '../cluster/bus/cluster-clock.ts';
 import type { EventWriter } from '../cluster/bus/event-writer.ts';
 import type { Publisher } from '../cluster/bus/publisher.ts';
+import type { StreamSpace } from '../cluster/bus/stream-space.ts';
 import { laneSubject, waitFilter } from '../cluster/bus/subjects.ts';
 import type { Message } from '../model/message.ts';
 import type { SharedBound, Use } from '../platform/shared-bound.ts';
 import { type AcceptanceRefusal, publisherBusy, refusal, refusalOfTaken } from './refusal.ts';
-import type { Bus } from '../cluster/bus/connect.ts';
-import { streamNames } from '../cluster/bus/streams.ts';
-import { type Cancel, type Clock, systemClock } from '../platform/clock.ts';
-import { ignoring } from '../platform/errors.ts';
-import { limits } from '../platform/limits.ts';
-import { metrics } from '../platform/telemetry.ts';
 
 export type CapacityParts = {
   readonly clock: Pick<ClusterClock, 'agrees'>;
-  readonly eventSpace: Pick<EventSpace, 'isFull'>;
+  readonly eventSpace: Pick<StreamSpace, 'isFull'>;
   readonly events: Pick<EventWriter, 'hasCapacity'>;
   readonly publisher: Pick<Publisher, 'hasCapacity'>;
   /** The `publish_slots` of this thread. */
@@ -77,39 +72,3 @@ const clockWrong = refusal(
 );
 const eventsFull = refusal('queue_full', 'the event stream is nearly full', 5);
 const eventsWait = refusal('overloaded', 'too many events of accepted messages wait to be written', 1);
-
-export type EventSpace = { readonly isFull: boolean; stop(): void };
-
-/**
- * Watches how full EVENTS is. Every accepted message needs space for its events, so entry points refuse before the
- * stream is full, and accept again when it has space. While NATS does not answer, the last known state applies.
- */
-export async function watchEventSpace(bus: Bus, clock: Clock = systemClock): Promise<EventSpace> {
-  let isFull = false;
-  let looking = false;
-
-  const look = async () => {
-    if (looking) return;
-    looking = true;
-    try {
-      const { config, state } = await bus.manager.streams.info(streamNames.events);
-      const byBytes = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
-      const byCount = config.max_msgs > 0 ? state.messages / config.max_msgs : 0;
-      const share = Math.max(byBytes, byCount);
-      metrics.eventsFillShare.set(share);
-      isFull = share >= limits.http.eventsFullShare;
-    } catch (error) {
-      ignoring(error, 'the fill of EVENTS could not be read; the last known value stays');
-    }
-    looking = false;
-  };
-
-  await look();
-  const stop: Cancel = clock.every(limits.http.eventsLookMs, () => void look());
-  return {
-    get isFull() {
-      return isFull;
-    },
-    stop,
-  };
-}

@@ -32,7 +32,7 @@ export const httpLimits = {
     statusMs: 3_000,
     /** Above this share of EVENTS the ingress refuses: every accepted message still needs room for its events. */
     eventsFullShare: 0.9,
-    eventsLookMs: 1_000,
+    streamLookMs: 1_000,
     /** Claiming a key (3 s) and publishing the message (6 s) must both end within the lease of 10 s. */
     idempotencyWrites: { timeoutMs: 1_000, deadlineMs: 3_000 },
     /**

@@ -29,7 +29,11 @@ export const linkLimits = {
     /** Expired links are removed in slices: 5,000 a second take under a millisecond, and 1,000,000 in 200 s. */
     sweepEveryMs: 1_000,
     sweepMax: 5_000,
-    /** Wrong codes of one address: a person mistypes a few; at this rate one of 10^8 live codes takes decades. */
+    /**
+     * Wrong codes of one address, beyond which wrong ones are answered 429. A live code is always redirected: thousands of
+     * subscribers share an address of their carrier. What keeps codes from being guessed is their number: of 10^8 live
+     * ones, 10,000 guesses a second find one in ten days.
+     */
     missesPerSecond: 2,
     missesBurst: 60,
     /** Addresses with wrong codes that are remembered: 50,000 × ~100 B = 5 MB. */
@@ -41,6 +45,16 @@ export const linkLimits = {
     /** 64 × at most 0.8 KiB. */
     recordMax: 64,
     retryMs: 200,
+    /**
+     * Clicks of one code that a thread keeps: a person taps a few times, and some twenty apps and scanners fetch it. More
+     * are a program's: it needs no key to open a link in a loop.
+     */
+    codePerSecond: 5,
+    codeBurst: 60,
+    /** Codes whose rate is known: 100,000 × ~80 B = 8 MB; at 5,000 clicks/s all codes of the last ten seconds. */
+    codesWatchedMax: 100_000,
+    /** Clicks are kept while CLICKS is less full than this; the rest is for messages with links, 1.7 million of 300 B. */
+    streamFullShare: 0.5,
     /** A User-Agent of a browser has 100 to 250 characters. */
     userAgentCharsMax: 256,
     /** Records that the recorder of clicks has in advance: 200 × at most 50 KiB = 10 MB. */
@@ -52,9 +66,9 @@ export const linkLimits = {
     lookupMax: 4_000,
     /** A person needs longer than this from the receipt to the tap. */
     soonAfterReceiptMs: 1_000,
-    /** More than so many recipients' links from one address within the window are a burst. */
+    /** Links of more than so many messages from one address within the window are a burst. */
     burstWindowMs: 10_000,
-    burstRecipientsMax: 5,
+    burstMessagesMax: 5,
     /** Addresses that are watched for bursts: 50,000 × ~300 B = 15 MB. */
     burstAddressesMax: 50_000,
     /** Times of receipts that are remembered for a next click on the message: 50,000 × ~120 B = 6 MB. */

@@ -170,6 +170,18 @@ export const sharedBounds = {
     total: 50_000,
     perAccount: 20_000,
   }),
+  /**
+   * Half of CLICKS is for clicks: 1.7 million of ~300 B while ClickHouse is away, of which one account has at most a million
+   * and what it regains meanwhile. The total is 5,000/s, half of what an analytics process records.
+   */
+  clicks_kept: bound({
+    unit: 'clicks kept an hour; beyond, redirects go on and clicks are only counted as lost',
+    countedIn: 'ingress process',
+    kind: 'hourly',
+    code: null,
+    total: 18_000_000,
+    perAccount: 1_000_000,
+  }),
   /** A request holds a socket for up to 15 s. 64 endpoints that hang have four each. */
   webhook_requests: bound({
     unit: 'requests to webhook endpoints at once',

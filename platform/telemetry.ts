@@ -77,7 +77,7 @@ export const metrics = {
   idempotency: counter('idempotency_total', 'Requests with an idempotency key, by result', ['ended']),
   redirects: counter('redirects_total', 'Requests for short links, by end (redirected, disabled, unknown)', ['ended']),
   clicksRecorded: counter('clicks_recorded_total', 'Clicks recorded, by class', ['class']),
-  clicksLost: counter('clicks_lost_total', 'Clicks that could not be kept until they were stored: not in any report'),
+  clicksLost: counter('clicks_lost_total', 'Clicks that were not kept and are in no report, by reason', ['reason']),
   factsWaiting: counter(
     'facts_refused_total',
     'Events of one-time passwords that FACTS did not take at once, by reason; they are published again',

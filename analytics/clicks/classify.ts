@@ -18,7 +18,7 @@ export type ClickReason =
   | 'before_receipt'
   /** Sooner after the receipt than a person taps. */
   | 'soon_after_receipt'
-  /** Links of many recipients from one address within seconds. */
+  /** Links of many messages from one address within seconds. */
   | 'burst'
   /** Its code was never sent. */
   | 'not_sent';

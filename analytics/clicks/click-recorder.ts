@@ -1,7 +1,8 @@
 // Writes codes and clicks into ClickHouse exactly once, and says of every click what it probably was. As the recorder of
 // events (recorder/recorder.ts) it reads its stream in order with a compare-and-set progress, makes each range durable
 // with a token before the insert, and repeats until the store has acknowledged; a click whose id is recorded is dropped.
-// It runs on the node that records the events, because it asks what had become of a message when its link was opened.
+// It runs on the node that records the events, because it asks what had become of a message when its link was opened. The
+// thread is that of the recorder of events and of queries: what is done for each click of a batch is done in turns.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { moveReadToDead } from '../../cluster/bus/dead-letter.ts';
@@ -17,6 +18,7 @@ import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import { mapInTurns } from '../../platform/work-turn.ts';
 import { Fenced } from '../fenced-entry.ts';
 import { type PendingRange, Progress, continuesAt } from '../recorder/progress.ts';
 import { insertSettings, untilStored } from '../recorder/writer.ts';
@@ -154,14 +156,14 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     try {
       const token = await announce(closed);
       const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
-      const codes = issued.unwritten.map((each) => codeRows(each, token)).join('');
-      await insert(`link_codes (${codeColumns})`, codes, `${token}:codes`);
+      const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
+      await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
       const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
       // Before they are written: a crash between the two publishes them again, under the same ids.
       await publishClicks(parts.publisher, fresh);
       const nowMs = clock.nowMs();
-      const rows = fresh.map((click) => clickRow(click, nowMs, token)).join('');
-      await insert(`link_clicks (${clickColumns})`, rows, `${token}:clicks`);
+      const rows = await mapInTurns(fresh, (click) => clickRow(click, nowMs, token), clock);
+      await insert(`link_clicks (${clickColumns})`, rows.join(''), `${token}:clicks`);
       const changes = await untilDone('counts', () => changesOf(issued, [...written, ...fresh], token));
       await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
       for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
@@ -195,8 +197,8 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     const ownerOf = (click: Click) => made.get(codeNumber(click)) ?? found.get(codeNumber(click)) ?? null;
     const unwritten = clicks.filter(({ clickId }) => !known.has(clickId));
     const delivered = await parts.deliveredAt(unwritten.flatMap((click) => ownerOf(click) ?? []));
-    for (const click of unwritten) bursts.note(click.addressHash, String(codeNumber(click)), click.atMs);
-    const fresh = unwritten.map((click) => resolved(click, ownerOf(click), delivered));
+    await mapInTurns(unwritten, (click) => noteBurst(click, ownerOf(click)), clock);
+    const fresh = await mapInTurns(unwritten, (click) => resolved(click, ownerOf(click), delivered), clock);
     const written = clicks.flatMap((click) => {
       const verdict = known.get(click.clickId);
       return verdict === undefined ? [] : [{ click, owner: ownerOf(click), verdict }];
@@ -211,7 +213,12 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     });
     const clicked = [...new Set(counted.map(({ owner }) => owner.messageId))].filter((id) => id !== '');
     const firsts = await firstClicksOf(engine, clicked, token);
-    return clickCountRows({ messages: issued.uncounted, clicks: counted, firsts });
+    return clickCountRows({ messages: issued.uncounted, clicks: counted, firsts }, clock);
+  }
+
+  /** A click on a code that was never sent has no message. */
+  function noteBurst(click: Click, owner: CodeOwner | null): void {
+    bursts.note(click.addressHash, owner?.messageId ?? String(codeNumber(click)), click.atMs);
   }
 
   function resolved(click: Click, owner: CodeOwner | null, delivered: ReadonlyMap<string, number>): ResolvedClick {

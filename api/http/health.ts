@@ -4,7 +4,7 @@
 import type { ClusterClock } from '../../cluster/bus/cluster-clock.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
-import type { EventSpace } from '../../acceptance/capacity.ts';
+import type { StreamSpace } from '../../cluster/bus/stream-space.ts';
 import type { HttpServer, Exchange } from './exchange.ts';
 
 export type Readiness = { readonly ok: boolean; readonly detail: string };
@@ -12,7 +12,7 @@ export type Readiness = { readonly ok: boolean; readonly detail: string };
 type HealthParts = {
   readonly httpServer: HttpServer;
   readonly directory: Pick<Directory, 'state'>;
-  readonly eventSpace: EventSpace;
+  readonly eventSpace: StreamSpace;
   readonly clock: Pick<ClusterClock, 'agrees'>;
   readonly bus: Pick<Bus, 'connected'>;
 };

@@ -3,7 +3,7 @@
 // listens: uWebSockets.js would end the whole process.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LinkIssuer } from '../../acceptance/link-issuer.ts';
-import { Capacity, watchEventSpace } from '../../acceptance/capacity.ts';
+import { Capacity } from '../../acceptance/capacity.ts';
 import { GuardDecisions } from '../../acceptance/otp-guard/guard-decisions.ts';
 import { SharedGuard } from '../../acceptance/otp-guard/shared-guard.ts';
 import { RefusalAudit } from '../../acceptance/refusal-audit.ts';
@@ -16,6 +16,8 @@ import { watchCarriers } from '../../cluster/bus/carrier-heartbeat.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { watchStreamSpace } from '../../cluster/bus/stream-space.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
 import { otpTimes } from '../../cluster/bus/otp-times.ts';
 import { KeysUsed } from './keys-used.ts';
 import { ScheduledShares } from '../../cluster/bus/scheduled-shares.ts';
@@ -32,6 +34,7 @@ import { SetupError, ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { answerMetrics } from '../../platform/message-link.ts';
+import { metrics } from '../../platform/telemetry.ts';
 import { admission } from '../../policy/admission/gates.ts';
 import { explanation } from '../../policy/admission/explain.ts';
 import type { OtpGuardRules } from '../../policy/otp-guard/contract.ts';
@@ -55,6 +58,7 @@ import { getOtp } from './otp/read-otp.ts';
 import { StartOtp } from './otp/start-otp.ts';
 import { VerifyOtp } from './otp/verify-otp.ts';
 import { placesOf } from './places.ts';
+import { ClickBounds } from '../links/click-bounds.ts';
 import { ClickWriter } from '../links/click-writer.ts';
 import { Misses, redirect } from '../links/redirect.ts';
 import { getSms, listSms } from './read-sms.ts';
@@ -74,7 +78,10 @@ async function startThread(data: ThreadData) {
   const links = openLinks(bus, clock);
   const linkKey = await linkSecret(bus);
   const codes = linkCodes(linkKey);
-  const eventSpace = await watchEventSpace(bus, clock);
+  const eventSpace = await watchStreamSpace(bus, streamNames.events, limits.http.eventsFullShare, clock, (share) =>
+    metrics.eventsFillShare.set(share),
+  );
+  const clickSpace = await watchStreamSpace(bus, streamNames.clicks, limits.clicks.streamFullShare, clock);
   await openBucket(bus, 'idempotency');
   await openBucket(bus, 'otp');
   await openBucket(bus, 'otp_failures');
@@ -156,7 +163,9 @@ async function startThread(data: ThreadData) {
     clock,
   } satisfies SendSmsParts;
   const addresses = { hashOf: addressHasher(linkKey), stores: data.links.storeAddresses };
-  const clicks = new ClickWriter(clickPublisher, places.clicks, addresses, clock);
+  const { clicks_kept: share } = data.shares;
+  const clickBounds = new ClickBounds({ space: clickSpace, share, rateMemory: data.rateMemory, clock });
+  const clicks = new ClickWriter(clickPublisher, clickBounds, places.clicks, addresses, clock);
   const redirecting = {
     ...{ directory, links, codes, clicks, addressOf: access.addressOf, clock },
     fallbackUrl: data.links.fallbackUrl,
@@ -223,6 +232,7 @@ async function startThread(data: ThreadData) {
       for (const each of [publisher, keyPublisher, otpPublisher, eventPublisher, clickPublisher]) each.close();
       used.stop();
       eventSpace.stop();
+      clickSpace.stop();
       carriers.stop();
       queues.stop();
       stopOtpTimes();

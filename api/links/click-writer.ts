@@ -1,8 +1,9 @@
 // Makes clicks durable: gathers them for a few milliseconds, publishes them to CLICKS and repeats until they are stored. What
 // a click has beside its request (its id, the hash of the address) is made when they are published, behind the redirects of
 // the turn (decision 240).
-// While NATS is away it keeps a bounded number, of each account a share; what does not fit is counted and lost, because a
-// redirect never waits for its click. Each click has an id, by which its recorder drops the second of two copies.
+// While NATS is away it keeps a bounded number, of each account a share; what does not fit, or is beyond a rate
+// (click-bounds.ts), is counted and lost, because a redirect never waits for its click. Each click has an id, by which its
+// recorder drops the second of two copies.
 import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { clicksSubject } from '../../cluster/bus/subjects.ts';
 import { newClickId } from '../../model/ids.ts';
@@ -14,6 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import type { SharedBound } from '../../platform/shared-bound.ts';
 import { metrics } from '../../platform/telemetry.ts';
+import type { ClickBounds } from './click-bounds.ts';
 
 const { gatherMs, recordMax, retryMs, userAgentCharsMax } = limits.clicks;
 
@@ -39,6 +41,7 @@ type Addresses = {
 
 export class ClickWriter {
   readonly #publisher: Publisher;
+  readonly #bounds: ClickBounds;
   /** `clicks_held` of this thread. */
   readonly #held: SharedBound;
   readonly #addresses: Addresses;
@@ -50,17 +53,26 @@ export class ClickWriter {
   #closed = false;
 
   /** `publisher` without a deadline: clicks must not be given up while this process runs. */
-  constructor(publisher: Publisher, held: SharedBound, addresses: Addresses, clock: Clock) {
+  constructor(publisher: Publisher, bounds: ClickBounds, held: SharedBound, addresses: Addresses, clock: Clock) {
     this.#publisher = publisher;
+    this.#bounds = bounds;
     this.#held = held;
     this.#addresses = addresses;
     this.#clock = clock;
   }
 
   write(request: ClickRequest): void {
-    if (this.#closed || this.#held.take(request.link.accountId) !== 'taken') return metrics.clicksLost.inc();
+    const lost = this.#refuse(request);
+    if (lost !== null) return metrics.clicksLost.inc({ reason: lost });
     this.#gathered.push(request);
     this.#cancel ??= this.#clock.after(gatherMs, () => this.flush());
+  }
+
+  #refuse({ place, link: { accountId } }: ClickRequest): string | null {
+    if (this.#closed) return 'stopped';
+    const refused = this.#bounds.refuse(place, accountId);
+    if (refused !== null) return refused;
+    return this.#held.take(accountId) === 'taken' ? null : 'memory';
   }
 
   /** Publishes what is gathered; the publisher's `idle` resolves when it is stored. */
@@ -108,7 +120,7 @@ export class ClickWriter {
         this.#clock.after(retryMs, () => this.#publish(clicks, payload, id));
         return;
       }
-      if (!result.ok) metrics.clicksLost.inc(clicks.length);
+      if (!result.ok) metrics.clicksLost.inc({ reason: 'stopped' }, clicks.length);
       for (const { accountId } of clicks) this.#held.giveBack(accountId);
     });
   }

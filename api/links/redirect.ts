@@ -1,7 +1,7 @@
 // GET /r/{code}: sends a person who taps a short link on to its target, from memory alone. It keeps of the request what
 // the click needs; the rest is computed later (click-writer.ts). The target is only what an account has put into a
-// message; nothing of the request goes with it. An address that tries codes is refused before it learns more. Answers
-// are for people: plain text, in no cache, without cookies.
+// message; nothing of the request goes with it. Only wrong codes are refused to an address that has tried too many: the
+// subscribers of a carrier share addresses. Answers are for people: plain text, in no cache, without cookies.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import type { Directory } from '../../directory/contract.ts';
 import type { HeldSeries, LinkDirectory } from '../../directory/links.ts';
@@ -31,7 +31,6 @@ export type RedirectParts = {
 export function redirect(parts: RedirectParts, exchange: Exchange, req: HttpRequest): void {
   const address = parts.addressOf(exchange.res, req);
   const from = address === null ? '' : formatIp(address);
-  if (parts.misses.isOver(from)) return exchange.text(429, tooMany, [['retry-after', '60']]);
   // Paths without a code, or with more behind it, have no parameter.
   const place = parts.codes.placeOf(req.getParameter(0) ?? '');
   const found = place === null ? undefined : liveSeries(parts, place);
@@ -54,8 +53,8 @@ function liveSeries({ links: { links }, clock }: RedirectParts, { series, index 
 
 function miss({ links, misses, fallbackUrl }: RedirectParts, exchange: Exchange, from: string): void {
   if (!links.isComplete) return exchange.text(503, notReady, [['retry-after', '2'], ...plain]);
+  if (!misses.take(from)) return exchange.text(429, tooMany, [['retry-after', '60'], ...plain]);
   metrics.redirects.inc({ ended: 'unknown' });
-  misses.note(from);
   if (fallbackUrl === null) exchange.text(404, unknown, plain);
   else exchange.text(302, '', [['location', fallbackUrl], ...plain]);
 }
@@ -87,7 +86,7 @@ const pace = paceOf(missesPerSecond, 1_000_000, missesBurst);
 /** After this long without a miss a whole burst is available again. */
 const missMemoryMs = Math.ceil((missesBurst / missesPerSecond) * 1_000);
 
-/** The wrong codes that each address has tried on this thread: beyond a burst, all its requests are refused for a while. */
+/** The wrong codes that each address has tried on this thread. */
 export class Misses {
   readonly #clock: Clock;
   readonly #arrivals: RotatingMap<string, number>;
@@ -97,18 +96,11 @@ export class Misses {
     this.#arrivals = new RotatingMap(missMemoryMs, missAddressesMax / 2, clock);
   }
 
-  isOver(address: string): boolean {
-    const arrivalUs = this.#arrivals.get(address);
-    return arrivalUs !== undefined && !takeTurn(pace, arrivalUs, this.#nowUs()).ok;
-  }
-
-  note(address: string): void {
-    const turn = takeTurn(pace, this.#arrivals.get(address) ?? 0, this.#nowUs());
-    this.#arrivals.set(address, turn.arrivalUs);
-  }
-
-  #nowUs(): number {
-    return epochUs(this.#clock.monotonicMs());
+  /** False when the address has tried too many. */
+  take(address: string): boolean {
+    const turn = takeTurn(pace, this.#arrivals.get(address) ?? 0, epochUs(this.#clock.monotonicMs()));
+    if (turn.ok) this.#arrivals.set(address, turn.arrivalUs);
+    return turn.ok;
   }
 }
 

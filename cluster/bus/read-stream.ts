@@ -2,10 +2,11 @@
 // and lost consumers. The reader and its owner keep the position, not acks, which could deliver out of order after a
 // reconnect. A stream that was recreated is noticed before any of its records is taken.
 import { type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
-import { type Clock, nextTurn, systemClock } from '../../platform/clock.ts';
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
+import { WorkTurn } from '../../platform/work-turn.ts';
 import type { Bus } from './connect.ts';
 import { lowLatencyPull, type patientPull, watchConsumer, watchPulls } from './lost-pull.ts';
 import { StreamChanged, type StreamPosition, changeSince, streamMade } from './stream-position.ts';
@@ -32,8 +33,6 @@ export type StreamReader = ReturnType<typeof readStream>;
 const retryAfterMs = 500;
 /** How long `take` may run before the consumer is closed: the server deletes one that does not pull. */
 const pausedMaxMs = 2_000;
-/** How long records are taken before other work of the thread gets a turn: those that came together would be one long turn. */
-const turnMsMax = 5;
 /** An abandoned consumer holds back the purge of its stream. */
 const forgottenAfterMs = 30_000;
 
@@ -101,12 +100,10 @@ export function readStream(bus: Bus, reading: StreamReading) {
   }
 
   async function takeAll(records: ConsumerMessages): Promise<void> {
-    let turnEndsMs = clock.monotonicMs() + turnMsMax;
+    // Records that came together would be one long turn.
+    const turn = new WorkTurn(clock);
     for await (const record of records) {
-      if (clock.monotonicMs() >= turnEndsMs) {
-        await nextTurn();
-        turnEndsMs = clock.monotonicMs() + turnMsMax;
-      }
+      if (turn.isOver) await turn.next();
       if (stopped) return;
       // A recreated consumer may begin with records delivered before.
       if (record.seq > position.seq) {

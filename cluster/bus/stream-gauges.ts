@@ -8,6 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { laneOf } from '../../model/message.ts';
 import type { Bus } from './connect.ts';
+import { fillShare } from './stream-space.ts';
 import { streamNames } from './streams.ts';
 import { UnseenRecords, deliverUnseen } from './unseen-records.ts';
 
@@ -75,10 +76,6 @@ async function lookOnce(bus: Bus, records: UnseenRecords): Promise<void> {
 }
 
 const ours = Object.values(streamNames).flatMap((name) => (typeof name === 'string' ? [name] : Object.values(name)));
-
-function fillShare(bytes: number, bytesMax: number, messages: number, messagesMax: number): number {
-  return Math.max(bytesMax > 0 ? bytes / bytesMax : 0, messagesMax > 0 ? messages / messagesMax : 0);
-}
 
 async function all<T>(pages: { next(): Promise<T[]> }): Promise<T[]> {
   const items: T[] = [];

@@ -1,6 +1,8 @@
 // What a click is taken for: User-Agents by both lists, bursts from one address, and the decision over all signs. And the
 // counts of reports: whatever way clicks come in, the sums are those of all of them.
+import crawlers from 'crawler-user-agents';
 import fc from 'fast-check';
+import { isbot } from 'isbot';
 import { describe, expect, test } from 'vitest';
 import { Bursts } from '../../analytics/clicks/bursts.ts';
 import { type ClickSigns, classifyClick } from '../../analytics/clicks/classify.ts';
@@ -11,6 +13,7 @@ import { UserAgents } from '../../analytics/clicks/user-agents.ts';
 import { bucketGrowth, latencyBucket } from '../../analytics/latency-buckets.ts';
 import { clickClasses } from '../../model/click-class.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
+import { nextTurn, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 
 describe('a User-Agent', () => {
@@ -37,28 +40,46 @@ describe('a User-Agent', () => {
     expect(agents.kindOf(userAgent)).toBe(kind);
     expect(agents.kindOf(userAgent)).toBe(kind);
   });
+
+  test('is what the expressions of the list say one by one, whatever it begins and ends with', () => {
+    const list = crawlers as readonly { pattern: string; tags?: readonly string[]; instances: readonly string[] }[];
+    const each = list.map(({ pattern, tags = [] }) => ({
+      pattern: new RegExp(pattern),
+      isPreview: tags.includes('social-preview'),
+    }));
+    const given = list.flatMap(({ pattern, instances }) => [...instances, pattern, ` ${pattern}/`, pattern.slice(1)]);
+    for (const userAgent of given.filter((one) => !/^$|Viber|Telegram|Signal|GoogleMessages|messaging/.test(one))) {
+      const matches = each.filter(({ pattern }) => pattern.test(userAgent));
+      const isPreview = matches.some((match) => match.isPreview);
+      const isBot = matches.length > 0 || isbot(userAgent);
+      expect([userAgent, agents.kindOf(userAgent)]).toEqual([
+        userAgent,
+        isPreview ? 'preview' : isBot ? 'bot' : 'browser',
+      ]);
+    }
+  });
 });
 
 describe('bursts', () => {
-  const { burstRecipientsMax, burstWindowMs } = limits.clicks;
+  const { burstMessagesMax, burstWindowMs } = limits.clicks;
   const noted = (count: number, everyMs: number) => {
     const bursts = new Bursts();
-    for (let at = 0; at < count; at += 1) bursts.note('one', `recipient ${at}`, at * everyMs);
+    for (let at = 0; at < count; at += 1) bursts.note('one', `message ${at}`, at * everyMs);
     return bursts;
   };
 
-  test('are more recipients from one address than allowed within the window', () => {
-    expect(noted(burstRecipientsMax, 1).isBurst('one')).toBe(false);
-    expect(noted(burstRecipientsMax + 1, 1).isBurst('one')).toBe(true);
-    expect(noted(100, burstWindowMs / burstRecipientsMax).isBurst('one')).toBe(false);
+  test('are more messages from one address than allowed within the window', () => {
+    expect(noted(burstMessagesMax, 1).isBurst('one')).toBe(false);
+    expect(noted(burstMessagesMax + 1, 1).isBurst('one')).toBe(true);
+    expect(noted(100, burstWindowMs / burstMessagesMax).isBurst('one')).toBe(false);
     expect(noted(100, 1).isBurst('another')).toBe(false);
   });
 
-  test('are not one recipient who taps often, nor people without an address', () => {
+  test('are not one message whose links are opened often, nor people without an address', () => {
     const bursts = new Bursts();
     for (let at = 0; at < 100; at += 1) {
       bursts.note('one', 'the same', at);
-      bursts.note('', `recipient ${at}`, at);
+      bursts.note('', `message ${at}`, at);
     }
     expect([bursts.isBurst('one'), bursts.isBurst('')]).toEqual([false, false]);
   });
@@ -106,9 +127,9 @@ describe('counts', () => {
     reasons: fc.subarray(['head', 'burst'] as const),
   });
 
-  test('are the same in whatever batches and order clicks come', () => {
-    fc.assert(
-      fc.property(fc.array(fc.array(click, { maxLength: 6 }), { maxLength: 6 }), (batches) => {
+  test('are the same in whatever batches and order clicks come', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(click, { maxLength: 6 }), { maxLength: 6 }), async (batches) => {
         const made = batches.map((batch) =>
           batch.map(({ of, afterMs, ...verdict }): CountedClick => {
             const owner = message(of);
@@ -116,9 +137,12 @@ describe('counts', () => {
           }),
         );
         const messages = [message(0), message(1), message(2), message(3)];
-        const whole = sumOf([clickCountRows({ messages, clicks: made.flat(), firsts: new Map() })]);
-        const pieces = made.map((clicks, at) =>
-          clickCountRows({ messages: at === 0 ? messages : [], clicks, firsts: firstsOf(made.slice(0, at).flat()) }),
+        const whole = sumOf([await clickCountRows({ messages, clicks: made.flat(), firsts: new Map() }, systemClock)]);
+        const pieces = await Promise.all(
+          made.map((clicks, at) => {
+            const firsts = firstsOf(made.slice(0, at).flat());
+            return clickCountRows({ messages: at === 0 ? messages : [], clicks, firsts }, systemClock);
+          }),
         );
         if (made.length > 0) expect(sumOf(pieces)).toEqual(whole);
         // Each message is clicked at most once under each choice, and under a choice of more classes no later.
@@ -127,11 +151,30 @@ describe('counts', () => {
     );
   });
 
-  test('of a click on a code that was never sent are a click and no message', () => {
+  test('of a click on a code that was never sent are a click and no message', async () => {
     const unsent = { accountId: 'acc_1', livemode: false, atMs: 1_800_000_000_000 } as Click;
     const clicks = [{ owner: nobody(unsent), atMs: unsent.atMs, class: 'scanner', reasons: ['not_sent'] } as const];
-    const rows = clickCountRows({ messages: [], clicks, firsts: new Map() });
+    const rows = await clickCountRows({ messages: [], clicks, firsts: new Map() }, systemClock);
     expect(rows).toBe(`acc_1\t0\t1800000000\t\t\t\t\t\tclicks\t${classBits(['scanner'])}\tnot_sent\t0\t1\n`);
+  });
+
+  test('of many messages are added up in many turns, so that queries and events need not wait', async () => {
+    let nowMs = 0;
+    // Each look at the clock is a millisecond later.
+    const clock = { ...systemClock, monotonicMs: () => (nowMs += 1) };
+    let turns = 0;
+    let counting = true;
+    const others = (async () => {
+      for (; counting; turns += 1) await nextTurn();
+    })();
+    const clicks = Array.from({ length: 100 }, (_, at): CountedClick => {
+      const owner = message(at);
+      return { owner, atMs: owner.dueAtMs, class: 'human', reasons: [] };
+    });
+    await clickCountRows({ messages: [], clicks, firsts: new Map() }, clock);
+    counting = false;
+    await others;
+    expect(turns).toBeGreaterThan(10);
   });
 
   test('a link that is opened on its last day has a bucket of its own', () => {

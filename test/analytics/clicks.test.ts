@@ -166,18 +166,33 @@ describe('every click is kept, with its message, a class and the reasons', () =>
     ]);
   });
 
-  test('as a burst when one address opens the links of many recipients; as many as allowed are none', async () => {
+  test('as a burst when one address opens the links of many messages; as many as allowed are none', async () => {
     await start();
-    const { burstRecipientsMax } = limits.clicks;
+    const { burstMessagesMax } = limits.clicks;
     const messages: { readonly index: number }[] = [];
-    for (let at = 0; at <= burstRecipientsMax; at += 1) messages.push(await sendMessage());
+    for (let at = 0; at <= burstMessagesMax; at += 1) messages.push(await sendMessage());
     const from = (address: string, of: typeof messages) =>
       of.map(({ index }) => clickOn(index, { addressHash: address }));
     await put(clicksSubject, encodeClicks([...from('many', messages), ...from('few', messages.slice(1))]));
-    const found = await recorded(burstRecipientsMax * 2 + 1);
+    const found = await recorded(burstMessagesMax * 2 + 1);
     const classes = found.map(([, , clickClass, reasons]) => `${clickClass} ${reasons.join()}`);
-    expect(classes.filter((each) => each === 'unknown burst').length).toBe(burstRecipientsMax + 1);
-    expect(classes.filter((each) => each === 'human ').length).toBe(burstRecipientsMax);
+    expect(classes.filter((each) => each === 'unknown burst').length).toBe(burstMessagesMax + 1);
+    expect(classes.filter((each) => each === 'human ').length).toBe(burstMessagesMax);
+  });
+
+  test('as a person who opens every link of one message', async () => {
+    await start();
+    const { issued } = await sendMessage();
+    const { issued: owner } = decodeClickRecord(issued) as { issued: IssuedLinks };
+    const links = Array.from({ length: limits.clicks.burstMessagesMax + 1 }, (_, at) => {
+      return { series: 9, index: 810_000 + at, linkId: target.linkId, url: target.url };
+    });
+    await put(issuedLinksSubject, encodeIssued({ ...owner, links }));
+    await put(clicksSubject, encodeClicks(links.map(({ index }) => clickOn(index, { addressHash: 'one phone' }))));
+    const found = await recorded(links.length);
+    expect(found.map(([, id, clickClass, reasons]) => [id, clickClass, reasons])).toEqual(
+      links.map(() => [owner.messageId, 'human', []]),
+    );
   });
 
   test('also on a code that was never sent, without a message', async () => {

@@ -2,7 +2,7 @@
 // those who follow them.
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { linkSwitchSubject } from '../../../cluster/bus/subjects.ts';
+import { clicksSubject, linkSwitchSubject } from '../../../cluster/bus/subjects.ts';
 import type { AccountId, LinkId } from '../../../model/ids.ts';
 import { linkCodes, type CodePlace } from '../../../model/link-code.ts';
 import { type Click, decodeClickRecord, type IssuedLinks } from '../../../model/records/click-record.ts';
@@ -83,6 +83,14 @@ function open(code: string, headers: Record<string, string> = {}, method = 'GET'
     asked.on('error', reject);
     asked.end();
   });
+}
+
+/** Clicks that an ingress has lost for this reason. */
+async function lostOf(own: Ingress, reason: string): Promise<number> {
+  const { metrics } = await own.ask();
+  const counts = metrics.flat().flatMap(({ name, values }) => (name === 'heliograph_clicks_lost_total' ? values : []));
+  const all = counts as { labels: Record<string, string>; value: number }[];
+  return all.filter(({ labels }) => labels['reason'] === reason).reduce((sum, { value }) => sum + value, 0);
 }
 
 const browser = {
@@ -220,7 +228,7 @@ describe('codes', () => {
 });
 
 describe('an ingress of its own', () => {
-  test('has a page for codes that lead nowhere, keeps addresses where configured, and blocks clients that try codes', async () => {
+  test('has a page for codes that lead nowhere, keeps addresses where configured, and refuses wrong codes of who tries them', async () => {
     const code = await sendOne();
     const fallbackUrl = 'https://example.com/expired';
     const links = { baseUrl: 'https://go.example', accounts: {}, fallbackUrl, storeAddresses: true };
@@ -235,12 +243,58 @@ describe('an ingress of its own', () => {
     }
     expect(new Set(answers.keys())).toEqual(new Set([302, 429]));
     expect(answers.get(302)).toBeGreaterThanOrEqual(limits.links.missesBurst);
-    // A turn comes back every half second: the wrong code takes it.
-    await until('a good code is refused as well', async () => {
-      await open('abcdefghij', {}, 'GET', own);
-      return (await open(code, {}, 'GET', own)).status === 429;
-    });
+    // A turn comes back every half second: wrong codes take it. Another subscriber behind the same address has a live one.
+    for (let tried = 0; tried < 10; tried += 1) {
+      await until('a wrong code is refused', async () => (await open('abcdefghij', {}, 'GET', own)).status === 429);
+      expect(await open(code, {}, 'GET', own)).toMatchObject({ status: 302, headers: { location: target } });
+    }
     await own.kill9();
+  });
+
+  test('leads on a client that opens one link in a loop, and keeps a few of its clicks', async () => {
+    const own = await harness.ingress({});
+    const code = await sendOne();
+    await until('it knows the link', async () => (await open(code, {}, 'GET', own)).status === 302);
+    await until('clicks are lost', async () => {
+      const opened = await Promise.all(Array.from({ length: 50 }, () => open(code, browser, 'GET', own)));
+      for (const { status, headers } of opened) expect([status, headers['location']]).toEqual([302, target]);
+      return (await lostOf(own, 'code')) > 0;
+    });
+    expect(await lostOf(own, 'account')).toBe(0);
+    await own.kill9();
+  });
+
+  test('keeps no clicks while CLICKS is half full, so that messages with links are still accepted', async () => {
+    const { config } = await harness.bus.manager.streams.info('CLICKS');
+    const bound = (max_bytes: number) => harness.bus.manager.streams.update('CLICKS', { max_bytes });
+    const messages = Array.from({ length: 20 }, (_, at) => tracked({ to: `+88017${String(10_000_000 + at)}` }));
+    await call(ingress, 'POST', '/v1/sms/batch', tenant.live, { messages });
+    const codes = await codesSent();
+    await harness.bus.manager.streams.purge('CLICKS');
+    // The start of an ingress gives the stream its bound again.
+    const own = await harness.ingress({});
+    await until('it knows the links', async () => (await open(codes[0]!, {}, 'GET', own)).status === 302);
+    try {
+      await bound(100_000);
+      for (let at = 0; at < 60; at += 1) await harness.bus.jetstream.publish(clicksSubject, Buffer.alloc(1_000));
+      await until('a click is lost', async () => {
+        expect((await open(codes[0]!, browser, 'GET', own)).headers['location']).toBe(target);
+        return (await lostOf(own, 'full')) > 0;
+      });
+      for (let round = 0; round < 20; round += 1) {
+        const answers = await Promise.all(codes.map((code) => open(code, browser, 'GET', own)));
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([302]));
+      }
+      expect((await post(own, tenant.live, tracked())).body).toMatchObject({ status: 'accepted' });
+      await harness.bus.manager.streams.purge('CLICKS');
+      await until('clicks are kept again', async () => {
+        await open(codes[0]!, browser, 'GET', own);
+        return (await recorded()).clicks.length > 0;
+      });
+      await own.kill9();
+    } finally {
+      await bound(config.max_bytes);
+    }
   });
 
   test('refuses an account at its share of links, and only that one', async () => {
