@@ -1,5 +1,5 @@
-// Webhooks over TLS, with a real receiver that has a certificate for each name: which certificates are taken, and what the
-// receiver is told of the name that is called. The sender runs in a process that trusts the authority of this test.
+// Webhooks over TLS, with a real receiver that has a certificate for each name: which certificates are taken, and which name
+// the handshake has. The sender runs in a process that trusts the authority of this test.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
