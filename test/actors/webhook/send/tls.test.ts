@@ -13,7 +13,7 @@ import { type Certificates, makeCertificates } from '../../../smpp/certificates.
 let files: Certificates;
 let server: Server;
 /** What each request that arrived came with: the name of its TLS handshake, and the address that was dialled. */
-const received: { name: string | false | null; address: string | undefined }[] = [];
+const received: { name: string | false; address: string | undefined }[] = [];
 /** The names of all handshakes, also of those that the sender ended. */
 const asked: string[] = [];
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
       },
     },
     (request, response) => {
-      const { servername = null, localAddress } = request.socket as TLSSocket & { servername?: string | false };
+      const { servername, localAddress } = request.socket as TLSSocket & { readonly servername: string | false };
       received.push({ name: servername, address: localAddress });
       request.resume();
       response.end('taken');
