@@ -17,11 +17,11 @@ const times = 1_620;
 const otherAccounts = 20;
 /** The first combination, of a sender of OTP. */
 const placesOfOthers = 30;
-const slotsOfDay = 48;
-const fillLimitMs = 300_000;
+export const slotsOfDay = 48;
+export const fillLimitMs = 300_000;
 
-const list = (names: readonly string[]) => `[${names.map((name) => `'${name}'`).join(', ')}]`;
-const carriers = list(['alpha', 'beta', 'gamma']);
+export const list = (names: readonly string[]) => `[${names.map((name) => `'${name}'`).join(', ')}]`;
+export const carriers = list(['alpha', 'beta', 'gamma']);
 const categories = list(['otp', 'transactional', 'promotional']);
 const stages = list(['accepted_to_submitted', 'submitted_to_delivered', 'accepted_to_delivered']);
 const outcomes = [
@@ -54,7 +54,7 @@ export async function fillCounts(engine: Engine, messages: number): Promise<void
   }
 }
 
-const dayS = (day: number) => fromMs / 1_000 + day * 86_400;
+export const dayS = (day: number) => fromMs / 1_000 + day * 86_400;
 
 /** `c`: the combination; `k`: that of promotional messages. */
 function messagesOf(day: number, account: string, inSlot: number, accounts: number, each: number): string {

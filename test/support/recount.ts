@@ -2,6 +2,7 @@
 // fold of single messages (model/fold.ts) and counted here; both tables and all their tiers must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
+import { isOfMessage } from '../../analytics/recorder/counts/counted-state.ts';
 import { tiersOf } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
@@ -36,6 +37,24 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
     byStatus[status] = (byStatus[status] ?? 0) + count;
   }
   return byStatus;
+}
+
+/** Every message has in this view, made of events in SQL, what the fold of its events says. */
+export async function expectSameFolds(rows: Rows, view: string): Promise<void> {
+  const isThere = `message_id IN (SELECT message_id FROM ${view})`;
+  const events = await rows(`SELECT ${eventColumns} FROM sms_events WHERE ${isThere} ORDER BY ${eventOrder}`);
+  const states = new Map<string, MessageState>();
+  for (const event of events.map((row) => eventOfRow(row as Cell[]))) {
+    if (isOfMessage(event)) states.set(event.messageId, foldEvent(states.get(event.messageId) ?? null, event));
+  }
+  const folded = [...states].map(([id, { status, carrier, error, resent }]) => [
+    id,
+    ...[status, carrier ?? '', isTerminal(status) ? (error ?? '') : '', resent ? 1 : 0],
+  ]);
+  const columns = 'message_id, status, carrier, error, is_resent';
+  expect(await rows(`SELECT ${columns} FROM ${view} WHERE status != 'refused' ORDER BY message_id`)).toEqual(
+    folded.toSorted(([one = ''], [other = '']) => (one < other ? -1 : 1)),
+  );
 }
 
 const slotKey = 'toUnixTimestamp(slot)';
@@ -101,11 +120,8 @@ function recount(events: readonly DeliveryEvent[]): { readonly messages: Counts;
   const latencies = new Map<string, number[]>();
   const states = new Map<string, { state: MessageState; dueMs: number }>();
   for (const event of events) {
-    if (event.kind === 'received' || event.kind === 'opted_out' || event.kind === 'opted_in') continue;
-    if (event.kind === 'refused') {
-      addTo(messages, cellsOf(event, 'refused', '', event.error ?? ''), [1, 0, 0]);
-      continue;
-    }
+    if (event.kind === 'refused') addTo(messages, cellsOf(event, 'refused', '', event.error ?? ''), [1, 0, 0]);
+    if (!isOfMessage(event)) continue;
     const before = states.get(event.messageId);
     const state = foldEvent(before?.state ?? null, event);
     const isFirstSubmit = state.submittedAtMs !== (before?.state.submittedAtMs ?? null);
