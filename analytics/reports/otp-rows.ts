@@ -12,11 +12,13 @@ const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms
 const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
 const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
 
-/** What carriers said of each message. `carriers`: how many took it. */
+/** What carriers said of each message. `carriers`: how many took it. A copy that may still arrive has not failed (docs/otp.md, Hedging). */
 const messages = ({ fromMs, toMs }: Time) => `
   SELECT message_id, argMaxIf(carrier, (hop, at), kind = 'submitted') AS last_carrier, uniqExactIf(carrier, kind = 'submitted') AS carriers,
     max(kind = 'submitted') AS was_submitted, max(kind = 'delivered') AS was_delivered,
-    NOT was_delivered AND max(kind NOT IN ('submitted', 'delivered')) AS has_failed
+    groupBitOrIf(bitShiftLeft(toUInt32(1), hop), kind = 'submitted') AS taken,
+    groupBitOrIf(bitShiftLeft(toUInt32(1), hop), kind NOT IN ('submitted', 'delivered')) AS failed,
+    NOT was_delivered AND failed != 0 AND bitAnd(taken, bitNot(failed)) = 0 AS has_failed
   FROM otp_messages
   WHERE ${ofAccount} AND accepted_at >= ${moment(fromMs - messagesAfterMs)} AND accepted_at < ${moment(toMs + messagesAfterMs)}
   GROUP BY message_id`;

@@ -129,6 +129,11 @@ async function oneMore(nth: number): Promise<void> {
     life.push(...lifeOf(context).slice(0, isDelivered && !isLost ? 4 : 3));
     if (fate === 'delivery_failed')
       life.push({ ...(lifeOf(context)[3] as DeliveryEvent), kind: 'undelivered', error: 'receipt_undelivered' });
+    // Of two copies nobody knows whether the second arrives: the message has not failed.
+    if (fate === 'expired' && !isDelivered) {
+      const [, , submitted, last] = lifeOf(context) as [DeliveryEvent, DeliveryEvent, DeliveryEvent, DeliveryEvent];
+      life.push({ ...last, kind: 'undelivered', error: 'receipt_undelivered' }, { ...submitted, hop: 1 });
+    }
     messagesSent += 1;
   }
   if (life.length > 0) await events.publish(life);
