@@ -6,6 +6,7 @@ import { replayFacts } from '../../analytics/queries/replay-facts.ts';
 import type { FactPlace, ReplayFacts } from '../../analytics/contract.ts';
 import type { OtpFact } from '../../model/fact.ts';
 import type { EventId, MessageId, OtpId } from '../../model/ids.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
@@ -81,7 +82,7 @@ async function pages(rows = events.engine.rows): Promise<readonly (readonly OtpF
   let after: FactPlace | null = null;
   do {
     const asked: ReplayFacts = { ...query, after };
-    const page = await replayFacts({ ...events.engine, rows }, asked);
+    const page = await replayFacts({ ...events.engine, rows }, asked, systemClock);
     if (page.result !== 'found') throw new Error(page.result);
     found.push(page.facts as readonly OtpFact[]);
     after = page.next;
