@@ -40,7 +40,7 @@ beforeAll(async () => {
   const at = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${ms}))`;
   const own = `'${accountId}' AS account_id, ${livemode} AS livemode`;
   const ids = moments.map((ms) => `'${firstMessageIdOf(ms).slice(0, -1)}2'`).join(', ');
-  // Refused messages, which webhooks are not told of, and one-time passwords that have not ended.
+  // Refused messages, which webhooks are not sent, and one-time passwords that have not ended.
   const ofMessages = 'sms_events (account_id, livemode, message_id, kind, at, accepted_at, recorded_at, event_id)';
   await events.engine.command(
     `INSERT INTO ${ofMessages} SELECT ${own}, [${ids}][1 + number % ${moments.length}], 'refused',
