@@ -219,27 +219,36 @@ export type ReportPart = { readonly id: string; readonly part: number };
 /** Parts are at the node that ran the report. */
 export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
 /** The recorded events of messages, for webhooks that are sent again. An event of the last second may be missing. */
-export type ReplayEvents = {
-  readonly accountId: string;
-  readonly livemode: boolean;
-  /** `nextMessageId` of the previous page; '' for the first. */
-  readonly afterMessageId: string;
-} & AskedAgain;
+export type ReplayEvents = { readonly accountId: string; readonly livemode: boolean } & (
+  | (EventsOfTime & {
+      /** `nextMessageId` of the previous page; '' for the first. */
+      readonly afterMessageId: string;
+    })
+  | OneEvent
+);
 
-/** One event, or those of a time. */
-type AskedAgain = { readonly eventId: string } | { readonly sinceMs: number; readonly untilMs: number };
+/** Those that happened in a time: milliseconds since the epoch, `untilMs` exclusive. */
+type EventsOfTime = { readonly sinceMs: number; readonly untilMs: number };
+
+/** One, which no index finds: the time in which it happened is searched, newest first. */
+type OneEvent = EventsOfTime & {
+  readonly eventId: string;
+  /** `openBeforeMs` of the previous answer; null at first. */
+  readonly beforeMs: number | null;
+};
 
 export type ReplayEventsReply =
-  | {
+  | (Open & {
       readonly result: 'found';
       /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
       readonly events: readonly string[];
       /** Null: no further page. */
       readonly nextMessageId: string | null;
-      /** About how many events of the query are sent, on all pages; only the first page of a time has it. */
-      readonly total: number | null;
-    }
+    })
   | Unavailable;
+
+/** Of one event that was not found: its search has not read what is older than this; null when it has. */
+type Open = { readonly openBeforeMs: number | null };
 
 /**
  * The facts (model/fact.ts) of one kind that are sent under one of these types. An OTP whose messages are not in the
@@ -250,22 +259,24 @@ export type ReplayFacts = {
   readonly livemode: boolean;
   readonly kind: Fact['kind'];
   readonly types: readonly WebhookEventType[];
-  /** `next` of the previous page; null for the first. */
-  readonly after: FactPlace | null;
-} & AskedAgain;
+} & (
+  | (EventsOfTime & {
+      /** `next` of the previous page; null for the first. */
+      readonly after: FactPlace | null;
+    })
+  | OneEvent
+);
 
 /** The last fact of a page in the order of its table. */
 export type FactPlace = { readonly atMs: number; readonly id: string };
 
 export type ReplayFactsReply =
-  | {
+  | (Open & {
       readonly result: 'found';
       readonly facts: readonly Fact[];
       /** Null: no further page. */
       readonly next: FactPlace | null;
-      /** About how many facts of the query there are, on all pages; only the first page of a time has it. */
-      readonly total: number | null;
-    }
+    })
   | Unavailable;
 
 /** Has a number erased from the event store; asked again until it is done. */

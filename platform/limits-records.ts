@@ -45,12 +45,20 @@ export const recordLimits = {
   queries: {
     /** A query is answered within this, or fails as unavailable. */
     deadlineMs: 2_000,
+    /** One statement for an account: below the deadline, so that receipts are looked up in time meanwhile. */
+    shownMsMax: 1_500,
+    /** Of the 2 GB that the engine may have; other accounts' statements are not read meanwhile. */
+    shownMemoryBytesMax: 400_000_000,
     /** Pending queries; × a few KiB. Further ones fail as unavailable. */
     heldMax: 1_000,
     /** Messages of one page of a replay to webhooks: 50 × ~20 events of segments × ~500 B stay under 1 MiB. */
     replayMessagesMax: 50,
     /** The same of one-time passwords, blocks and clicks: 200 × ~2.5 KiB, most of it the URL of a click, stay under 1 MiB. */
     replayFactsMax: 200,
+    /** Rows of which one statement of a replay finds those of its page, some 100 ms. */
+    replayRowsMax: 1_000_000,
+    /** The shortest time of rows that it reads, however many they are: 1.5 million at 5,000 messages a second. */
+    replaySpanMsMin: 60_000,
     /** Messages read by one statement, for all queries together. */
     messagesPerReadMax: 100,
     /** Receipts whose submits are searched by one statement, some 20 ms each: a quarter of the deadline. */
@@ -186,6 +194,6 @@ assert(
   'the recorder could not collect a batch while it inserts another',
 );
 assert(
-  reaper.statementMsMax < queries.deadlineMs,
-  'receipts would not be looked up in time while messages without a receipt are looked for',
+  Math.max(reaper.statementMsMax, queries.shownMsMax) < queries.deadlineMs,
+  'receipts would not be looked up in time while messages without a receipt, or those of an account, are looked for',
 );

@@ -199,6 +199,20 @@ export const sharedBounds = {
     total: 4_800_000,
     perAccount: 1_200_000,
   }),
+  /** Each has a page of at most 1 MiB in memory, and they wait for each other in the event store. */
+  webhook_replays: bound({
+    unit: 'replays of webhook events that run, until all of their events are queued',
+    countedIn: 'delivery process',
+    total: 32,
+    perAccount: 4,
+  }),
+  /** As many as an account may have at the management API; a test takes up to five seconds. */
+  webhook_management: bound({
+    unit: 'management requests about deliveries, tests and replays of webhooks that are being answered',
+    countedIn: 'delivery process',
+    total: 64,
+    perAccount: 8,
+  }),
   /** Eight accounts at their share fill it. */
   management_requests: bound({
     unit: 'management requests in progress',

@@ -127,10 +127,10 @@ export const deliveryLimits = {
 
   /** Characters of a response that are kept with a try. */
   responseKeptChars: 1_024,
-  /** Questions of the management API at once. */
-  requestsServedMax: 64,
-  /** Replays at once. */
-  replaysMax: 8,
+  /** A test event: the management API waits for it (askMs), with the time until it begins. */
+  testMs: 5 * second,
+  /** The search for one event that is to be sent again: with its last query within the same time. */
+  replaySearchMs: 4 * second,
   answerMs: 3 * second,
   /** A stop waits so long for answers to requests in flight, and then in each step for what must be durable. */
   stopAnswersMs: 5 * second,
@@ -144,6 +144,11 @@ assert(
 assert(
   deliveryLimits.queueWaitMs + 2 * deliveryLimits.totalMs + 2 * 5 * second < deliveryLimits.ackWaitMs,
   'a record could be delivered a second time while it waits for its answer',
+);
+
+assert(
+  deliveryLimits.testMs + second < webhookLimits.askMs,
+  'the management API would not wait for the result of a test event',
 );
 
 /** WEBHOOK_ATTEMPTS. */

@@ -67,6 +67,11 @@ assert(
   'a record could be moved to overflow twice, because the stream has forgotten the id of the first move',
 );
 assert(
+  limits.delivery.replaySearchMs + limits.queries.deadlineMs < limits.webhooks.askMs &&
+    limits.webhooks.askMs < limits.management.requestDeadlineMs,
+  'the management API would not wait for the result of the search for an event',
+);
+assert(
   limits.queries.idBehindMsMax > limits.idempotency.ttlMs &&
     limits.queries.idAheadMsMax > limits.idempotency.automaticKeyAheadMs + limits.recorder.clockSkewMsMax,
   'a list by time could leave out a message whose id was made at another time',

@@ -37,6 +37,7 @@ export const killSuite: readonly string[] = [
   'test/actors/removed-carriers.test.ts',
   'test/actors/webhook/backlog.test.ts',
   'test/actors/webhook/kills.test.ts',
+  'test/actors/webhook/replay-kills.test.ts',
   'test/analytics/events-recreated.test.ts',
   'test/analytics/exactly-once.test.ts',
   'test/analytics/killed-after-insert.test.ts',

@@ -65,12 +65,25 @@ export type DeliveriesAnswer = { readonly health: EndpointHealth };
 export type TestRequest = EndpointOf;
 export type TestAnswer = { readonly attempt: DeliveryAttempt };
 
-/** One event, or all of a time. They are sent again under the webhook-id they had. */
-export type ReplayRequest = EndpointOf &
-  ({ readonly eventId: EventId } | { readonly sinceMs: number; readonly untilMs: number });
+/**
+ * The events of a time, or one of them (`eventId`). They are sent again under the webhook-id they had. Milliseconds since
+ * the epoch, `untilMs` exclusive.
+ */
+export type ReplayRequest = EndpointOf & {
+  readonly eventId: EventId | null;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+};
+/**
+ * `events` null: more than were counted. `running`: an earlier one to this endpoint. `not_searched`: the event was not found
+ * before the time for the search was over.
+ */
 export type ReplayAnswer =
-  | { readonly ok: true; readonly events: number }
-  | { readonly ok: false; readonly why: 'not_found' | 'busy' | 'unavailable' };
+  | { readonly ok: true; readonly events: number | null }
+  | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'unavailable' };
+
+/** The answer to any of these requests when too many are being answered, or replays run: of the account, or of all. */
+export type Busy = { readonly busy: 'account_full' | 'full' };
 
 export type DisableRequest = EndpointOf & { readonly reason: Exclude<WebhookDisabledReason, 'client'> };
 /** `ok` also when it was disabled already. */

@@ -9,12 +9,16 @@ import { webhookTestType } from '../../model/webhook-endpoint.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
+import type { Share } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { secretBytes } from '../../platform/random.ts';
+import { SharedBound } from '../../platform/shared-bound.ts';
 import type { AttemptLog } from './attempts/attempt-log.ts';
 import {
+  type Busy,
   type DeliveriesAnswer,
   type DeliveriesRequest,
+  type EndpointOf,
   type ReplayRequest,
   type TestAnswer,
   type TestRequest,
@@ -33,22 +37,26 @@ type Parts = {
   readonly attempts: AttemptLog;
   readonly requests: WebhookRequests;
   readonly replays: Replays;
+  readonly share: Share;
   readonly clock: Clock;
 };
 
 /** Returns what ends it. */
 export function serveRequests(parts: Parts): () => void {
   const { bus, replays } = parts;
-  let running = 0;
-  const serve = <Request>(subject: string, answer: (request: Request) => Promise<object | null>) =>
-    bus.connection.subscribe(subject, {
-      callback: (_error, msg) => {
-        // Without an answer the API says that it cannot be had now.
-        if (running >= limits.delivery.requestsServedMax) return;
-        running += 1;
-        void reply(msg, answer).finally(() => (running -= 1));
-      },
-    });
+  const places = new SharedBound('webhook_management', parts.share);
+  const serve = <Request extends EndpointOf>(subject: string, answer: (request: Request) => Promise<object | null>) => {
+    const inPlace = async (request: Request): Promise<object | null> => {
+      const taken = places.take(request.accountId);
+      if (taken !== 'taken') return { busy: taken } satisfies Busy;
+      try {
+        return await answer(request);
+      } finally {
+        places.giveBack(request.accountId);
+      }
+    };
+    return bus.connection.subscribe(subject, { callback: (_error, msg) => void reply(msg, inPlace) });
+  };
   const subscriptions = [
     serve<DeliveriesRequest>(webhookSubjects.deliveries, (request) => deliveriesOf(parts, request)),
     serve<TestRequest>(webhookSubjects.test, (request) => sendTest(parts, request)),
@@ -100,7 +108,8 @@ async function sendTest(
     content: { type: webhookTestType, atMs, data },
   };
   return new Promise((resolve) => {
-    const outgoing = { webhookId: record.eventId, isBatch: false, records: [record] };
+    const { testMs: withinMs } = limits.delivery;
+    const outgoing = { webhookId: record.eventId, isBatch: false, records: [record], withinMs };
     requests.send(endpoint, outgoing, 1, (_result, ended) => resolve({ attempt: attempts.keep(ended) }));
   });
 }

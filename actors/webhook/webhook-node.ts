@@ -33,7 +33,7 @@ type WebhookNodeParts = {
   readonly directory: Directory;
   readonly sender: HttpSender;
   readonly cipher: BodyCipher;
-  readonly shares: Pick<Shares, 'webhook_requests' | 'webhook_parked'>;
+  readonly shares: Pick<Shares, `webhook_${'requests' | 'parked' | 'replays' | 'management'}`>;
   readonly replicas: number;
   /** No other process can deliver. */
   readonly alone: boolean;
@@ -80,7 +80,7 @@ async function startActive(
   const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
   const queue = new WebhookQueue(publisher, parked, clock);
   const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
-  const replays = new Replays({ bus, directory, queue, clock });
+  const replays = new Replays({ bus, bucket, directory, queue, share: shares.webhook_replays, clock });
   const inFlightMax = limits.webhookAttempts.publishesMax;
   const attemptPublisher = new Publisher(bus, { inFlightMax, gatherMs, clock });
   const attempts = new AttemptLog(attemptPublisher, parts.cipher, clock);
@@ -99,7 +99,11 @@ async function startActive(
     ...{ bus, directory, queue, publisher: parking, clock },
     sequence: () => fanOut.sequence,
   });
-  const stopServing = serveRequests({ bus, directory, delivery, parked, attempts, requests, replays, clock });
+  await replays.start();
+  const stopServing = serveRequests({
+    ...{ bus, directory, delivery, parked, attempts, requests, replays, clock },
+    share: shares.webhook_management,
+  });
   return {
     async stop(answersWithinMs) {
       stopServing();

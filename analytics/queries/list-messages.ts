@@ -125,7 +125,7 @@ async function endOfWindow(
     engine,
     `SELECT message_id FROM sms_events WHERE account_id = {accountId:String}
      ${before === null ? '' : 'AND message_id < {before:String}'}
-     ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${windowRows} ${inTime}`,
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 OFFSET ${windowRows}`,
     { accountId: query.accountId, ...(before === null ? {} : { before }) },
   );
   return (rows[0]?.[0] as string | undefined) ?? null;
@@ -167,7 +167,7 @@ async function recordedIds(
   const rows = await shownRows(
     engine,
     `SELECT message_id FROM sms_events WHERE ${conditions.join(' AND ')}
-     ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32} ${inTime}`,
+     ORDER BY account_id DESC, message_id DESC LIMIT 1 BY message_id LIMIT {wanted:UInt32}`,
     params,
   );
   return rows.map(([id]) => id as string);
@@ -222,8 +222,6 @@ function isOfKind(kind: DeliveryEvent['kind'], query: ListMessages): boolean {
 
 const wantsRefused = (query: ListMessages) => query.status === 'blocked';
 const recipientAs = (event: DeliveryEvent, to: string) => (event.kind === 'refused' ? maskNumber(to) : to);
-
-const inTime = `SETTINGS max_execution_time = ${limits.queries.deadlineMs / 1000}, max_threads = 1`;
 
 const cursorOf = (last: MessageView): string => encoded(last.id);
 const encoded = (id: string): string => Buffer.from(id).toString('base64url');

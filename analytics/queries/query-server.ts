@@ -60,8 +60,8 @@ export function serveQueries(
     [querySubjects.list]: (query: ListMessages) => listMessages(engine, sources, query),
     [querySubjects.findWriter]: (query: FindWriter) => findWriter(engine, sources, query),
     [querySubjects.report]: (query: RunReport) => reports.run(query),
-    [querySubjects.replayEvents]: (query: ReplayEvents) => replayEvents(engine, query),
-    [querySubjects.replayFacts]: (query: ReplayFacts) => replayFacts(engine, query),
+    [querySubjects.replayEvents]: (query: ReplayEvents) => replayEvents(engine, query, clock),
+    [querySubjects.replayFacts]: (query: ReplayFacts) => replayFacts(engine, query, clock),
     [querySubjects.eraseRows]: eraseRows,
     [querySubjects.findSubmitted]: submittedSearch(engine, unflushed, upToDate, clock),
   };

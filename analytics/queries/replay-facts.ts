@@ -1,15 +1,17 @@
 // The recorded facts of an account that webhooks sent, of a time or of one event id: ends of one-time passwords, blocks
 // of the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs
-// the same wherever it is. Tables of one-time passwords have no number: it comes from their messages, so who was erased
-// stays erased.
+// the same wherever it is, and no statement reads more than a part of the account's rows. Tables of one-time passwords
+// have no number: it comes from their messages, so who was erased stays erased.
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { FactEventType, WebhookEventType } from '../../model/webhook-endpoint.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import { clickFactColumns, clickFactOf } from '../clicks/click-rows.ts';
-import type { ReplayFacts, ReplayFactsReply } from '../contract.ts';
+import type { FactPlace, ReplayFacts, ReplayFactsReply } from '../contract.ts';
 import { type FactOwner, blockFactColumns, blockFactOf, otpFactColumns, otpFactOf } from '../otp/fact-rows.ts';
 import { type Cell, type Engine, type Params, shownRows } from '../store/engine.ts';
 import { orNull } from '../store/event-row.ts';
+import { type Range, readableRange, searchBack } from './readable-range.ts';
 
 type Source<Kind extends Fact['kind']> = {
   readonly table: string;
@@ -65,59 +67,89 @@ const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
   },
 };
 
-export async function replayFacts(engine: Engine, query: ReplayFacts): Promise<ReplayFactsReply> {
-  const { accountId, livemode, kind, after } = query;
-  const { table, key, at, keyWithinMs, order, columns, factOf } = sources[kind];
+const { replayFactsMax: pageMax, listSearchMs } = limits.queries;
+
+export async function replayFacts(engine: Engine, query: ReplayFacts, clock: Clock): Promise<ReplayFactsReply> {
+  const { accountId, livemode, kind, sinceMs, untilMs } = query;
+  const { keyWithinMs, factOf } = sources[kind];
+  const read = statementsOf(engine, query);
+  if (read === null) return { result: 'found', facts: [], next: null, openBeforeMs: null };
+  const whole = { fromMs: sinceMs - keyWithinMs, toMs: untilMs + keyWithinMs };
+  let rows: readonly (readonly Cell[])[];
+  let next: FactPlace | null = null;
+  let openBeforeMs: number | null = null;
+  if ('eventId' in query) {
+    const giveUpAtMs = clock.monotonicMs() + listSearchMs;
+    const searched = await searchBack(
+      engine,
+      { ...whole, toMs: query.beforeMs ?? whole.toMs },
+      {
+        statementOf: (range) => read.keys(range, null),
+        async read(range) {
+          const last = await read.lastOf(range, null);
+          return last.place === null ? null : read.upTo(range, null, last.place);
+        },
+        giveUp: () => clock.monotonicMs() >= giveUpAtMs,
+      },
+    );
+    rows = searched.found ?? [];
+    ({ openBeforeMs } = searched);
+  } else {
+    const { after } = query;
+    const left = { fromMs: after?.atMs ?? whole.fromMs, toMs: whole.toMs };
+    const range = await readableRange(engine, left, 'oldest', (part) => read.keys(part, after));
+    const { place, isFull } = await read.lastOf(range, after);
+    rows = place === null ? [] : await read.upTo(range, after, place);
+    // Everything at the end of the range comes behind this place.
+    next = isFull ? place : range.toMs === whole.toMs ? null : { atMs: range.toMs, id: '' };
+  }
+  const found = rows.map((row) => factOf(row, { accountId, livemode }));
+  const facts = kind === 'otp' ? await withNumbers(engine, found as OtpFact[], query) : found;
+  return { result: 'found', facts, next, openBeforeMs };
+}
+
+/** The statements of a query over a range of its table's key. Null: none of its types has rows there. */
+function statementsOf(engine: Engine, query: ReplayFacts) {
+  const { accountId, livemode, kind, sinceMs, untilMs } = query;
+  const { table, key, at, order, columns } = sources[kind];
   const replayed: { readonly [Type in WebhookEventType]?: string } = sources[kind].replayed;
   const wanted = query.types.flatMap((type) => replayed[type] ?? []).map((each) => `(${each})`);
-  if (wanted.length === 0) return { result: 'found', facts: [], next: null, total: 0 };
+  if (wanted.length === 0) return null;
   const [time, id] = key;
-  const [which, params]: [string, Params] =
-    'eventId' in query
-      ? ['event_id = {eventId:String}', { eventId: query.eventId }]
-      : [
-          `${at} >= ${moment('sinceMs')} AND ${at} < ${moment('untilMs')}
-           AND ${time} >= ${moment('keyFromMs')} AND ${time} < ${moment('keyToMs')}`,
-          {
-            ...{ sinceMs: query.sinceMs, untilMs: query.untilMs },
-            ...{ keyFromMs: query.sinceMs - keyWithinMs, keyToMs: query.untilMs + keyWithinMs },
-          },
-        ];
-  const own = `account_id = {accountId:String} AND livemode = {livemode:Bool}`;
-  const where = `${own} AND (${wanted.join(' OR ')}) AND ${which}`;
-  const read = (sql: string, more: Params = {}) =>
-    shownRows(engine, `${sql} SETTINGS max_threads = 1`, { accountId, livemode, ...params, ...more });
-  const [onward, place]: [string, Params] =
-    after === null
-      ? ['', {}]
-      : [
-          `AND ${time} >= ${moment('afterMs')} AND (${time} > ${moment('afterMs')} OR ${id} > {afterId:String})`,
-          { afterMs: after.atMs, afterId: after.id },
-        ];
-  // The engine ends such a read at the limit; with the versions in the order, or one row of each id, it sorts all that follows.
-  const page = limits.queries.replayFactsMax;
-  const keys = await read(
-    `SELECT toUnixTimestamp64Milli(${time}), ${id} FROM ${table} WHERE ${where} ${onward} ORDER BY ${time}, ${id} LIMIT ${page}`,
-    place,
-  );
-  const [lastMs = 0, lastId = ''] = (keys.at(-1) ?? []) as readonly [number | string, string] | [];
-  const rows =
-    keys.length === 0
-      ? []
-      : await read(
-          `SELECT ${columns} FROM ${table} WHERE ${where} ${onward}
-           AND ${time} <= ${moment('lastMs')} AND (${time} < ${moment('lastMs')} OR ${id} <= {lastId:String})
-           ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id}`,
-          { ...place, lastMs: Number(lastMs), lastId },
-        );
-  const isFirstOfTime = after === null && !('eventId' in query);
-  const counted = isFirstOfTime ? await read(`SELECT uniqCombined64(${id}) FROM ${table} WHERE ${where}`) : null;
-  const found = rows.map((row) => factOf(row, { accountId, livemode }));
+  const eventId = 'eventId' in query ? { eventId: query.eventId } : null;
+  const where = `account_id = {accountId:String} AND livemode = {livemode:Bool} AND (${wanted.join(' OR ')})
+    AND ${at} >= ${moment('sinceMs')} AND ${at} < ${moment('untilMs')}
+    AND ${time} >= ${moment('fromMs')} AND ${time} < ${moment('toMs')}
+    ${eventId === null ? '' : 'AND event_id = {eventId:String}'}`;
+  const behind = `AND (${time} > ${moment('afterMs')} OR ${id} > {afterId:String})`;
+  const rowsIn = (range: Range, after: FactPlace | null) => ({
+    from: `FROM ${table} WHERE ${where} ${after === null ? '' : behind}`,
+    params: {
+      ...{ accountId, livemode, sinceMs, untilMs, ...eventId, ...range },
+      ...(after === null ? {} : { afterMs: after.atMs, afterId: after.id }),
+    },
+  });
+  const keys = (range: Range, after: FactPlace | null): { readonly sql: string; readonly params: Params } => {
+    const { from, params } = rowsIn(range, after);
+    return { sql: `SELECT toUnixTimestamp64Milli(${time}), ${id} ${from}`, params };
+  };
   return {
-    result: 'found',
-    facts: kind === 'otp' ? await withNumbers(engine, found as OtpFact[], query) : found,
-    next: keys.length < page ? null : { atMs: Number(lastMs), id: lastId },
-    total: counted === null ? null : Number(counted[0]?.[0] ?? 0),
+    keys,
+    /** The last key of the first page. The engine ends this read at its limit: with versions in the order it sorts all. */
+    async lastOf(range: Range, after: FactPlace | null) {
+      const { sql, params } = keys(range, after);
+      const found = await shownRows(engine, `${sql} ORDER BY ${time}, ${id} LIMIT ${pageMax}`, params);
+      const [atMs, lastId] = (found.at(-1) ?? []) as readonly [number | string, string] | [];
+      const place = atMs === undefined ? null : { atMs: Number(atMs), id: lastId as string };
+      return { place, isFull: found.length === pageMax };
+    },
+    upTo(range: Range, after: FactPlace | null, { atMs: lastMs, id: lastId }: FactPlace) {
+      const { from, params } = rowsIn(range, after);
+      const sql = `SELECT ${columns} ${from}
+        AND ${time} <= ${moment('lastMs')} AND (${time} < ${moment('lastMs')} OR ${id} <= {lastId:String})
+        ORDER BY ${time}, ${id}${order} LIMIT 1 BY ${id}`;
+      return shownRows(engine, sql, { ...params, lastMs, lastId });
+    },
   };
 }
 
@@ -135,7 +167,7 @@ async function withNumbers(
     engine,
     `SELECT message_id, any(recipient), any(client_reference) FROM sms_events
      WHERE account_id = {accountId:String} AND livemode = {livemode:Bool} AND message_id IN {messageIds:Array(String)}
-     GROUP BY message_id SETTINGS max_threads = 1`,
+     GROUP BY message_id`,
     { accountId, livemode, messageIds },
   );
   const sent = new Map(rows.map(([messageId, to, reference]) => [messageId, [to as string, reference as string]]));

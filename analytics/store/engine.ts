@@ -237,10 +237,16 @@ async function send(client: Client, query: string, octets: Buffer): Promise<void
   stream.resume();
 }
 
-/** Rows that an account waits to see. */
+/**
+ * Rows that an account waits to see, of a statement without SETTINGS. It ends by itself: the engine runs a statement on when
+ * nobody waits for it any more, and in chDB all others wait for that.
+ */
 export function shownRows(engine: Engine, sql: string, params: Params): Promise<Cell[][]> {
-  return engine.rows(sql, params, limits.queries.deadlineMs, 'account');
+  return engine.rows(`${sql} ${shownSettings}`, params, limits.queries.deadlineMs, 'account');
 }
+
+const { shownMsMax, shownMemoryBytesMax } = limits.queries;
+const shownSettings = `SETTINGS max_threads = 1, max_execution_time = ${shownMsMax / 1_000}, max_memory_usage = ${shownMemoryBytesMax}`;
 
 /** Rows for work that may take as long as an insert. */
 export function slowRows(engine: Engine, sql: string, params: Params = {}): Promise<Cell[][]> {

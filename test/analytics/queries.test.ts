@@ -258,7 +258,7 @@ test('a message is found by its number after the number was cut to its last four
   expect((await node.list({ to: '+8801999000124' })).messages).toEqual([]);
 });
 
-test('messages are published again page by page: each once, and the events of the time are counted with the first page', async () => {
+test('messages are sent again page by page: each once', async () => {
   const own = newAccountId(systemClock.nowMs());
   const sinceMs = systemClock.nowMs();
   const contexts = Array.from({ length: 2 * limits.queries.replayMessagesMax + 1 }, () =>
@@ -267,18 +267,26 @@ test('messages are published again page by page: each once, and the events of th
   await node.publish(contexts.flatMap(lifeOf));
   for (const { messageId } of contexts) await flushed(messageId);
   const time = { accountId: own, livemode: true, sinceMs, untilMs: sinceMs + 1_000 };
-  const pages: { readonly messageIds: readonly string[]; readonly total: number | null }[] = [];
+  const messageIds: string[] = [];
   for (let afterMessageId: string | null = ''; afterMessageId !== null; ) {
-    const reply: ReplayEventsReply = await node.ask(querySubjects.replayEvents, { ...time, afterMessageId });
-    if (reply.result !== 'found') throw new Error(reply.detail);
+    const reply: FoundAgain = await askAgain({ ...time, afterMessageId });
     const published = reply.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')));
-    pages.push({ messageIds: [...new Set(published.map(({ messageId }) => messageId))], total: reply.total });
+    messageIds.push(...new Set(published.map(({ messageId }) => messageId)));
     afterMessageId = reply.nextMessageId;
   }
-  expect(pages.flatMap(({ messageIds }) => messageIds)).toEqual(contexts.map(({ messageId }) => messageId).toSorted());
-  // Of each message its submit and its delivery are published.
-  expect(pages.map(({ total }) => total)).toEqual([2 * contexts.length, null, null]);
-  const { eventId } = lifeOf(contexts[0]!)[3]!;
-  const one = { accountId: own, livemode: true, eventId, afterMessageId: '' };
-  expect(await node.ask(querySubjects.replayEvents, one)).toMatchObject({ result: 'found', total: null });
+  expect(messageIds).toEqual(contexts.map(({ messageId }) => messageId).toSorted());
+  const { eventId, messageId } = lifeOf(contexts[0]!)[3]!;
+  const one = await askAgain({ ...time, eventId, beforeMs: null });
+  expect(one).toMatchObject({ nextMessageId: null, openBeforeMs: null });
+  const ids = one.events.map((packed) => unpackEvent(Buffer.from(packed, 'base64')).messageId);
+  expect(new Set(ids)).toEqual(new Set([messageId]));
 });
+
+type FoundAgain = Extract<ReplayEventsReply, { readonly result: 'found' }>;
+/** Asked until a busy machine answers in time. */
+function askAgain(query: object): Promise<FoundAgain> {
+  return until('an answer of the event store', async () => {
+    const reply = await node.ask<ReplayEventsReply>(querySubjects.replayEvents, query);
+    return reply.result === 'found' && reply;
+  });
+}

@@ -1,6 +1,6 @@
-// What is sent to an endpoint again, read from the event store in pages: the events of messages, and the facts beside
-// them (one-time passwords, blocks, clicks) of the types that it subscribes to. Which events of a message are sent, the
-// fold of all its events says (fan-out/client-events.ts); what is sent of a fact, fact-content.ts.
+// What is sent to an endpoint again, read from the event store: the events of messages, and the facts beside them
+// (one-time passwords, blocks, clicks) of the types that it subscribes to, one such source after the other. Which events of
+// a message are sent, the fold of all its events says (fan-out/client-events.ts); what is sent of a fact, fact-content.ts.
 import {
   type FactPlace,
   type ReplayEventsReply,
@@ -21,74 +21,124 @@ import {
   webhookTypesOfFacts,
 } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
-import type { ReplayRequest } from '../contract.ts';
 import { contentOfFact } from '../fact-content.ts';
 import { ClientEvents } from '../fan-out/client-events.ts';
 
 export type ReplayedEvent = { readonly eventId: EventId; readonly atMs: number; readonly content: WebhookContent };
 
+/** Where a replay goes on: what comes behind it in its source, and the sources after that. */
+export type ReplayPlace =
+  | { readonly source: 'messages'; readonly after: string }
+  | { readonly source: Fact['kind']; readonly after: FactPlace | null };
+
 export type ReplayPage = {
   readonly result: 'found';
   readonly items: readonly ReplayedEvent[];
-  /** About how many there are on all pages. */
-  readonly total: number;
-  /** Null: no further page. */
-  readonly next: ReadPage | null;
+  /** Of the same source; null: it has no further page. */
+  readonly next: ReplayPlace | null;
 };
-type ReadPage = () => Promise<ReplayPage | Unavailable>;
 
 type Parts = { readonly bus: Bus; readonly clock: Clock };
+type Time = { readonly sinceMs: number; readonly untilMs: number };
 
 const typesOfFacts: { readonly [Kind in Fact['kind']]: readonly WebhookEventType[] } = webhookTypesOfFacts;
+const kindsOfFacts = Object.keys(typesOfFacts) as Fact['kind'][];
+const everyPlace: readonly ReplayPlace[] = [
+  { source: 'messages', after: '' },
+  ...kindsOfFacts.map((source) => ({ source, after: null })),
+];
 
-/** One for each place in the event store that has something for this endpoint; each leads to its further pages. */
-export function firstPagesOf(
-  { bus, clock }: Parts,
-  endpoint: WebhookEndpoint,
-  request: ReplayRequest,
-): readonly ReadPage[] {
-  const { accountId, livemode } = endpoint;
-  const which =
-    'eventId' in request ? { eventId: request.eventId } : { sinceMs: request.sinceMs, untilMs: request.untilMs };
-  const isWanted = (type: WebhookEventType) => subscribesTo(endpoint, type);
-
-  async function messagesPage(afterMessageId: string): Promise<ReplayPage | Unavailable> {
-    const query = { accountId, livemode, ...which, afterMessageId };
-    const reply = await queryEventStore<ReplayEventsReply>(bus, querySubjects.replayEvents, query);
-    if (reply.result !== 'found') return reply;
-    const { events, nextMessageId, total } = reply;
-    // Every event of each message is there.
-    const clientEvents = new ClientEvents(clock, 0);
-    const items = events.flatMap((packed): ReplayedEvent[] => {
-      const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
-      const type = event === null ? undefined : webhookTypeOfKind[event.kind];
-      if (event === null || type === undefined || !isWanted(type) || !isAsked(request, event)) return [];
-      return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
-    });
-    const next = nextMessageId === null ? null : () => messagesPage(nextMessageId);
-    return { result: 'found', items, total: total ?? 0, next };
-  }
-
-  async function factsPage(kind: Fact['kind'], after: FactPlace | null): Promise<ReplayPage | Unavailable> {
-    const query = { accountId, livemode, ...which, kind, types: typesOfFacts[kind].filter(isWanted), after };
-    const reply = await queryEventStore<ReplayFactsReply>(bus, querySubjects.replayFacts, query);
-    if (reply.result !== 'found') return reply;
-    const { facts, next: place, total } = reply;
-    const items = facts.flatMap((fact): ReplayedEvent[] => {
-      const content = contentOfFact(fact);
-      return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
-    });
-    const next = place === null ? null : () => factsPage(kind, place);
-    return { result: 'found', items, total: total ?? 0, next };
-  }
-
-  const ofMessages = Object.values(webhookTypeOfKind).some(isWanted);
-  const ofFacts = (Object.keys(typesOfFacts) as Fact['kind'][]).filter((kind) => typesOfFacts[kind].some(isWanted));
-  return [...(ofMessages ? [() => messagesPage('')] : []), ...ofFacts.map((kind) => () => factsPage(kind, null))];
+/** The beginning of each source that has something for this endpoint. */
+export function firstPlacesOf(endpoint: WebhookEndpoint): readonly ReplayPlace[] {
+  return everyPlace.filter(({ source }) => typesIn(source).some((type) => subscribesTo(endpoint, type)));
 }
 
-/** Of whole messages, the events that are asked for. */
-function isAsked(request: ReplayRequest, { eventId, atMs }: Pick<ReplayedEvent, 'eventId' | 'atMs'>): boolean {
-  return 'eventId' in request ? eventId === request.eventId : atMs >= request.sinceMs && atMs < request.untilMs;
+/** The beginning of the source after this one; null: there is none. */
+export function placeAfter(endpoint: WebhookEndpoint, { source }: ReplayPlace): ReplayPlace | null {
+  const rank = (of: ReplayPlace['source']) => everyPlace.findIndex((each) => each.source === of);
+  return firstPlacesOf(endpoint).find((each) => rank(each.source) > rank(source)) ?? null;
+}
+
+/** A page of the events of a time; it may be empty and not the last. */
+export async function readPage(
+  parts: Parts,
+  endpoint: WebhookEndpoint,
+  { sinceMs, untilMs }: Time,
+  place: ReplayPlace,
+): Promise<ReplayPage | Unavailable> {
+  const time = { sinceMs, untilMs };
+  if (place.source === 'messages') {
+    const reply = await askForMessages(parts, endpoint, { ...time, afterMessageId: place.after });
+    if (reply.result !== 'found') return reply;
+    const { events, nextMessageId } = reply;
+    const next = nextMessageId === null ? null : ({ source: 'messages', after: nextMessageId } as const);
+    const items = itemsOf(parts, endpoint, events).filter(({ atMs }) => atMs >= sinceMs && atMs < untilMs);
+    return { result: 'found', items, next };
+  }
+  const { source, after } = place;
+  const reply = await askForFacts(parts, endpoint, source, { ...time, after });
+  if (reply.result !== 'found') return reply;
+  const next = reply.next === null ? null : { source, after: reply.next };
+  return { result: 'found', items: reply.facts.flatMap(itemOfFact), next };
+}
+
+/** One event. `not_searched`: the time was too long, or had too many events, for it to be searched to its beginning. */
+export async function findEvent(
+  parts: Parts,
+  endpoint: WebhookEndpoint,
+  asked: Time & { readonly eventId: EventId },
+): Promise<ReplayedEvent | 'not_found' | 'not_searched' | 'unavailable'> {
+  const { eventId, sinceMs, untilMs } = asked;
+  const ask = (source: ReplayPlace['source'], beforeMs: number | null) => {
+    const query = { eventId, sinceMs, untilMs, beforeMs };
+    return source === 'messages' ? askForMessages(parts, endpoint, query) : askForFacts(parts, endpoint, source, query);
+  };
+  const giveUpAtMs = parts.clock.monotonicMs() + limits.delivery.replaySearchMs;
+  for (const { source } of firstPlacesOf(endpoint)) {
+    let beforeMs: number | null = null;
+    do {
+      if (beforeMs !== null && parts.clock.monotonicMs() >= giveUpAtMs) return 'not_searched';
+      const reply: ReplayEventsReply | ReplayFactsReply = await ask(source, beforeMs);
+      if (reply.result !== 'found') return 'unavailable';
+      const items = 'events' in reply ? itemsOf(parts, endpoint, reply.events) : reply.facts.flatMap(itemOfFact);
+      const found = items.find((each) => each.eventId === eventId);
+      if (found !== undefined) return found;
+      beforeMs = reply.openBeforeMs;
+    } while (beforeMs !== null);
+  }
+  return 'not_found';
+}
+
+const typesIn = (source: ReplayPlace['source']): readonly WebhookEventType[] =>
+  source === 'messages' ? Object.values(webhookTypeOfKind) : typesOfFacts[source];
+
+function askForMessages({ bus }: Parts, { accountId, livemode }: WebhookEndpoint, which: object) {
+  const query = { accountId, livemode, ...which };
+  return queryEventStore<ReplayEventsReply>(bus, querySubjects.replayEvents, query);
+}
+
+function askForFacts({ bus }: Parts, endpoint: WebhookEndpoint, kind: Fact['kind'], which: object) {
+  const { accountId, livemode } = endpoint;
+  const types = typesOfFacts[kind].filter((type) => subscribesTo(endpoint, type));
+  const query = { accountId, livemode, kind, types, ...which };
+  return queryEventStore<ReplayFactsReply>(bus, querySubjects.replayFacts, query);
+}
+
+/** Of all events of some messages, those that the endpoint gets. */
+function itemsOf({ clock }: Parts, endpoint: WebhookEndpoint, events: readonly string[]): readonly ReplayedEvent[] {
+  // Every event of each message is there.
+  const clientEvents = new ClientEvents(clock, 0);
+  return events.flatMap((packed): readonly ReplayedEvent[] => {
+    const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
+    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
+    if (event === null || type === undefined || !subscribesTo(endpoint, type)) return [];
+    return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
+  });
+}
+
+function itemOfFact(fact: Fact): readonly ReplayedEvent[] {
+  const content = contentOfFact(fact);
+  return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
 }

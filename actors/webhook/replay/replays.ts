@@ -1,91 +1,189 @@
 // Sends events to an endpoint again, from the event store: one, or all of a time. They pass the queue like new ones and
-// have the webhook-id they had. What there is to send is read page by page (replay-pages.ts).
+// have the webhook-id they had. What there is to send is read page by page (replay-pages.ts); how far a replay is, is
+// stored after each page (replay-records.ts), and the process that delivers next goes on there.
+import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Directory } from '../../../directory/contract.ts';
+import type { WebhookEndpointId } from '../../../model/ids.ts';
 import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { ignoring } from '../../../platform/errors.ts';
+import { untilDone } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { Share } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
 import { secretBytes } from '../../../platform/random.ts';
-import type { ReplayAnswer, ReplayRequest } from '../contract.ts';
+import { SharedBound } from '../../../platform/shared-bound.ts';
+import type { Busy, ReplayAnswer, ReplayRequest } from '../contract.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
-import { type ReplayPage, type ReplayedEvent, firstPagesOf } from './replay-pages.ts';
+import {
+  type ReplayPage,
+  type ReplayPlace,
+  type ReplayedEvent,
+  findEvent,
+  firstPlacesOf,
+  placeAfter,
+  readPage,
+} from './replay-pages.ts';
+import { type Replay, ReplayRecords } from './replay-records.ts';
 
 type Parts = {
   readonly bus: Bus;
+  readonly bucket: KV;
   readonly directory: Directory;
   readonly queue: WebhookQueue;
+  readonly share: Share;
   readonly clock: Clock;
 };
 
 export class Replays {
   readonly #parts: Parts;
+  readonly #records: ReplayRecords;
+  readonly #places: SharedBound;
   /** One at a time for an endpoint. */
-  readonly #running = new Set<string>();
+  readonly #running = new Set<WebhookEndpointId>();
   readonly #stopping = new AbortController();
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#records = new ReplayRecords(parts.bucket);
+    this.#places = new SharedBound('webhook_replays', parts.share);
+  }
+
+  /** Goes on with what earlier processes have begun. */
+  async start(): Promise<void> {
+    for (const replay of await this.#records.takeOver()) this.#resume(replay);
   }
 
   stop(): void {
     this.#stopping.abort(new Error('the replay stops'));
   }
 
-  /** Answers when the first events are on their way; the others follow. */
-  async begin(request: ReplayRequest): Promise<ReplayAnswer> {
-    const endpoint = this.#parts.directory.webhookEndpoint(request.endpointId);
-    if (endpoint === undefined || endpoint.accountId !== request.accountId) return { ok: false, why: 'not_found' };
-    if (this.#running.has(endpoint.id) || this.#running.size >= limits.delivery.replaysMax) return busy;
-    this.#running.add(endpoint.id);
-    const end = () => this.#running.delete(endpoint.id);
-    let isBegun = false;
+  /** Answers when what it sends is durable: the event, or that those of the time are to be sent. */
+  async begin(request: ReplayRequest): Promise<ReplayAnswer | Busy> {
+    const { accountId, endpointId } = request;
+    const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
+    if (endpoint === undefined || endpoint.accountId !== accountId) return { ok: false, why: 'not_found' };
+    if (this.#running.has(endpointId)) return { ok: false, why: 'running' };
+    const taken = this.#places.take(accountId);
+    if (taken !== 'taken') return { busy: taken };
+    this.#running.add(endpointId);
+    let replay: Replay | null = null;
     try {
-      const pages: ReplayPage[] = [];
-      for (const read of firstPagesOf(this.#parts, endpoint, request)) {
-        const page = await read();
-        if (page.result !== 'found') return { ok: false, why: 'unavailable' };
-        pages.push(page);
-      }
-      const isOne = 'eventId' in request;
-      const events = pages.reduce((sum, { items, total }) => sum + (isOne ? items.length : total), 0);
-      if (isOne && events === 0) return { ok: false, why: 'not_found' };
-      isBegun = true;
-      void this.#run(endpoint, pages).finally(end);
-      return { ok: true, events };
+      if (request.eventId !== null) return await this.#sendOne(endpoint, { ...request, eventId: request.eventId });
+      const begun = await this.#beginTime(endpoint, request);
+      ({ replay } = begun);
+      return begun.answer;
     } finally {
-      if (!isBegun) end();
+      const end = () => {
+        this.#running.delete(endpointId);
+        this.#places.giveBack(accountId);
+      };
+      if (replay === null) end();
+      else void this.#run(replay).finally(end);
     }
   }
 
-  async #run(endpoint: WebhookEndpoint, pages: readonly ReplayPage[]): Promise<void> {
-    const again = `.${secretBytes(6).toString('base64url')}`;
-    for (const first of pages) {
-      for (let page: ReplayPage | null = first; page !== null; page = await this.#after(endpoint, page)) {
-        for (const item of page.items) await this.#put(endpoint, item, again);
-      }
-    }
+  async #sendOne(endpoint: WebhookEndpoint, asked: Parameters<typeof findEvent>[2]): Promise<ReplayAnswer> {
+    const found = await findEvent(this.#parts, endpoint, asked);
+    if (typeof found === 'string') return { ok: false, why: found };
+    await this.#put(endpoint, [found], newAgain());
+    return this.#stopping.signal.aborted ? { ok: false, why: 'unavailable' } : { ok: true, events: 1 };
   }
 
-  /** Waits for an event store that does not answer; null at the end, and when the process stops. */
-  async #after({ id }: WebhookEndpoint, { next }: ReplayPage): Promise<ReplayPage | null> {
+  async #beginTime(
+    endpoint: WebhookEndpoint,
+    { accountId, endpointId, sinceMs, untilMs }: ReplayRequest,
+  ): Promise<{ readonly answer: ReplayAnswer; readonly replay: Replay | null }> {
+    const places = firstPlacesOf(endpoint);
+    const [place] = places;
+    if (place === undefined) return { answer: { ok: true, events: 0 }, replay: null };
+    const pages: ReplayPage[] = [];
+    for (const each of places) {
+      const page = await readPage(this.#parts, endpoint, { sinceMs, untilMs }, each);
+      if (page.result !== 'found') return { answer: { ok: false, why: 'unavailable' }, replay: null };
+      pages.push(page);
+    }
+    const replay: Replay = { endpointId, accountId, sinceMs, untilMs, again: newAgain(), place };
+    // One whose begin was not answered in time may be stored.
+    if (!(await this.#records.begin(replay))) {
+      return { answer: { ok: false, why: 'running' }, replay: await this.#records.takeOverOf(endpointId) };
+    }
+    const isAll = pages.every(({ next }) => next === null);
+    const events = isAll ? pages.reduce((sum, { items }) => sum + items.length, 0) : null;
+    return { answer: { ok: true, events }, replay };
+  }
+
+  /** It was admitted by an earlier process, so it runs also when that had a larger share. */
+  #resume(replay: Replay): void {
+    const { accountId, endpointId } = replay;
+    const hasPlace = this.#places.take(accountId) === 'taken';
+    this.#running.add(endpointId);
+    void this.#run(replay).finally(() => {
+      this.#running.delete(endpointId);
+      if (hasPlace) this.#places.giveBack(accountId);
+    });
+  }
+
+  async #run(replay: Replay): Promise<void> {
     const { signal } = this.#stopping;
-    while (next !== null && !signal.aborted) {
-      const page = await next();
-      if (page.result === 'found') return page;
-      log.warn({ endpointId: id, detail: page.detail }, 'a replay waits for the event store');
-      await this.#parts.clock
-        .sleep(limits.delivery.answerMs, signal)
-        .catch((error: unknown) => ignoring(error, 'the process stops'));
+    let place: ReplayPlace | null = replay.place;
+    while (place !== null) {
+      // As it is by now; one that was deleted gets no more.
+      const endpoint = this.#parts.directory.webhookEndpoint(replay.endpointId);
+      if (endpoint === undefined) break;
+      const page: ReplayPage | null = await this.#page(endpoint, replay, place);
+      if (page === null) return;
+      await this.#put(endpoint, page.items, replay.again);
+      if (signal.aborted) return;
+      place = page.next ?? placeAfter(endpoint, place);
+      if (place === null) break;
+      const goesOn = { ...replay, place };
+      if ((await this.#stored(replay, () => this.#records.goOn(goesOn))) !== true) return;
     }
-    return null;
+    await this.#stored(replay, () => this.#records.end(replay));
   }
 
-  async #put(endpoint: WebhookEndpoint, { eventId, atMs, content }: ReplayedEvent, again: string): Promise<void> {
-    await this.#parts.queue.room(this.#stopping.signal);
-    this.#parts.queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, () => {}, again);
+  /** Waits for an event store that does not answer; null when the process stops. */
+  #page(endpoint: WebhookEndpoint, replay: Replay, place: ReplayPlace): Promise<ReplayPage | null> {
+    const read = async () => {
+      const page = await readPage(this.#parts, endpoint, replay, place);
+      if (page.result !== 'found') throw new Error(page.detail);
+      return page;
+    };
+    const { id: endpointId } = endpoint;
+    return this.#again(read, (detail) => log.warn({ endpointId, detail }, 'a replay waits for the event store'));
+  }
+
+  #stored<T>({ endpointId }: Replay, write: () => Promise<T>): Promise<T | null> {
+    return this.#again(write, (error) => log.warn({ endpointId, error }, 'a replay waits until its place is stored'));
+  }
+
+  #again<T>(work: () => Promise<T>, onFailure: (why: string) => void): Promise<T | null> {
+    const { clock } = this.#parts;
+    return untilDone(work, onFailure, { everyMs: limits.delivery.answerMs, stopping: this.#stopping.signal, clock });
+  }
+
+  /** Resolves when all are durable, or the process stops. */
+  async #put(endpoint: WebhookEndpoint, items: readonly ReplayedEvent[], again: string): Promise<void> {
+    const { signal } = this.#stopping;
+    const { queue } = this.#parts;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let left = items.length;
+    const done = () => {
+      left -= 1;
+      if (left === 0) resolve();
+    };
+    for (const { eventId, atMs, content } of items) {
+      await queue.room(signal);
+      if (signal.aborted) return;
+      queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, done, again);
+    }
+    if (left === 0) return;
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    signal.removeEventListener('abort', stop);
   }
 }
 
-const busy: ReplayAnswer = { ok: false, why: 'busy' };
+const newAgain = (): string => `.${secretBytes(6).toString('base64url')}`;

@@ -15,6 +15,8 @@ export type SendRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** All of it ends within this; totalMs when it is absent. */
+  readonly withinMs?: number | undefined;
 };
 
 export type SendResult = {
@@ -52,7 +54,7 @@ export class HttpSender {
   /** POSTs a JSON body. Ends within totalMs; `done` is called exactly once. Returns what ends it early. */
   send(request: SendRequest, done: (result: SendResult) => void): Cancel {
     const url = new URL(request.url);
-    const exchange = new SendExchange(this.#options.clock, done);
+    const exchange = new SendExchange(this.#options.clock, request.withinMs ?? bounds.totalMs, done);
     this.#poolOf(request.accountId, url).dispatch(
       {
         path: `${url.pathname}${url.search}`,
@@ -130,12 +132,12 @@ class SendExchange implements Dispatcher.DispatchHandler {
   #octets = 0;
   #isOver = false;
 
-  constructor(clock: Clock, done: (result: SendResult) => void) {
+  constructor(clock: Clock, withinMs: number, done: (result: SendResult) => void) {
     this.#clock = clock;
     this.#done = done;
     this.#startedAtMs = clock.monotonicMs();
-    this.#cancelDeadline = clock.after(bounds.totalMs, () =>
-      this.finish('timeout', `the response had not ended after ${bounds.totalMs} ms`),
+    this.#cancelDeadline = clock.after(withinMs, () =>
+      this.finish('timeout', `the response had not ended after ${withinMs} ms`),
     );
   }
 

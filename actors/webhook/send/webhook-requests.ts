@@ -18,6 +18,8 @@ type Outgoing = {
   readonly webhookId: string;
   readonly isBatch: boolean;
   readonly records: readonly WebhookRecord[];
+  /** A shorter deadline than that of every request. */
+  readonly withinMs?: number;
 };
 type RequestDone = (result: SendResult, ended: EndedRequest) => void;
 
@@ -42,7 +44,7 @@ export class WebhookRequests {
    */
   send(endpoint: WebhookEndpoint, outgoing: Outgoing, attempt: number, done: RequestDone): Cancel {
     const { sender, clock, cipher } = this.#parts;
-    const { webhookId, isBatch, records } = outgoing;
+    const { webhookId, isBatch, records, withinMs } = outgoing;
     const [first] = records;
     assert(first !== undefined, 'a request carries an event');
     const atMs = clock.nowMs();
@@ -59,7 +61,7 @@ export class WebhookRequests {
       body = isBatch ? batchBody(records, cipher) : eventBody(first, cipher);
       const keys = signingKeys(signingSecrets(this.#secretsOf(endpoint), atMs).map(({ secret }) => secret));
       headers = { ...fixedHeaders, ...signedHeaders(webhookId, Math.floor(atMs / 1_000), body, keys) };
-      return sender.send({ accountId: endpoint.accountId, url, headers, body }, ended);
+      return sender.send({ accountId: endpoint.accountId, url, headers, body, withinMs }, ended);
     } catch (error) {
       // A secret of a body key that is gone, for example: the operator must act, and the event waits.
       log.error({ alarm: 'webhook_unsendable', endpoint: endpoint.id, error: messageOf(error) }, 'cannot be signed');

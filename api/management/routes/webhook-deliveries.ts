@@ -2,6 +2,7 @@
 // process is asked for over NATS. Whose endpoint it is, the database says first.
 import type { z } from '@hono/zod-openapi';
 import {
+  type Busy,
   type DeliveriesAnswer,
   type DeliveryAttempt,
   type EndpointHealth,
@@ -15,6 +16,7 @@ import { type AttemptsAsked, readAttempts } from '../../../actors/webhook/attemp
 import { findWebhook } from '../../../control/store/webhook-endpoints.ts';
 import type { EventId } from '../../../model/ids.ts';
 import { momentOf } from '../../../model/moment.ts';
+import { unreachable } from '../../../platform/assert.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -46,14 +48,14 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     path: '/v1/webhooks/{id}/test',
     summary: 'Send a test event to a webhook endpoint now',
     description:
-      'An event of the type `webhook.test`, signed like all others; it is tried once, and disabled endpoints get it too.',
+      'An event of the type `webhook.test`, signed like all others; it is tried once, for five seconds, and disabled endpoints get it too.',
     params: idParams,
     answer: { status: 200, description: 'How it went.', schema: webhookAttempt },
-    problems: ['webhooks_unavailable'],
+    problems: ['webhooks_unavailable', 'webhooks_busy'],
     handle: (context) =>
       ofOwn(context, async (of) => {
         const answer = await ask<TestAnswer>(context, webhookSubjects.test, of);
-        return answer === null ? unavailable : { body: attemptShape(answer.attempt) };
+        return 'problem' in answer ? answer : { body: attemptShape(answer.attempt) };
       }),
   }),
   endpoint({
@@ -63,11 +65,12 @@ export const webhookDeliveryEndpoints: readonly Endpoint[] = [
     summary: 'Send events to a webhook endpoint again',
     description:
       'Either one, by `event_id`, or all from `since` on: of messages, one-time passwords, blocks and clicks, of the types that ' +
-      'the endpoint subscribes to. They have the `webhook-id` they had, so that a receiver that remembers ids takes none twice.',
+      'the endpoint subscribes to. They have the `webhook-id` they had, so that a receiver that remembers ids takes none twice. ' +
+      'What was answered 202 is sent also when Heliograph is restarted meanwhile.',
     params: idParams,
     body: replayBody,
     answer: { status: 202, description: 'They are being sent.', schema: replayed },
-    problems: ['conflict', 'webhooks_unavailable'],
+    problems: ['conflict', 'webhooks_unavailable', 'webhooks_busy'],
     handle: (context) => ofOwn(context, (of) => replay(context, of)),
   }),
 ];
@@ -87,7 +90,8 @@ async function attempts(
   const { parts, query } = context;
   const asked = askedOf(query);
   if ('problem' in asked) return asked;
-  const health = (await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, of))?.health ?? null;
+  const answer = await ask<DeliveriesAnswer>(context, webhookSubjects.deliveries, of);
+  const health = 'problem' in answer ? null : answer.health;
   const read = async ({ limit, after }: { limit: number; after: string | null }) => {
     const found = await readAttempts(parts.bus, parts.cipher, of, { ...asked, before: after, limit });
     return { items: found.attempts, next: found.hasMore ? (found.attempts.at(-1)?.id ?? null) : null };
@@ -124,59 +128,68 @@ async function replay(
   const wanted = wantedOf(context.body, context.parts.store.clock.nowMs());
   if ('problem' in wanted) return wanted;
   const answer = await ask<ReplayAnswer>(context, webhookSubjects.replay, { ...of, ...wanted });
-  if (answer === null) return unavailable;
+  if ('problem' in answer) return answer;
   if (answer.ok) return { body: { object: 'webhook_replay', webhook: of.endpointId, events: answer.events } };
   switch (answer.why) {
     case 'not_found':
       return { problem: problem(404, 'not_found', 'this endpoint had no such event in the time that events are kept') };
-    case 'busy':
+    case 'running':
       return { problem: problem(409, 'conflict', 'an earlier replay to this endpoint still runs: wait for its end') };
-    default:
+    case 'not_searched':
+      return {
+        problem: wrongField(
+          'since',
+          'the history is too long for the search: say with since and until when it happened',
+        ),
+      };
+    case 'unavailable':
       return unavailable;
+    default:
+      return unreachable(answer.why);
   }
 }
 
-type Wanted = ReplayRequest extends infer Request
-  ? Request extends EndpointOf
-    ? Omit<Request, keyof EndpointOf>
-    : never
-  : never;
+type Wanted = Omit<ReplayRequest, keyof EndpointOf>;
 
-/** Either an event or a time. */
+/** An event, or all of a time. */
 function wantedOf(
-  { event_id: eventId, since, until }: z.infer<typeof replayBody>,
+  { event_id, since, until }: z.infer<typeof replayBody>,
   nowMs: number,
 ): Wanted | { readonly problem: Problem } {
-  if ((eventId === undefined) === (since === undefined)) {
-    return { problem: wrongField('event_id', 'expected either event_id or since') };
+  if (event_id === undefined && since === undefined) {
+    return { problem: wrongField('event_id', 'expected event_id or since') };
   }
-  if (eventId !== undefined) {
-    if (until !== undefined) return { problem: wrongField('until', 'must be left out beside event_id') };
-    return { eventId: eventId as EventId };
-  }
-  const sinceMs = momentOf(since ?? '') ?? nowMs;
-  const untilMs = until === undefined ? nowMs : (momentOf(until) ?? nowMs);
-  if (sinceMs >= nowMs) return { problem: wrongField('since', 'must be in the past') };
-  if (untilMs <= sinceMs) return { problem: wrongField('until', 'must be after since') };
-  return { sinceMs, untilMs };
+  const eventId = (event_id ?? null) as EventId | null;
+  const sinceMs = momentOf(since ?? '');
+  const untilMs = momentOf(until ?? '');
+  if (sinceMs !== null && sinceMs >= nowMs) return { problem: wrongField('since', 'must be in the past') };
+  if (untilMs !== null && untilMs <= (sinceMs ?? 0)) return { problem: wrongField('until', 'must be after since') };
+  // One that happened by the clock of another machine.
+  const presentMs = eventId === null ? nowMs : nowMs + limits.queries.idAheadMsMax;
+  return { eventId, sinceMs: sinceMs ?? 0, untilMs: untilMs ?? presentMs };
 }
 
-/** Null when the delivery process does not answer. */
-async function ask<Answer>(
+async function ask<Answer extends object>(
   { parts: { bus } }: Pick<Context, 'parts'>,
   subject: string,
   request: object,
-): Promise<Answer | null> {
+): Promise<Answer | { readonly problem: Problem }> {
   try {
     const timeout = limits.webhooks.askMs;
-    return (await bus.connection.request(subject, JSON.stringify(request), { timeout })).json<Answer>();
+    const reply = await bus.connection.request(subject, JSON.stringify(request), { timeout });
+    const answer = reply.json<Answer | Busy>();
+    return 'busy' in answer ? { problem: busy[answer.busy] } : answer;
   } catch (error) {
     ignoring(error, 'the delivery process did not answer: it may be starting');
-    return null;
+    return unavailable;
   }
 }
 
 const unavailable = { problem: problem(503, 'webhooks_unavailable', 'the delivery process did not answer in time', 2) };
+const busy: { readonly [Why in Busy['busy']]: Problem } = {
+  account_full: problem(429, 'account_busy', 'too many tests or replays of webhooks of this account at once', 2),
+  full: problem(503, 'webhooks_busy', 'too many tests or replays of webhooks of all accounts at once', 2),
+};
 
 function attemptShape(of: DeliveryAttempt): object {
   const { id, webhookId, eventIds, type, atMs, url, attempt, error, detail, status, latencyMs } = of;

@@ -164,9 +164,13 @@ export const attemptsQuery = pageQuery.extend({
 
 export const replayBody = z
   .strictObject({
-    event_id: text(1, 64).optional().describe('One event: the `webhook-id` it had.'),
+    event_id: text(1, 64)
+      .optional()
+      .describe(
+        'One event: the `webhook-id` it had. Beside it `since` and `until` say when it happened, its `timestamp`: in a long history it is found with them only.',
+      ),
     since: moment.optional().describe('Or all events from this time on.'),
-    until: moment.optional().describe('With `since`: events before this time only. Left out: up to now.'),
+    until: moment.optional().describe('Events before this time only. Left out: up to now.'),
   })
   .openapi('ReplayWebhook');
 
@@ -174,7 +178,10 @@ export const replayed = z
   .object({
     object: z.literal('webhook_replay'),
     webhook: z.string(),
-    events: z.int().describe('How many are sent again, under the `webhook-id` each had; of a time about so many.'),
+    events: z
+      .int()
+      .nullable()
+      .describe('How many are sent again, under the `webhook-id` each had. Null: more than were counted at once.'),
   })
   .openapi('WebhookReplay');
 

@@ -2,7 +2,7 @@
 // through the streams into the event store and to receivers, and from the event store to the receivers again.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
-import { type ReplayAnswer, webhookSubjects } from '../../../actors/webhook/contract.ts';
+import { type Busy, type ReplayAnswer, webhookSubjects } from '../../../actors/webhook/contract.ts';
 import { type EraseRowsReply, querySubjects } from '../../../analytics/contract.ts';
 import { schemaFiles } from '../../../analytics/store/schema.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
@@ -74,15 +74,17 @@ async function hook(of: { accountId?: AccountId; events?: readonly string[]; liv
 
 async function replay(
   { endpointId, accountId: owner }: Hook,
-  what: object = { sinceMs, untilMs: systemClock.nowMs() },
+  what: { eventId?: string | undefined; sinceMs?: number; untilMs?: number } = { sinceMs },
 ) {
-  const asked = JSON.stringify({ accountId: owner, endpointId, ...what });
+  const time = { sinceMs: 0, untilMs: systemClock.nowMs() + minuteMs };
+  const asked = JSON.stringify({ accountId: owner, endpointId, eventId: null, ...time, ...what });
   const answer = async () =>
-    (await node.bus.connection.request(webhookSubjects.replay, asked, { timeout: 10_000 })).json<ReplayAnswer>();
-  // One at a time: an earlier one may still be on its way.
+    (await node.bus.connection.request(webhookSubjects.replay, asked, { timeout: 10_000 })).json<ReplayAnswer | Busy>();
+  // Earlier ones may still be on their way, and the event store of a busy machine late.
   return until('no other replay', async () => {
     const said = await answer();
-    return !said.ok && said.why === 'busy' ? null : said;
+    const isLater = 'busy' in said || (!said.ok && (said.why === 'running' || said.why === 'unavailable'));
+    return isLater ? null : said;
   });
 }
 const sent = (events: number) => ({ ok: true, events });
@@ -291,7 +293,8 @@ test('more than a page of each: everything once', async () => {
   await came(all, 2 * count);
   await recorded(count + 1, count);
   const first = said(all);
-  expect(await replay(all)).toEqual(sent(2 * count));
+  // More than a page is not counted.
+  expect(await replay(all)).toEqual({ ok: true, events: null });
   await came(all, 4 * count);
   expect(said(all, 2 * count)).toEqual(first);
 });
