@@ -8,20 +8,13 @@ import { type AnalyticsNode, startAnalytics } from '../../analytics/analytics-no
 import { type Engine, openEngine } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { cancellations } from '../../cluster/bus/cancellations.ts';
-import { ensureConsumer, openBucket } from '../../cluster/bus/ensure.ts';
+import { openBucket } from '../../cluster/bus/ensure.ts';
 import { erasureJobs, newErasure, orderErasure } from '../../cluster/bus/erasures.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { numberKey } from '../../cluster/bus/installation-secret.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { factConsumer } from '../../cluster/bus/streams.ts';
-import {
-  attemptSubject,
-  factSubjects,
-  messageSubject,
-  parkedSubject,
-  webhookSubject,
-} from '../../cluster/bus/subjects.ts';
+import { attemptSubject, messageSubject, parkedSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { encodeAttempts } from '../../actors/webhook/attempts/attempt-record.ts';
 import type { DeliveryAttempt } from '../../actors/webhook/contract.ts';
@@ -31,19 +24,10 @@ import { openStore } from '../../control/store/store.ts';
 import { writeDecision } from '../../control/store/subscriber-decisions.ts';
 import { addSuppressions, listSuppressions } from '../../control/store/suppressions.ts';
 import { deliveryEvent } from '../../model/delivery-event.ts';
-import type { OtpFact } from '../../model/fact.ts';
-import {
-  type AccountId,
-  type EventId,
-  type OtpId,
-  type WebhookEndpointId,
-  newAccountId,
-  newWebhookAttemptId,
-} from '../../model/ids.ts';
+import { type AccountId, type WebhookEndpointId, newAccountId, newWebhookAttemptId } from '../../model/ids.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { decodeEvents, encodeEvents } from '../../model/records/event-record.ts';
-import { encodeFact } from '../../model/records/fact-record.ts';
 import { encodeMessage } from '../../model/records/message-record.ts';
 import { encodeOtpNumber } from '../../model/records/otp-record.ts';
 import { encodeWebhook } from '../../model/records/webhook-record.ts';
@@ -314,44 +298,4 @@ test('refuses what is no number or account, and a second erasure while one is at
   expect([code, stderr]).toEqual([1, expect.stringContaining(waiting.id)]);
   await (await openBucket(harness.bus, 'erasures')).delete(waiting.id);
   openEraser();
-});
-
-/** A one-time password of this number that ended by its time. */
-function endedOtp(to: string): OtpFact {
-  const atMs = systemClock.nowMs();
-  return {
-    ...{ kind: 'otp', eventId: `evt_${to}` as EventId, atMs, accountId: account, livemode: true, version: 3, to },
-    ...{ id: `otp_${to}` as OtpId, status: 'expired', reason: 'expired', purpose: 'sign_in', language: 'en' },
-    ...{ ownCode: false, sender: 'SHOP', clientReference: null, attempts: 0, messageIds: [] },
-    ...{ createdAtMs: atMs, expiresAtMs: atMs, endedAtMs: atMs },
-  };
-}
-
-test('removes what waits in FACTS for a delivery role that is away, and facts in DEAD', async () => {
-  await ensureConsumer(harness.bus.manager, 'FACTS', factConsumer('webhooks'));
-  const [gone, stays] = ['+8801999000121', '+8801999000122'] as const;
-  for (const number of [gone, stays]) {
-    await put(factSubjects.otp, encodeFact(endedOtp(number)));
-    // Of a later version, which this one cannot read.
-    await put('dead.FACTS', Buffer.from(JSON.stringify({ ...endedOtp(number), v: 2 })));
-  }
-  const streamsOf = (number: string) =>
-    ['FACTS', 'DEAD'].filter((stream) =>
-      filesWith(harness.nats.dataDir, number).some((file) => file.includes(`/streams/${stream}/`)),
-    );
-  expect(streamsOf(gone)).toEqual(['FACTS', 'DEAD']);
-
-  const erase = async (...words: string[]) => {
-    const { stdout } = await cli('erase', '--number', gone, '--json', ...words);
-    return JSON.parse(stdout) as Record<string, unknown>;
-  };
-  const others = await erase('--account', newAccountId(2));
-  expect(others).toMatchObject({ removed: { FACTS: 0, DEAD: 0 } });
-  const receipt = await erase();
-  expect(receipt).toMatchObject({ removed: { FACTS: 1, DEAD: 1 }, looked_at: { FACTS: 2 } });
-  expect(receipt['left']).toEqual({});
-  expect([streamsOf(gone), streamsOf(stays)]).toEqual([[], ['FACTS', 'DEAD']]);
-
-  const delivery = await harness.bus.jetstream.consumers.get('FACTS', 'facts_webhooks');
-  expect((await delivery.next())?.json<OtpFact>().to).toBe(stays);
 });

@@ -59,7 +59,7 @@ export function firstPagesOf(
     if (reply.result !== 'found') return reply;
     const { events, nextMessageId, total } = reply;
     // Every event of each message is there.
-    const clientEvents = new ClientEvents(clock, 0);
+    const clientEvents = new ClientEvents(clock);
     const items = events.flatMap((packed): ReplayedEvent[] => {
       const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
       const type = event === null ? undefined : webhookTypeOfKind[event.kind];
