@@ -77,6 +77,8 @@ export type GetMessage = {
   readonly wait?: boolean;
   /** Include one event of the message, for callers that publish another one: it has the fields they share. */
   readonly withEvent?: boolean;
+  /** Include all events of the message. */
+  readonly withEvents?: boolean;
   /** Answer `found` too only with every event up to the time of the query: for callers that act on missing events. */
   readonly upToDate?: boolean;
   /** Include what became of it at each carrier. */
@@ -88,6 +90,8 @@ export type GetMessage = {
 export type GetMessageReply = Answer<{
   readonly message: MessageView;
   readonly event?: DeliveryEvent;
+  /** With `withEvents`: in stream order, some twice, each packed (model/records/event-record.ts) in base64. */
+  readonly events?: readonly string[];
   /** With `withHops`. */
   readonly hops?: readonly SentHop[];
   /** Only with `upToDate`, and only when a carrier's actor passed the message on. */

@@ -118,6 +118,12 @@ export const deliveryLimits = {
   /** How long, and for how many messages in each half of that, the fan-out remembers what it has published. */
   rememberedMs: 10 * minute,
   rememberedMax: 100_000,
+  /** Events that wait for the event store to say what came before them; × ~1 KiB. Beyond, EVENTS is not read on. */
+  undecidedMax: 10_000,
+  /** Messages that it is asked for at once: as many as one of its statements reads. */
+  undecidedAskedMax: 100,
+  /** Records of EVENTS that wait behind one that is not done, × ~100 B. After a crash they are sent again. */
+  takenMax: 50_000,
   /** Records that a started fan-out reads again, for the segments of messages that are on their way. */
   warmUpRecords: 5_000,
   /** How much earlier than an endpoint an event of another machine's clock may seem to be. */

@@ -1,6 +1,7 @@
 // The state of one message: the fold of its recorded and unflushed events. Right after the 202 the first event may not
 // have arrived yet: a query for a young unknown message waits a moment and is never answered with `none`.
 import { type MessageId, isMessageId, timeOfMessageId } from '../../model/ids.ts';
+import { packEvent } from '../../model/records/event-record.ts';
 import type { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
@@ -27,7 +28,7 @@ export type Sources = {
 /** The events of this id are a subscriber's decision and no message. */
 const noMessage = Symbol('no message');
 
-type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'hops' | 'passedOn'>;
+type Found = Pick<GetMessageReply & { readonly result: 'found' }, 'message' | 'event' | 'events' | 'hops' | 'passedOn'>;
 
 export async function getMessage(sources: Sources, query: GetMessage): Promise<GetMessageReply> {
   // No event with such an id was ever published.
@@ -63,7 +64,7 @@ export function useOf({ upToDate, use }: GetMessage): Use {
 }
 
 async function look({ recorded, unflushed }: Sources, query: GetMessage): Promise<Found | typeof noMessage | null> {
-  const { accountId, messageId, withEvent, withHops, upToDate } = query;
+  const { accountId, messageId, withEvent, withEvents, withHops, upToDate } = query;
   // Unflushed events first, recorded ones after: an event flushed in between is then read twice and not missed.
   const held = unflushed.eventsOf(messageId);
   const rows = await (useOf(query) === 'ordinary' ? recorded.shownTo : recorded.of)({ accountId, messageId });
@@ -76,6 +77,7 @@ async function look({ recorded, unflushed }: Sources, query: GetMessage): Promis
   return {
     message,
     ...(withEvent === true ? { event } : {}),
+    ...(withEvents === true ? { events: own.map((each) => packEvent(each).toString('base64')) } : {}),
     ...(withHops === true ? { hops: hopsOf(own) } : {}),
     ...(passedOn === null ? {} : { passedOn }),
   };

@@ -4,6 +4,8 @@
 
 /** What a client may group by. hour and day are those of the report's time zone. */
 export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender'] as const;
+/** Those of later versions. */
+export const plannedDimensions: readonly string[] = ['campaign', 'variant'];
 /** prefix: a number without its last six digits. */
 export type Dimension = (typeof dimensions)[number] | 'prefix' | 'language' | 'purpose';
 

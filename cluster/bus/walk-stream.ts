@@ -7,16 +7,20 @@ import type { Bus } from './connect.ts';
 
 const { callTimeoutMs } = limits.operations;
 
-/** Resolves with the number of records looked at. Rejects when the server does not answer, or with the error of `look`. */
+/**
+ * Resolves with the number of records looked at: all, or those of `subject`. Rejects when the server does not answer, or
+ * with the error of `look`.
+ */
 export async function walkStream(
   bus: Bus,
   stream: string,
   look: (record: StoredMsg) => Promise<void> | undefined,
+  subject = '>',
 ): Promise<number> {
   const { state } = await withDeadline('a stream', callTimeoutMs, bus.manager.streams.info(stream));
   let looked = 0;
   for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; ) {
-    const record = await nextRecord(bus, stream, '>', seq);
+    const record = await nextRecord(bus, stream, subject, seq);
     if (record === null || record.seq > state.last_seq) break;
     await look(record);
     looked += 1;

@@ -98,12 +98,14 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
 };
 
 /**
- * Who asks the event store: of messages those who accept and send them, for reports and for replays of events others.
+ * Who asks the event store: of messages those who accept and send them and who send their events to webhooks, for
+ * reports and for replays of events others.
  */
 function askersOf(subject: string): readonly NatsRole[] {
   if (subject === querySubjects.report || subject === querySubjects.eraseRows) return ['control'];
   const isForReplays = subject === querySubjects.replayEvents || subject === querySubjects.replayFacts;
-  return isForReplays ? ['delivery'] : ['ingress', 'actors'];
+  if (isForReplays) return ['delivery'];
+  return subject === querySubjects.get ? ['ingress', 'actors', 'delivery'] : ['ingress', 'actors'];
 }
 
 /** Core NATS subjects, without a stream. */

@@ -8,6 +8,7 @@ import type { Counts, Erasure } from '../../cluster/bus/erasures.ts';
 import type { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { readLater } from '../../cluster/bus/later.ts';
 import { streamNames, streamOfBucket } from '../../cluster/bus/streams.ts';
+import { factSubjects } from '../../cluster/bus/subjects.ts';
 import { overwriteRecord, walkStream } from '../../cluster/bus/walk-stream.ts';
 import { canceledEvent } from '../../model/delivery-event.ts';
 import type { Message } from '../../model/message.ts';
@@ -31,11 +32,13 @@ export type EraseStreamsParts = {
 export type Erased = { readonly lookedAt: Counts; readonly removed: Counts; readonly left: Counts };
 
 const { scheduled, holds, later } = streamNames.waiting;
+/** A stream comes before those into which its readers copy what it has. */
 const walked = [
-  ...[scheduled, holds, later, streamNames.webhooks, streamNames.webhookLog, streamNames.dead],
-  streamNames.webhookAttempts,
-  streamOfBucket('otp'),
+  ...[scheduled, holds, later, streamOfBucket('otp'), streamNames.facts, streamNames.webhooks],
+  ...[streamNames.webhookLog, streamNames.webhookAttempts, streamNames.dead],
 ];
+/** Of these streams only the records of one subject have whole numbers. */
+const subjectsWithNumbers: Readonly<Record<string, string>> = { [streamNames.facts]: factSubjects.otp };
 
 export async function eraseFromStreams(parts: EraseStreamsParts, erasure: Erasure): Promise<Erased> {
   const lookedAt: Record<string, number> = {};
@@ -43,7 +46,7 @@ export async function eraseFromStreams(parts: EraseStreamsParts, erasure: Erasur
   const left: Record<string, number> = {};
   for (const stream of walked) {
     removed[stream] = 0;
-    lookedAt[stream] = await walkStream(parts.bus, stream, async (record) => {
+    const look = async (record: StoredMsg): Promise<void> => {
       const found = numbersIn(stream, record, parts.cipher);
       if (found === null) left['unreadable'] = (left['unreadable'] ?? 0) + 1;
       if (found === null || !found.held.some((held) => isOf(parts.numbers, erasure, held))) return;
@@ -51,7 +54,8 @@ export async function eraseFromStreams(parts: EraseStreamsParts, erasure: Erasur
       if (ended && (await overwriteRecord(parts.bus, stream, record.seq))) {
         removed[stream] = (removed[stream] ?? 0) + 1;
       } else left['in_flight'] = (left['in_flight'] ?? 0) + 1;
-    });
+    };
+    lookedAt[stream] = await walkStream(parts.bus, stream, look, subjectsWithNumbers[stream]);
   }
   return { lookedAt, removed, left };
 }

@@ -57,6 +57,7 @@ function read(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumber
   if (stream === streamNames.webhooks || stream === streamNames.webhookLog)
     return ofWebhook(data, storedMs, accountIn(subject));
   if (stream === streamNames.webhookAttempts) return ofAttempts(record, cipher);
+  if (stream === streamNames.facts) return ofFact(data, storedMs);
   if (stream !== streamOfBucket('otp') || data.length === 0) return nothing;
   const { to: number } = decodeOtpNumber(data).number;
   return number === null
@@ -78,6 +79,7 @@ function dead(from: string, { data, header, time }: StoredMsg): HeldNumbers {
     return { held: [...events.map(ofEvent), ...raw], message: null };
   }
   if (from === streamNames.webhooks || from === streamNames.webhookLog) return ofWebhook(data, storedMs, null);
+  if (from === streamNames.facts) return ofFact(data, storedMs);
   if (from !== streamNames.inbound) return { ...ofMessage(data), message: null };
   const was = header.get('Heliograph-Subject');
   if (was.endsWith('.decided')) {
@@ -110,6 +112,17 @@ function ofWebhook(data: Uint8Array, storedMs: number, accountId: string | null)
   if ('event' in content) return { held: [ofEvent(content.event)], message: null };
   const texts = Object.values(content.data).filter((each) => typeof each === 'string');
   return { held: texts.map((number) => ({ number, accountId, sinceMs: storedMs })), message: null };
+}
+
+/** A one-time password has the number. Read loosely: in DEAD there are facts that this version cannot read. */
+function ofFact(data: Uint8Array, storedMs: number): HeldNumbers {
+  const fact = jsonObjectIn(data);
+  if (fact === null) throw new Error('not a record of FACTS');
+  const { to: number, accountId: account, createdAtMs } = fact;
+  if (typeof number !== 'string') return nothing;
+  const accountId = typeof account === 'string' ? account : null;
+  const sinceMs = typeof createdAtMs === 'number' ? createdAtMs : storedMs;
+  return { held: [{ number, accountId, sinceMs }], message: null };
 }
 
 /**

@@ -1,7 +1,7 @@
 // Which delivery events clients get: those that change what a client sees of the message, once each. A message of
 // several segments has an event for each; clients get the one that completes them. The rules are those of
 // model/fold.ts; this one holds a number for each message, for as long as its events usually take, instead of its whole
-// history.
+// history. Where that was too short, or the process began later, `knows` says so, and the history can be given to `learn`.
 import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
 import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
@@ -10,11 +10,22 @@ import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 
-/** Bits of a message's state: the segments submitted (1–10), those delivered (17–26), and what was published. */
+/**
+ * Bits of a message's state: whether everything before is in it (0), the segments submitted (1–10), those delivered
+ * (17–26), and what was published.
+ */
+const complete = 1;
 const deliveredFrom = 16;
 const publishedSubmitted = 1 << 27;
 const publishedUnknown = 1 << 28;
 const publishedEnd = 1 << 29;
+
+/** Whether what it means for its message depends on the events of other segments. */
+function dependsOnOthers({ kind, segments, segment }: DeliveryEvent): boolean {
+  if (segments <= 1 || kind === 'received' || webhookTypeOfKind[kind] === undefined) return false;
+  // Of a message in one PDU, or one that no carrier had. Only `unknown` can be about segments that others answered.
+  return segment !== 0 || kind === 'unknown';
+}
 
 /** A copy that ends like this was not delivered. */
 function isEnd(kind: EventKind): kind is EventKind & MessageStatus {
@@ -25,28 +36,48 @@ export class ClientEvents {
   readonly #messages: RotatingMap<string, number>;
   /** Of hedged messages: their copies at two carriers. */
   readonly #copies: RotatingMap<string, number>;
-  /** Messages accepted earlier may have had events that this process never saw. */
-  #sinceMs: number;
 
-  /** `sinceMs`: wall time of the first event it sees. */
-  constructor(clock: Clock, sinceMs: number) {
+  constructor(clock: Clock) {
     const { rememberedMs, rememberedMax } = limits.delivery;
     this.#messages = new RotatingMap(rememberedMs, rememberedMax, clock);
     this.#copies = new RotatingMap(rememberedMs, rememberedMax, clock);
-    this.#sinceMs = sinceMs;
   }
 
-  /** Everything from this wall time on was seen. */
-  seenSince(sinceMs: number): void {
-    this.#sinceMs = sinceMs;
+  /** False: the events of other segments decide about this one, and this process did not see them or forgot them. */
+  knows(event: DeliveryEvent): boolean {
+    if (!dependsOnOthers(event)) return true;
+    return ((this.#messages.get(event.messageId) ?? 0) & (complete | publishedEnd)) !== 0;
   }
 
-  /** What clients get for this event, or null. Call it for every event of a message, in the order of the stream. */
+  /** The events of the message before those that come to `next` from now on, in the order of the stream. */
+  learn(messageId: string, before: readonly DeliveryEvent[]): void {
+    this.#messages.set(messageId, complete);
+    for (const event of before) this.next(event);
+  }
+
+  /** For a reader who cannot look up what was before: all other segments have come so far. */
+  takeForLast({ kind, messageId, segments, segment }: DeliveryEvent): void {
+    const others = allOf(segments) & ~(1 << segment);
+    const delivered = kind === 'delivered' ? others << deliveredFrom : 0;
+    this.#messages.set(messageId, complete | others | delivered);
+  }
+
+  /**
+   * What clients get for this event, or null. Call it for every event of a message, in the order of the stream. What it
+   * does not know counts as not having happened.
+   */
   next(event: DeliveryEvent): DeliveryEvent | null {
+    if (event.kind === 'intent') this.#begin(event);
     if (event.kind === 'hedged') this.#copies.set(event.messageId, copiesAfter(this.#copiesOf(event), event));
     if (webhookTypeOfKind[event.kind] === undefined) return null;
     const shown = this.#ofCopies(event);
     return shown !== null && this.#isPublished(shown) ? shown : null;
+  }
+
+  /** Before the first PDU of a message. A later intent has the progress. */
+  #begin({ messageId, segments, progress = 0 }: DeliveryEvent): void {
+    if (segments <= 1 || progress !== 0 || this.#messages.get(messageId) !== undefined) return;
+    this.#messages.set(messageId, complete);
   }
 
   #copiesOf({ messageId }: DeliveryEvent): number {
@@ -79,9 +110,8 @@ export class ClientEvents {
   #stateAfter(before: number, event: DeliveryEvent): number {
     const { kind, segments } = event;
     const isOver = (before & publishedEnd) !== 0;
-    // Of an older message the events of other segments may have come before this process: the last one is not known.
-    const isAlone = segments <= 1 || event.segment === 0 || (before === 0 && event.acceptedAtMs < this.#sinceMs);
-    const all = ((1 << segments) - 1) << 1;
+    const isAlone = segments <= 1 || event.segment === 0;
+    const all = allOf(segments);
     switch (kind) {
       case 'submitted': {
         const bits = before | (isAlone ? all : 1 << event.segment);
@@ -99,3 +129,5 @@ export class ClientEvents {
     }
   }
 }
+
+const allOf = (segments: number): number => ((1 << segments) - 1) << 1;

@@ -22,6 +22,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import type { EndpointEvent } from '../endpoint-events.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
 import { ClientEvents } from './client-events.ts';
+import { UndecidedEvents } from './undecided-events.ts';
 
 type FanOutParts = {
   readonly bus: Bus;
@@ -31,7 +32,7 @@ type FanOutParts = {
   readonly clock: Clock;
 };
 
-/** A record of EVENTS of which some publishes are not durable yet. */
+/** A record of EVENTS of which some events are not decided, or some publishes not durable yet. */
 type Taken = { readonly seq: number; readonly storedAtNs: bigint; left: number };
 
 const bounds = limits.delivery;
@@ -41,6 +42,7 @@ const lookEveryMs = 1_000;
 export class FanOut {
   readonly #parts: FanOutParts;
   readonly #clientEvents: ClientEvents;
+  readonly #undecided: UndecidedEvents;
   /** In stream order; the first is the oldest. */
   readonly #taken: Taken[] = [];
   #place: WebhookPlace = { position: { made: '', seq: 0, storedAtNs: null }, sequenceBase: 0, idle: true };
@@ -53,7 +55,10 @@ export class FanOut {
 
   constructor(parts: FanOutParts) {
     this.#parts = parts;
-    this.#clientEvents = new ClientEvents(parts.clock, parts.clock.nowMs());
+    const { bus, clock } = parts;
+    this.#clientEvents = new ClientEvents(clock);
+    const stopping = this.#stopping.signal;
+    this.#undecided = new UndecidedEvents({ bus, clientEvents: this.#clientEvents, clock, stopping });
   }
 
   /** Resolves when it knows where to go on. */
@@ -70,6 +75,7 @@ export class FanOut {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the fan-out stops'));
+    this.#wake();
     this.#reader?.stop();
     await this.#running;
     // Else the next one puts into WEBHOOKS what is there already, or was delivered from there.
@@ -172,21 +178,40 @@ export class FanOut {
     const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
     this.#taken.push(taken);
     for (const { event, at } of this.#wantedOf(record)) {
-      const shown = this.#clientEvents.next(event);
-      if (shown !== null) this.#publishEvent(shown, taken, this.#sequenceOf(record.seq, at));
+      const sequence = this.#sequenceOf(record.seq, at);
+      if (this.#undecided.has(event) || !this.#clientEvents.knows(event)) this.#decideLater(event, taken, sequence);
+      else this.#publish(this.#clientEvents.next(event), taken, sequence);
     }
     this.#done(taken);
-    return this.#parts.queue.hasRoom ? undefined : this.#parts.queue.room(this.#stopping.signal);
+    return this.#parts.queue.hasRoom && this.#hasRoom ? undefined : this.#room();
   }
 
+  /** While the event store is away, undecided events hold back the place of all that come after them. */
+  get #hasRoom(): boolean {
+    return this.#undecided.hasRoom && this.#taken.length < bounds.takenMax;
+  }
+
+  async #room(): Promise<void> {
+    const { signal } = this.#stopping;
+    await this.#parts.queue.room(signal);
+    while (!this.#hasRoom && !signal.aborted) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+  #wake: () => void = () => {};
+
+  #decideLater(event: DeliveryEvent, taken: Taken, sequence: number): void {
+    taken.left += 1;
+    this.#undecided.add(event, (shown) => {
+      this.#publish(shown, taken, sequence);
+      this.#done(taken);
+    });
+  }
+
+  /** What is not known stays so: it is asked for when an event depends on it. */
   #warmUp(record: JsMsg): void {
     for (const { event } of this.#wantedOf(record)) {
-      this.#clientEvents.next(event);
-      if (this.#isFirstWarm) this.#clientEvents.seenSince(event.atMs);
-      this.#isFirstWarm = false;
+      if (this.#clientEvents.knows(event)) this.#clientEvents.next(event);
     }
   }
-  #isFirstWarm = true;
 
   #wantedOf({ data, seq }: JsMsg): ReturnType<typeof eventsOf> {
     try {
@@ -205,9 +230,9 @@ export class FanOut {
     return this.#place.sequenceBase + seq * eventsPerRecord + at;
   }
 
-  #publishEvent(event: DeliveryEvent, taken: Taken, sequence: number): void {
-    const type = webhookTypeOfKind[event.kind];
-    if (type === undefined) return;
+  #publish(event: DeliveryEvent | null, taken: Taken, sequence: number): void {
+    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
+    if (event === null || type === undefined) return;
     const { eventId, callback } = event;
     for (const endpoint of this.#parts.directory.account(event.accountId as AccountId)?.webhooks.of(event.livemode) ??
       []) {
@@ -222,11 +247,16 @@ export class FanOut {
 
   #done(taken: Taken): void {
     taken.left -= 1;
-    for (let first = this.#taken[0]; first !== undefined && first.left === 0; first = this.#taken[0]) {
-      this.#taken.shift();
+    let done = 0;
+    while (this.#taken[done]?.left === 0) done += 1;
+    const last = this.#taken[done - 1];
+    if (last !== undefined) {
+      // At once: after an outage of the event store there may be thousands.
+      this.#taken.splice(0, done);
       const { made } = this.#reader?.position ?? this.#place.position;
-      this.#place = { ...this.#place, position: { made, seq: first.seq, storedAtNs: first.storedAtNs } };
+      this.#place = { ...this.#place, position: { made, seq: last.seq, storedAtNs: last.storedAtNs } };
     }
+    if (this.#hasRoom) this.#wake();
   }
 
   async #save(): Promise<void> {

@@ -68,7 +68,7 @@ export class TestEvents {
     this.#bus = bus;
     this.#cipher = cipher;
     this.#clock = clock;
-    this.#clientEvents = new ClientEvents(clock, clock.nowMs());
+    this.#clientEvents = new ClientEvents(clock);
   }
 
   /**
@@ -138,7 +138,7 @@ export class TestEvents {
       this.#feedOf(accountId, { seq, at: endOfRecord });
       // Behind the cursors of all who listened to the process before.
       if (isNear) this.#factPlace = { seq: after.seq, at: after.at + factsBefore };
-      this.#clientEvents = new ClientEvents(this.#clock, this.#clock.nowMs());
+      this.#clientEvents = new ClientEvents(this.#clock);
       const reader = readStream(this.#bus, {
         stream: streamNames.events,
         from: { made: String(created), seq, storedAtNs: null },
@@ -202,6 +202,7 @@ export class TestEvents {
   #take({ data, seq }: JsMsg): undefined {
     for (const { event, at } of eventsOf(data, isTest)) {
       // Every account's, so that one which begins to listen knows which segments a message already had.
+      if (!this.#clientEvents.knows(event)) this.#clientEvents.takeForLast(event);
       const shown = this.#clientEvents.next(event);
       if (shown === null) continue;
       this.#put(event.accountId as AccountId, { seq, at, id: shown.eventId, content: { event: shown } });

@@ -41,7 +41,7 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
       schema: answerOf(report),
       files: [contentTypes.csv, contentTypes.parquet],
     },
-    problems: ['report_too_large', 'report_unavailable'],
+    problems: ['report_too_large', 'report_unavailable', 'not_available'],
     async handle({ parts: { bus }, principal, account: { accountId }, query: given }) {
       const read = reportQueryOf(report, given as ReportParameters, systemClock.nowMs());
       if (!read.ok) return read;

@@ -215,15 +215,14 @@ test('of several segments the last one is sent, whatever their order', async () 
   const hook = await receiver();
   await putEndpoint(bus.bus, { accountId, url: hook.url });
   await start();
-  // A restart reads again what came before.
-  const message = messageOf(accountId, { segments: 3, acceptedAtMs: systemClock.nowMs() + 60_000 });
+  const message = messageOf(accountId, { segments: 3 });
   const [s1, s2, s3] = [1, 2, 3].map((segment) => eventOf(message, 'submitted', segment)) as [
     DeliveryEvent,
     DeliveryEvent,
     DeliveryEvent,
   ];
   const done = [3, 1, 2].map((segment) => eventOf(message, 'delivered', segment));
-  await events.publish([s1, s3, s2, ...done]);
+  await events.publish([eventOf(message, 'intent', 0), s1, s3, s2, ...done]);
   await until('two events', () => hook.received.length === 2);
   await allDone();
   expect(new Set(hook.received.map(({ id }) => id))).toEqual(new Set([s2.eventId, done[2]?.eventId]));

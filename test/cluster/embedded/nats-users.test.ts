@@ -183,7 +183,7 @@ const spoken: Record<string, { publish: readonly NatsUser[]; subscribe: readonly
   'flight.carriers': { publish: [], subscribe: ['actors'] },
   'flight.carrier.alpha': { publish: [], subscribe: ['actors'] },
   'flight.node.one': { publish: [], subscribe: ['actors'] },
-  'q.sms.get': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
+  'q.sms.get': { publish: ['ingress', 'actors', 'delivery'], subscribe: ['analytics'] },
   'q.sms.list': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.submitted': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },
   'q.sms.writer': { publish: ['ingress', 'actors'], subscribe: ['analytics'] },

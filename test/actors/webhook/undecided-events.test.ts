@@ -1,0 +1,171 @@
+// Messages of several segments whose receipts are far apart: the delivery process has forgotten the earlier segments, or
+// was started after them, and the event store says what they were. One event of each change is sent, under one id.
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
+import { type GetMessageReply, querySubjects } from '../../../analytics/contract.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { streamNames } from '../../../cluster/bus/streams.ts';
+import { readWebhookPlace } from '../../../cluster/bus/webhook-place.ts';
+import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } from '../../../model/delivery-event.ts';
+import type { AccountId } from '../../../model/ids.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type EventStore, startEventStore } from '../../analytics/support/event-store.ts';
+import { contextOf, lifeOf } from '../../analytics/support/events.ts';
+import { askStore } from '../../analytics/support/node.ts';
+import { until } from '../../support/until.ts';
+import {
+  type Receiver,
+  type RunningWebhooks,
+  putAccount,
+  putEndpoint,
+  runWebhooks,
+  startReceiver,
+} from '../../support/webhooks.ts';
+
+let store: EventStore;
+let analytics: AnalyticsNode | null = null;
+let running: RunningWebhooks | null = null;
+let hook: Receiver;
+let accountId: AccountId;
+let aheadMs = 0;
+/** The system's, ahead by as much as a test wants to be forgotten. */
+const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
+
+beforeAll(async () => {
+  store = await startEventStore();
+});
+beforeEach(async () => {
+  analytics = await startAnalytics(store.bus, store.engine);
+  accountId = await putAccount(store.bus);
+  hook = await startReceiver();
+  const { entry } = await putEndpoint(store.bus, { accountId, url: hook.url });
+  await start();
+  await until('it is known', () => running?.directory.webhookEndpoint(entry.id) !== undefined);
+});
+afterEach(async () => {
+  await running?.stop();
+  await hook.close();
+  await analytics?.stop(5_000);
+});
+afterAll(async () => {
+  await store.stop();
+});
+
+async function start(): Promise<void> {
+  running = await runWebhooks(store.bus, { clock });
+  await until('it delivers', () => running?.node.state === 'delivers');
+}
+
+const longMessage = (): EventContext => contextOf({ accountId, segments: 2 });
+const eventOf = (context: EventContext, kind: DeliveryEvent['kind'], segment: number): DeliveryEvent =>
+  deliveryEvent(context, { kind, segment, attempt: 1, atMs: systemClock.nowMs() });
+const begun = (context: EventContext) => [
+  ...[acceptedEvent(context), eventOf(context, 'intent', 0)],
+  ...[1, 2].map((segment) => eventOf(context, 'submitted', segment)),
+];
+/** The ids of what was sent of the message, of this type or of all. */
+const sentOf = ({ messageId }: EventContext, type?: string) =>
+  hook.received
+    .filter(({ json }) => json.data['id'] === messageId && (type ?? json.type) === json.type)
+    .map(({ id }) => id);
+
+/** A message of one segment: its events are sent at once. */
+async function another(): Promise<void> {
+  const context = contextOf({ accountId });
+  await store.publish(lifeOf(context));
+  await until('another message is sent', () => sentOf(context).length === 2);
+}
+
+/** What was published is decided, and durable in WEBHOOKS. */
+async function decided(): Promise<void> {
+  const { state } = await store.bus.manager.streams.info(streamNames.events);
+  const bucket = await openBucket(store.bus, 'webhooks');
+  await until('everything is decided', async () => {
+    return ((await readWebhookPlace(bucket))?.position.seq ?? 0) >= state.last_seq;
+  });
+}
+
+/** Both halves of what is remembered are replaced. */
+async function forget(): Promise<void> {
+  for (let half = 0; half < 2; half += 1) {
+    await decided();
+    aheadMs += limits.delivery.rememberedMs + 1;
+    await another();
+  }
+}
+
+async function recorded({ messageId }: EventContext, status: string): Promise<void> {
+  await until(`it is recorded as ${status}`, async () => {
+    const query = { accountId, messageId, upToDate: true };
+    const reply = await askStore<GetMessageReply>(store.bus, querySubjects.get, query);
+    return reply.result === 'found' && reply.message.status === status;
+  });
+}
+
+/** As long after its events, for a process that begins now: none of them is read again. */
+async function purgeEvents(): Promise<void> {
+  await decided();
+  await store.bus.manager.streams.purge(streamNames.events);
+}
+
+test('delivered, when the second receipt comes after the first was forgotten', async () => {
+  const message = longMessage();
+  const [first, second] = [1, 2].map((segment) => eventOf(message, 'delivered', segment));
+  await store.publish([...begun(message), first!]);
+  await forget();
+  expect(sentOf(message, 'sms.delivered')).toEqual([]);
+  await store.publish([second!]);
+  await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
+  expect(sentOf(message, 'sms.delivered')).toEqual([second?.eventId]);
+});
+
+test('what was sent is not sent once more under another id', async () => {
+  const message = longMessage();
+  const [first, second] = [1, 2].map((segment) => eventOf(message, 'undelivered', segment));
+  await store.publish([...begun(message), first!]);
+  await forget();
+  await store.publish([second!]);
+  await decided();
+  await another();
+  expect(sentOf(message, 'sms.undelivered')).toEqual([first?.eventId]);
+});
+
+test('a process that starts between the receipts and after the submits waits for the last one', async () => {
+  const message = longMessage();
+  const [first, second] = [1, 2].map((segment) => eventOf(message, 'delivered', segment));
+  await store.publish(begun(message));
+  await recorded(message, 'submitted');
+  await purgeEvents();
+  await running?.stop();
+  await start();
+  await store.publish([second!]);
+  await decided();
+  await another();
+  expect(sentOf(message, 'sms.delivered')).toEqual([]);
+  await store.publish([first!]);
+  await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
+  expect(sentOf(message, 'sms.delivered')).toEqual([first?.eventId]);
+});
+
+test('while the event store is away it waits, over a restart; other messages do not', async () => {
+  const message = longMessage();
+  const [first, second] = [1, 2].map((segment) => eventOf(message, 'delivered', segment));
+  await store.publish([...begun(message), first!]);
+  await recorded(message, 'submitted');
+  await purgeEvents();
+  await running?.stop();
+  await analytics?.stop(5_000);
+  analytics = null;
+  await start();
+  await store.publish([second!]);
+  await another();
+  await running?.stop();
+  await start();
+  await another();
+  expect(sentOf(message, 'sms.delivered')).toEqual([]);
+  analytics = await startAnalytics(store.bus, store.engine);
+  await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
+  await decided();
+  expect(sentOf(message, 'sms.delivered')).toEqual([second?.eventId]);
+});
