@@ -121,55 +121,15 @@ function askForMessages({ bus }: Parts, { accountId, livemode }: WebhookEndpoint
 
 function askForFacts({ bus }: Parts, endpoint: WebhookEndpoint, kind: Fact['kind'], which: object) {
   const { accountId, livemode } = endpoint;
-<<<<<<< HEAD
   const types = typesOfFacts[kind].filter((type) => subscribesTo(endpoint, type));
   const query = { accountId, livemode, kind, types, ...which };
   return queryEventStore<ReplayFactsReply>(bus, querySubjects.replayFacts, query);
-=======
-  const which =
-    'eventId' in request ? { eventId: request.eventId } : { sinceMs: request.sinceMs, untilMs: request.untilMs };
-  const isWanted = (type: WebhookEventType) => subscribesTo(endpoint, type);
-
-  async function messagesPage(afterMessageId: string): Promise<ReplayPage | Unavailable> {
-    const query = { accountId, livemode, ...which, afterMessageId };
-    const reply = await queryEventStore<ReplayEventsReply>(bus, querySubjects.replayEvents, query);
-    if (reply.result !== 'found') return reply;
-    const { events, nextMessageId, total } = reply;
-    // Every event of each message is there.
-    const clientEvents = new ClientEvents(clock);
-    const items = events.flatMap((packed): ReplayedEvent[] => {
-      const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
-      const type = event === null ? undefined : webhookTypeOfKind[event.kind];
-      if (event === null || type === undefined || !isWanted(type) || !isAsked(request, event)) return [];
-      return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
-    });
-    const next = nextMessageId === null ? null : () => messagesPage(nextMessageId);
-    return { result: 'found', items, total: total ?? 0, next };
-  }
-
-  async function factsPage(kind: Fact['kind'], after: FactPlace | null): Promise<ReplayPage | Unavailable> {
-    const query = { accountId, livemode, ...which, kind, types: typesOfFacts[kind].filter(isWanted), after };
-    const reply = await queryEventStore<ReplayFactsReply>(bus, querySubjects.replayFacts, query);
-    if (reply.result !== 'found') return reply;
-    const { facts, next: place, total } = reply;
-    const items = facts.flatMap((fact): ReplayedEvent[] => {
-      const content = contentOfFact(fact);
-      return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
-    });
-    const next = place === null ? null : () => factsPage(kind, place);
-    return { result: 'found', items, total: total ?? 0, next };
-  }
-
-  const ofMessages = Object.values(webhookTypeOfKind).some(isWanted);
-  const ofFacts = (Object.keys(typesOfFacts) as Fact['kind'][]).filter((kind) => typesOfFacts[kind].some(isWanted));
-  return [...(ofMessages ? [() => messagesPage('')] : []), ...ofFacts.map((kind) => () => factsPage(kind, null))];
->>>>>>> e9fa4edeb2527d44222fe9c0da632c9e5bd48f8e
 }
 
 /** Of all events of some messages, those that the endpoint gets. */
 function itemsOf({ clock }: Parts, endpoint: WebhookEndpoint, events: readonly string[]): readonly ReplayedEvent[] {
   // Every event of each message is there.
-  const clientEvents = new ClientEvents(clock, 0);
+  const clientEvents = new ClientEvents(clock);
   return events.flatMap((packed): readonly ReplayedEvent[] => {
     const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
     const type = event === null ? undefined : webhookTypeOfKind[event.kind];
