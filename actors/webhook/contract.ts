@@ -72,6 +72,10 @@ export type ReplayAnswer =
   | { readonly ok: true; readonly events: number }
   | { readonly ok: false; readonly why: 'not_found' | 'busy' | 'unavailable' };
 
-export type DisableRequest = EndpointOf & { readonly reason: Exclude<WebhookDisabledReason, 'client'> };
-/** `ok` also when it was disabled already. */
+export type DisableRequest = EndpointOf & {
+  readonly reason: Exclude<WebhookDisabledReason, 'client'>;
+  /** Of the endpoint that failed: one that was enabled again since is not disabled. */
+  readonly enabledAtMs: number | null;
+};
+/** `ok` also when it was disabled already, or enabled again since. */
 export type DisableAnswer = { readonly ok: boolean };

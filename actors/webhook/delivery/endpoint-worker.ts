@@ -59,6 +59,7 @@ export class EndpointWorker {
     this.key = key;
     this.#endpoint = endpoint;
     this.#failures = new EndpointFailures(before, owner);
+    if (before.failing !== null && before.failing.enabledAtMs !== enabledAtOf(endpoint)) this.#failures.end();
     this.#owner = owner;
     this.#line = new LineReader(key, owner.log, owner.clock);
   }
@@ -119,13 +120,11 @@ export class EndpointWorker {
   retry(seq: number, record: WebhookRecord): boolean {
     if (!this.#isServed) this.#retryFromLine(seq, record);
     else if (this.#isFull) return false;
-    else this.#addRetry(seq, record);
+    else {
+      const settle = () => this.#owner.removeRetry(seq);
+      this.#add(newItem({ record, from: 'retry', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
+    }
     return true;
-  }
-
-  #addRetry(seq: number, record: WebhookRecord): void {
-    const settle = () => this.#owner.removeRetry(seq);
-    this.#add(newItem({ record, from: 'retry', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
   }
 
   /** The endpoint gets nothing now but from its line. */
@@ -142,8 +141,9 @@ export class EndpointWorker {
     this.#endpoint = endpoint;
     if (!this.isEnabled && before.status === 'enabled') this.#parkAll();
     // The account has done something about it: tried at once.
-    const isChanged = endpoint.url !== before.url || (this.isEnabled && before.status !== 'enabled');
-    if (isChanged) this.#endFailures();
+    const isEnabledAgain = enabledAtOf(endpoint) !== enabledAtOf(before);
+    const isChanged = endpoint.url !== before.url || isEnabledAgain || (this.isEnabled && before.status !== 'enabled');
+    if (isChanged && this.#failures.end()) this.#concurrency = 1;
     this.readLine();
   }
 
@@ -226,12 +226,8 @@ export class EndpointWorker {
   }
 
   #succeeded({ items }: Shipment): void {
-    this.#endFailures();
-    for (const item of items) item.settle();
-  }
-
-  #endFailures(): void {
     if (this.#failures.end()) this.#concurrency = 1;
+    for (const item of items) item.settle();
   }
 
   #failed(shipment: Shipment, error: SendError, result: SendResult): void {
@@ -278,7 +274,8 @@ export class EndpointWorker {
     const last = shipment.items.at(-1);
     const triedSeq = last?.from === 'line' ? last.seq : 0;
     const nowMs = this.#owner.clock.nowMs();
-    const { scheduledTries } = this.#failures.failAsWhole({ error, retryAfterMs, triedSeq }, nowMs);
+    const failure = { error, retryAfterMs, triedSeq, enabledAtMs: enabledAtOf(this.#endpoint) };
+    const { scheduledTries } = this.#failures.failAsWhole(failure, nowMs);
     // Where order matters, one event that is refused at every try would hold up the others for ever.
     if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(scheduledTries)) {
       giveUp(shipment);
@@ -346,5 +343,7 @@ export class EndpointWorker {
     }
   }
 }
+
+const enabledAtOf = ({ enabledAtMs }: WebhookEndpoint): number | null => enabledAtMs ?? null;
 
 const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

@@ -32,6 +32,8 @@ export type Failing = {
   readonly triedSeq: number;
   /** As in FailureStreak: while one event is all that failed, another one is tried at once. */
   readonly onlyWebhookId: string | null;
+  /** Of the endpoint when it began to fail: one that was enabled again since has another. */
+  readonly enabledAtMs: number | null;
   readonly error: SendError;
 };
 
@@ -58,7 +60,7 @@ export function isExhausted(tries: number): boolean {
   return tries >= bounds.scheduleMs.length;
 }
 
-type Failure = { readonly error: SendError; readonly retryAfterMs: number | null; readonly triedSeq: number };
+type Failure = Pick<Failing, 'error' | 'triedSeq' | 'enabledAtMs'> & { readonly retryAfterMs: number | null };
 
 /**
  * After one more failed try, the last of the streak. `before` null: it did not fail as a whole until now. A time that the
@@ -67,7 +69,7 @@ type Failure = { readonly error: SendError; readonly retryAfterMs: number | null
 export function failed(
   before: Failing | null,
   { sinceMs, onlyWebhookId }: FailureStreak,
-  { error, retryAfterMs, triedSeq }: Failure,
+  { error, retryAfterMs, triedSeq, enabledAtMs }: Failure,
   nowMs: number,
   random = systemRandom,
 ): Failing {
@@ -77,6 +79,7 @@ export function failed(
   const waitMs = isScheduled ? Math.max(askedMs ?? 0, waitAfter(scheduledTries + 1, random)) : askedMs;
   return {
     ...{ sinceMs, onlyWebhookId, warnings, isDisabledPublished, triedSeq, error },
+    enabledAtMs: before === null ? enabledAtMs : before.enabledAtMs,
     ...{ tries: tries + 1, scheduledTries: scheduledTries + (isScheduled ? 1 : 0), nextTryAtMs: nowMs + waitMs },
   };
 }

@@ -232,3 +232,22 @@ test.each([429, 503])(
   },
   60_000,
 );
+
+test.each(['while it runs', 'before a restart'])(
+  'disabled and enabled again within one look, %s: it begins anew',
+  async (when) => {
+    const { entry, broken, clock } = await failingEndpoint(500);
+    const { sinceMs } = (await stateOf(entry)) as Failing;
+    clock.to(sinceMs + hourMs);
+    await until('two tries', async () => ((await stateOf(entry))?.tries ?? 0) >= 2);
+    const before = (await stateOf(entry)) as Failing;
+    broken.answer = () => ({ status: 200 });
+    if (when === 'before a restart') await running?.stop();
+    // It is seen enabled both times: the entry is written once.
+    await putEndpoint(bus.bus, { ...entry, enabledAtMs: systemClock.nowMs() });
+    if (when === 'before a restart') running = await runWebhooks(bus.bus, { clock });
+    await until('it does not fail any more', async () => (await stateOf(entry)) === null);
+    expect(clock.nowMs()).toBeLessThan(before.nextTryAtMs);
+  },
+  60_000,
+);

@@ -22,12 +22,12 @@ const hourMs = 3_600_000;
 const nowMs = 1_800_000_000_000;
 const failing = (changes: Partial<Failing> = {}): Failing => ({
   ...{ sinceMs: nowMs, tries: 1, scheduledTries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledPublished: false },
-  ...{ triedSeq: 0, onlyWebhookId: null, error: 'timeout' },
+  ...{ triedSeq: 0, onlyWebhookId: null, enabledAtMs: null, error: 'timeout' },
   ...changes,
 });
 const streak = { sinceMs: nowMs, failures: 4, onlyWebhookId: null };
-const refused = { error: 'http_error', retryAfterMs: null, triedSeq: 0 } as const;
-const asking = (retryAfterMs: number) => ({ error: 'throttled', retryAfterMs, triedSeq: 0 }) as const;
+const refused = { error: 'http_error', retryAfterMs: null, triedSeq: 0, enabledAtMs: null } as const;
+const asking = (retryAfterMs: number) => ({ ...refused, error: 'throttled', retryAfterMs }) as const;
 
 describe('its account is notified', () => {
   test.each([
@@ -75,7 +75,7 @@ test('each wait is that of the schedule, longer by a tenth at most; the last one
   const random = seededRandom(7);
   let state: Failing | null = null;
   for (let tries = 1; tries < 30; tries += 1) {
-    state = failed(state, streak, { error: 'http_error', retryAfterMs: 99, triedSeq: 5 }, nowMs, random);
+    state = failed(state, streak, { ...refused, retryAfterMs: 99, triedSeq: 5 }, nowMs, random);
     const waitMs = bounds.scheduleMs[Math.min(tries, bounds.scheduleMs.length - 1)] ?? 0;
     expect(state).toMatchObject({ tries, triedSeq: 5, sinceMs: nowMs });
     expect(state.nextTryAtMs - nowMs).toBeGreaterThanOrEqual(waitMs);
