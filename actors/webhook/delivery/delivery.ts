@@ -336,6 +336,7 @@ export class Delivery {
     this.#workers.delete(endpointId);
     if (this.#failing.delete(endpointId)) this.#states.writeFailing(endpointId, null);
     if (this.#streaks.has(endpointId)) this.#keepStreak(endpointId, null);
+    this.#retries.forget(worker.key);
     void this.#parts.parked.purge(worker.key);
   }
 }

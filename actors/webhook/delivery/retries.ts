@@ -69,6 +69,11 @@ export class Retries {
     void this.#parts.log.removeRetry(key, seq).finally(() => this.#schedules.get(key.endpointId)?.known.delete(seq));
   }
 
+  /** The endpoint was deleted. */
+  forget({ endpointId }: EndpointKey): void {
+    this.#schedules.delete(endpointId);
+  }
+
   /** Once a second: sends those that are due. */
   look(): void {
     const nowMs = this.#parts.clock.nowMs();
@@ -118,7 +123,7 @@ export class Retries {
     const { key, due } = schedule;
     const worker = this.#parts.workerOf(key);
     if (worker === null) {
-      this.#schedules.delete(key.endpointId);
+      this.forget(key);
       return false;
     }
     if (isToRead(schedule, this.#parts.clock.nowMs())) {

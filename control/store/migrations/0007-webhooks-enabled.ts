@@ -1,4 +1,4 @@
-// When a webhook endpoint was enabled again: the delivery process begins anew with it, however soon after it was disabled.
+// When a webhook endpoint was enabled again: the delivery process begins again with it, however soon after it was disabled.
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 

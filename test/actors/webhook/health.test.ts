@@ -226,7 +226,7 @@ test.each([429, 503])(
     }
     await until('it is refused otherwise', async () => (await stateOf(entry))?.tries === 4);
     const waitMs = ((await stateOf(entry)) as Failing).nextTryAtMs - clock.nowMs();
-    const [, first = 0] = limits.delivery.scheduleMs;
+    const [, first] = limits.delivery.scheduleMs;
     expect(waitMs).toBeGreaterThanOrEqual(first);
     expect(waitMs).toBeLessThanOrEqual(first * (1 + limits.delivery.scheduleJitter));
   },
@@ -234,7 +234,7 @@ test.each([429, 503])(
 );
 
 test.each(['while it runs', 'before a restart'])(
-  'disabled and enabled again within one look, %s: it begins anew',
+  'disabled and enabled again within one look, %s: it begins again',
   async (when) => {
     const { entry, broken, clock } = await failingEndpoint(500);
     const { sinceMs } = (await stateOf(entry)) as Failing;

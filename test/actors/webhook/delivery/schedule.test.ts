@@ -89,7 +89,7 @@ test('a time that the receiver asked for is no step of the schedule', () => {
   let state = failed(null, streak, asking(10_000), nowMs, random);
   for (let more = 1; more < 12; more += 1) state = failed(state, streak, asking(10_000), nowMs, random);
   expect(state).toMatchObject({ tries: 12, scheduledTries: 0, nextTryAtMs: nowMs + 10_000 });
-  const [, first = 0, second = 0] = bounds.scheduleMs;
+  const [, first, second] = bounds.scheduleMs;
   for (const [tries, waitMs] of [
     [13, first],
     [14, second],
