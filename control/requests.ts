@@ -34,9 +34,9 @@ export function disableWebhooksOnRequest(bus: Bus, store: Store): () => void {
   return taking(bus, disableSubject, async (msg) => {
     const request = readRequest(msg.data);
     if (request === null) return log.warn('a request to disable a webhook endpoint is not readable');
-    const { endpointId, reason } = request;
+    const { endpointId, reason, enabledAtMs } = request;
     try {
-      if (await disableWebhook(store, endpointId, reason))
+      if (await disableWebhook(store, endpointId, reason, enabledAtMs))
         log.warn({ endpointId, reason }, 'a webhook endpoint is disabled');
       msg.respond(JSON.stringify({ ok: true } satisfies DisableAnswer));
     } catch (error) {
@@ -61,9 +61,10 @@ function readNote(data: Uint8Array): { readonly day: string; readonly keys: read
   return isDay && areKeys ? { day, keys: keys as ApiKeyId[] } : null;
 }
 
-function readRequest(data: Uint8Array): Pick<DisableRequest, 'endpointId' | 'reason'> | null {
-  const { endpointId, reason } = jsonObjectIn(data) ?? {};
+function readRequest(data: Uint8Array): Omit<DisableRequest, 'accountId'> | null {
+  const { endpointId, reason, enabledAtMs } = jsonObjectIn(data) ?? {};
   const known = webhookDisabledReasons.find((each) => each === reason);
   if (typeof endpointId !== 'string' || known === undefined || known === 'client') return null;
-  return { endpointId: endpointId as WebhookEndpointId, reason: known };
+  const enabled = typeof enabledAtMs === 'number' ? enabledAtMs : null;
+  return { endpointId: endpointId as WebhookEndpointId, reason: known, enabledAtMs: enabled };
 }

@@ -113,6 +113,7 @@ export const tenantEntities: { readonly [Kind in EntityKind]: TenantEntity<Tenan
     sealedSecrets: text,
     status: oneOf(['enabled', 'disabled']),
     disabledReason: oneOf([null, ...webhookDisabledReasons]),
+    enabledAtMs: optional(null, number),
     description: text,
     createdAtMs: number,
   }),

@@ -88,6 +88,8 @@ export type WebhookEndpoint = {
   readonly status: 'enabled' | 'disabled';
   /** Null while it is enabled. */
   readonly disabledReason: WebhookDisabledReason | null;
+  /** When it was last enabled again; null or missing: it was never disabled. */
+  readonly enabledAtMs?: number | null;
   readonly description: string;
   readonly createdAtMs: number;
 };

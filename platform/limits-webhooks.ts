@@ -85,8 +85,12 @@ export const deliveryLimits = {
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
   parkedPerEndpointMax: 1_000_000,
   parkedDays: 7,
-  /** Events of an endpoint that are tried again one by one, beside others that succeed. */
+  /** How often the counts of parked events are compared with the stream: an answer of ~60 B for each endpoint in it. */
+  compareEveryMs: 5 * minute,
+  /** Events of an endpoint that are tried again one by one, beside others that succeed: so many due times in memory. */
   retriesPerEndpointMax: 1_000,
+  /** Of all endpoints so many are read at once when they are due. */
+  retryReadsMax: 16,
   /** Endpoints with something in memory. */
   endpointsMax: 100_000,
 
@@ -96,6 +100,8 @@ export const deliveryLimits = {
   scheduleJitter: 0.1,
   /** The longest wait that a Retry-After can ask for. */
   retryAfterMsMax: 24 * hour,
+  /** Tries of an endpoint at times that it asked for; then the schedule counts as well. One in 10 s: for 2.8 hours. */
+  askedTriesMax: 1_000,
   /** So many failures in a row, without a success, and the endpoint fails as a whole. */
   failuresInARow: 4,
   /** Without a success for so long, and after so many tries, an endpoint is disabled. */

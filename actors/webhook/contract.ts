@@ -85,6 +85,10 @@ export type ReplayAnswer =
 /** The answer to any of these requests when too many are being answered, or replays run: of the account, or of all. */
 export type Busy = { readonly busy: 'account_full' | 'full' };
 
-export type DisableRequest = EndpointOf & { readonly reason: Exclude<WebhookDisabledReason, 'client'> };
-/** `ok` also when it was disabled already. */
+export type DisableRequest = EndpointOf & {
+  readonly reason: Exclude<WebhookDisabledReason, 'client'>;
+  /** Of the endpoint that failed: one that was enabled again since is not disabled. */
+  readonly enabledAtMs: number | null;
+};
+/** `ok` also when it was disabled already, or enabled again since. */
 export type DisableAnswer = { readonly ok: boolean };

@@ -139,10 +139,9 @@ function endpointEventsThrough(fanOut: FanOut, clock: Clock): DeliveryParts['pub
  */
 async function askToDisable(bus: Bus, { endpoint }: EndpointWorker, reason: DisableRequest['reason']): Promise<void> {
   const { accountId, id: endpointId } = endpoint;
-  const request: DisableRequest = { accountId, endpointId, reason };
+  const request: DisableRequest = { accountId, endpointId, reason, enabledAtMs: endpoint.enabledAtMs ?? null };
   try {
     await bus.connection.request(disableSubject, JSON.stringify(request), { timeout: limits.delivery.answerMs });
-    log.warn({ endpointId, accountId, reason }, 'a webhook endpoint was disabled');
   } catch (error) {
     ignoring(error, 'the control role disables the endpoint later');
   }

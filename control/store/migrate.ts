@@ -14,6 +14,7 @@ import { auditLog } from './migrations/0003-audit-log.ts';
 import { webhooks } from './migrations/0004-webhooks.ts';
 import { otp } from './migrations/0005-otp.ts';
 import { erasures } from './migrations/0006-erasures.ts';
+import { webhooksEnabled } from './migrations/0007-webhooks-enabled.ts';
 import { installationIdOrNull, type Store } from './store.ts';
 import { grantRights } from './rights.ts';
 
@@ -25,6 +26,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-webhooks': webhooks,
   '0005-otp': otp,
   '0006-erasures': erasures,
+  '0007-webhooks-enabled': webhooksEnabled,
 };
 
 /** Returns the names of the applied steps. `upTo` is the last step to apply, for tests of the next one. */

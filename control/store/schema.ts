@@ -109,6 +109,8 @@ export type WebhookEndpointsTable = {
   /** Null: enabled. */
   disabled_reason: WebhookDisabledReason | null;
   disabled_at: Date | null;
+  /** Null: it was never disabled. */
+  enabled_at: Date | null;
   description: string;
   created_at: Date;
 };

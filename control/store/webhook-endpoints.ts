@@ -88,16 +88,21 @@ export async function changeWebhook(
   });
 }
 
-/** The data plane disables what failed too long. False when it is disabled already, or does not exist any more. */
+/**
+ * The data plane disables what failed too long. False when it is disabled already, was enabled again since (`enabledAtMs`,
+ * as the data plane knows it), or does not exist any more.
+ */
 export async function disableWebhook(
   store: Store,
   id: WebhookEndpointId,
   reason: Exclude<WebhookDisabledReason, 'client'>,
+  enabledAtMs: number | null,
 ): Promise<boolean> {
   return transaction(store, async (tx) => {
     const row = await changedEndpoint(tx, id)
       .set(disabledColumns(reason, store))
       .where('disabled_reason', 'is', null)
+      .where('enabled_at', 'is not distinct from', enabledAtMs === null ? null : new Date(enabledAtMs))
       .executeTakeFirst();
     if (row === undefined) return false;
     await record(store, tx, { ...changeOf(row, store.actor, 'webhook.disabled'), detail: { reason } });
@@ -218,7 +223,9 @@ const settingColumns = ({ url, events, ordering, batch, description }: WebhookSe
   snakeFields({ url, events, ordering, description, batchMax: batch?.max ?? null, batchWaitMs: batch?.waitMs ?? null });
 
 function disabledColumns(reason: WebhookDisabledReason | null, { clock }: Store) {
-  return { disabled_reason: reason, disabled_at: reason === null ? null : new Date(clock.nowMs()) };
+  const now = new Date(clock.nowMs());
+  if (reason === null) return { disabled_reason: null, disabled_at: null, enabled_at: now };
+  return { disabled_reason: reason, disabled_at: now };
 }
 
 const changeOf = ({ id, account_id: accountId }: WebhookEndpointsTable, actor: Actor, action: AuditAction) => ({

@@ -16,7 +16,6 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { MinHeap } from '../../../platform/min-heap.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { WebhookRequests } from '../send/webhook-requests.ts';
@@ -26,8 +25,10 @@ import { EndpointStates } from './endpoint-states.ts';
 import { EndpointWorker } from './endpoint-worker.ts';
 import { type Shipment, triesOfShipment } from './item.ts';
 import { GatheredAcks } from './gathered-acks.ts';
-import type { EndpointKey, ParkedLog } from './parked-log.ts';
-import { type Failing, disabledBy, isWarningDue } from './schedule.ts';
+import type { EndpointKey } from './parked-counts.ts';
+import type { ParkedLog } from './parked-log.ts';
+import { Retries } from './retries.ts';
+import { type FailureStreak, type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
 export type DeliveryParts = {
   readonly bus: Bus;
@@ -51,22 +52,21 @@ export type DeliveryParts = {
   readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
 };
 
-type Retry = { readonly key: EndpointKey; readonly seq: number; readonly dueAtMs: number };
-
 const bounds = limits.delivery;
 const lookEveryMs = 1_000;
-const retrySoonMs = 60_000;
 
 export class Delivery {
   readonly #parts: DeliveryParts;
   readonly #states: EndpointStates;
   readonly #workers = new Map<WebhookEndpointId, EndpointWorker>();
   #failing = new Map<WebhookEndpointId, Failing>();
+  /** Of endpoints that failed when nothing more was sent to them. */
+  #streaks = new Map<WebhookEndpointId, FailureStreak>();
   /** Those with something to send, in turn. */
   #ready: EndpointWorker[] = [];
   /** Those that wait for a request of their account to end. */
   readonly #waitingFor = new Map<AccountId, EndpointWorker[]>();
-  readonly #retries = new MinHeap<Retry>((one, other) => one.dueAtMs < other.dueAtMs);
+  readonly #retries: Retries;
   /** Sequences of WEBHOOKS in memory: a redelivered one is there already. */
   readonly #held = new Set<number>();
   readonly #acks: GatheredAcks;
@@ -79,19 +79,18 @@ export class Delivery {
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
     this.#states = new EndpointStates(parts.bucket);
+    this.#retries = new Retries({ log: parts.parked, clock: parts.clock, workerOf: (key) => this.#workerOf(key) });
     this.#acks = new GatheredAcks(parts.clock, (seq) => this.#held.delete(seq));
   }
 
   /** Resolves when it delivers. */
   async start(): Promise<void> {
     const { bus, parked, clock } = this.#parts;
-    this.#failing = new Map(await this.#states.readAll());
+    this.#failing = await this.#states.readFailing();
+    this.#streaks = await this.#states.readStreaks();
     const { lines, retries } = await parked.start();
     parked.watch((key) => this.#workerOf(key)?.readLine());
-    for (const key of retries) {
-      for (const { seq, record } of await parked.retriesOf(key))
-        this.#retries.add({ key, seq, dueAtMs: record.dueAtMs });
-    }
+    for (const key of retries) this.#retries.found(key);
     for (let shard = 0; shard < bounds.shards; shard += 1) {
       const consumer = webhookConsumer(shard);
       // A new one begins with the oldest record that was not acked: in order, and at once after a crash.
@@ -108,11 +107,16 @@ export class Delivery {
       this.#consumptions.push(consumption);
     }
     for (const key of lines) this.#workerOf(key)?.readLine();
-    for (const endpointId of this.#failing.keys()) {
+    for (const endpointId of [...this.#failing.keys(), ...this.#streaks.keys()]) {
       const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
       if (endpoint !== undefined) this.#workerOf({ accountId: endpoint.accountId, endpointId });
     }
-    this.#stopLooking = clock.every(lookEveryMs, () => this.#look());
+    const stopLooking = clock.every(lookEveryMs, () => this.#look());
+    const stopComparing = clock.every(bounds.compareEveryMs, () => void this.#compareCounts());
+    this.#stopLooking = () => {
+      stopLooking();
+      stopComparing();
+    };
   }
 
   /** How an endpoint fails; null when it works. */
@@ -128,6 +132,7 @@ export class Delivery {
     const { parked, requestsOf, clock } = this.#parts;
     this.#state = 'finishes';
     this.#stopLooking();
+    this.#retries.stop();
     const stopped = this.#consumptions.map((each) => each.stop());
     await Promise.all([requestsOf.wait(answersWithinMs, clock), ...stopped]);
     this.#state = 'stopped';
@@ -163,14 +168,22 @@ export class Delivery {
     const endpoint = this.#parts.directory.webhookEndpoint(key.endpointId);
     if (endpoint === undefined) return null;
     const { parked, clock } = this.#parts;
-    const worker = new EndpointWorker(key, endpoint, this.#failing.get(key.endpointId) ?? null, {
+    const { endpointId } = key;
+    const before = {
+      failing: this.#failing.get(endpointId) ?? null,
+      streak: this.#streaks.get(endpointId) ?? null,
+    };
+    const worker = new EndpointWorker(key, endpoint, before, {
       log: parked,
       clock,
       ready: (each) => this.#becameReady(each),
-      changed: (each, failing) => this.#changed(each, failing),
-      retryLater: (seq, dueAtMs) => this.#retries.add({ key, seq, dueAtMs }),
+      changed: (failing) => this.#changed(key, failing),
+      keepStreak: (streak) => this.#keepStreak(endpointId, streak),
+      retryLater: (seq, dueAtMs) => this.#retries.add(key, { seq, dueAtMs }),
+      retryStays: (seq) => this.#retries.putBack(key, seq),
+      removeRetry: (seq) => this.#retries.remove(key, seq),
     });
-    this.#workers.set(key.endpointId, worker);
+    this.#workers.set(endpointId, worker);
     return worker;
   }
 
@@ -249,18 +262,27 @@ export class Delivery {
     this.#pump();
   }
 
-  #changed(worker: EndpointWorker, failing: Failing | null): void {
-    const { endpointId } = worker.key;
+  #changed({ endpointId }: EndpointKey, failing: Failing | null): void {
     if (failing === null) {
       this.#failing.delete(endpointId);
-      this.#states.remove(endpointId);
       log.info({ endpointId }, 'a webhook endpoint works again');
     } else {
       this.#failing.set(endpointId, failing);
-      this.#states.write(endpointId, failing);
       if (failing.tries === 1) log.info({ endpointId, error: failing.error }, 'a webhook endpoint fails');
     }
+    this.#states.writeFailing(endpointId, failing);
     metrics.webhookFailing.set(this.#failing.size);
+  }
+
+  #keepStreak(endpointId: WebhookEndpointId, streak: FailureStreak | null): void {
+    if (streak === null) this.#streaks.delete(endpointId);
+    else this.#streaks.set(endpointId, streak);
+    this.#states.writeStreak(endpointId, streak);
+  }
+
+  #compareCounts(): Promise<void> {
+    const { parked, directory } = this.#parts;
+    return parked.compare((endpointId) => directory.webhookEndpoint(endpointId) !== undefined);
   }
 
   #look(): void {
@@ -278,7 +300,7 @@ export class Delivery {
       this.#judge(worker, nowMs);
       if (worker.isIdle && !worker.isReady) this.#workers.delete(endpointId);
     }
-    this.#sendRetries(nowMs);
+    this.#retries.look();
   }
 
   #judge(worker: EndpointWorker, nowMs: number): void {
@@ -307,29 +329,14 @@ export class Delivery {
     });
   }
 
-  /** It was deleted, and its events are nobody's: the stream drops them with their age. */
+  /** It was deleted, and its events are nobody's. */
   #forget(worker: EndpointWorker): void {
     const { endpointId } = worker.key;
     worker.stop();
     this.#workers.delete(endpointId);
-    if (this.#failing.delete(endpointId)) this.#states.remove(endpointId);
-  }
-
-  #sendRetries(nowMs: number): void {
-    for (let first = this.#retries.first; first !== undefined && first.dueAtMs <= nowMs; first = this.#retries.first) {
-      this.#retries.removeFirst();
-      void this.#sendRetry(first, nowMs);
-    }
-  }
-
-  async #sendRetry({ key, seq, dueAtMs }: Retry, nowMs: number): Promise<void> {
-    try {
-      const record = await this.#parts.parked.retryAt(key, seq);
-      const worker = record === null ? null : this.#workerOf(key);
-      if (record === null || worker === null || worker.retry(seq, record)) return;
-    } catch (error) {
-      log.debug({ error: messageOf(error) }, 'an event that is due again is looked up later');
-    }
-    this.#retries.add({ key, seq, dueAtMs: Math.max(dueAtMs, nowMs) + retrySoonMs });
+    if (this.#failing.delete(endpointId)) this.#states.writeFailing(endpointId, null);
+    if (this.#streaks.has(endpointId)) this.#keepStreak(endpointId, null);
+    this.#retries.forget(worker.key);
+    void this.#parts.parked.purge(worker.key);
   }
 }

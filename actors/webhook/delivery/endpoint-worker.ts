@@ -7,27 +7,31 @@ import type { Cancel, Clock } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
+import { EndpointFailures, type FailedBefore, type FailureOwner } from './endpoint-failures.ts';
 import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
 import { type Item, type Shipment, batchOf, groupOf, newItem, shipmentOf, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
+import { giveUp } from './give-up.ts';
 import { moveToLine } from './move-to-line.ts';
-import type { EndpointKey, ParkedLog } from './parked-log.ts';
+import type { EndpointKey } from './parked-counts.ts';
+import type { ParkedLog } from './parked-log.ts';
 import { ShipmentsOut, sentBefore } from './shipments-out.ts';
-import { type Failing, failed, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
+import { type Failing, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
 
 /** What a worker has its owner do. */
-export type WorkerOwner = {
+export type WorkerOwner = FailureOwner & {
   readonly log: ParkedLog;
   readonly clock: Clock;
   /** It has something to send. */
   ready(worker: EndpointWorker): void;
-  /** It began to fail, failed again, or (null) works. */
-  changed(worker: EndpointWorker, failing: Failing | null): void;
   /** An event is kept there until its time. */
   retryLater(seq: number, dueAtMs: number): void;
+  /** It could not be taken from there: it stays, and is tried later. */
+  retryStays(seq: number): void;
+  /** It is not needed there any more. */
+  removeRetry(seq: number): void;
 };
 
 const bounds = limits.delivery;
@@ -43,8 +47,7 @@ export class EndpointWorker {
   /** Wakes it when a batch is due. */
   #wake: Cancel | null = null;
   #concurrency: number = bounds.concurrencyFirst;
-  #failuresInARow = 0;
-  #failing: Failing | null;
+  readonly #failures: EndpointFailures;
   #endpoint: WebhookEndpoint;
   #isProbing = false;
   /** It is among those that are ready: set by its owner. */
@@ -52,16 +55,17 @@ export class EndpointWorker {
   /** An event about it is being published to its account: set by its owner. */
   isPublishing = false;
 
-  constructor(key: EndpointKey, endpoint: WebhookEndpoint, failing: Failing | null, owner: WorkerOwner) {
+  constructor(key: EndpointKey, endpoint: WebhookEndpoint, before: FailedBefore, owner: WorkerOwner) {
     this.key = key;
     this.#endpoint = endpoint;
-    this.#failing = failing;
+    this.#failures = new EndpointFailures(before, owner);
+    if (before.failing !== null && before.failing.enabledAtMs !== enabledAtOf(endpoint)) this.#failures.end();
     this.#owner = owner;
     this.#line = new LineReader(key, owner.log, owner.clock);
   }
 
   get failing(): Failing | null {
-    return this.#failing;
+    return this.#failures.failing;
   }
 
   get endpoint(): WebhookEndpoint {
@@ -70,11 +74,20 @@ export class EndpointWorker {
 
   /** Nothing in memory that could not be made again. */
   get isIdle(): boolean {
-    return this.#held === 0 && this.#failing === null && !this.#line.isReading && !this.#hasLine && this.isEnabled;
+    return this.#isAtRest && this.#failures.isNone && this.isEnabled;
+  }
+
+  get #isAtRest(): boolean {
+    return this.#held === 0 && !this.#line.isReading && !this.#hasLine;
   }
 
   get isEnabled(): boolean {
     return this.#endpoint.status === 'enabled';
+  }
+
+  /** It gets events as they come, not single ones from its line. */
+  get #isServed(): boolean {
+    return this.failing === null && this.isEnabled;
   }
 
   get #held(): number {
@@ -88,19 +101,38 @@ export class EndpointWorker {
   /** A record of WEBHOOKS; `ack` when it is delivered or stored elsewhere. */
   take(record: WebhookRecord, ack: () => void): void {
     // What comes later must not overtake the line.
-    if (this.#isFull || this.#hasLine || this.#failing !== null || !this.isEnabled) {
+    if (this.#isFull || this.#hasLine || !this.#isServed) {
       if (this.#endpoint.ordering === 'per_message') this.#moveAllToLine();
-      return this.#owner.log.park(this.key.accountId, record, ack);
+      const isOther = this.#endpoint.ordering === 'none' && this.#failures.isOther(record.eventId);
+      return this.#owner.log.park(this.key.accountId, record, (seq) => {
+        ack();
+        if (isOther && seq !== null) this.#failures.tryNext(seq, this.#owner.clock.nowMs());
+      });
     }
     this.#add(newItem({ record, from: 'queue', seq: 0, settle: ack, queuedAtMs: this.#owner.clock.monotonicMs() }));
   }
 
+  get takesRetry(): boolean {
+    return !this.#isFull || !this.#isServed;
+  }
+
   /** An event whose time has come. False: not now. */
   retry(seq: number, record: WebhookRecord): boolean {
-    if (this.#isFull || this.#failing !== null || !this.isEnabled) return false;
-    const settle = () => this.#owner.log.removeRetry(this.key, seq);
-    this.#add(newItem({ record, from: 'retry', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
+    if (!this.#isServed) this.#retryFromLine(seq, record);
+    else if (this.#isFull) return false;
+    else {
+      const settle = () => this.#owner.removeRetry(seq);
+      this.#add(newItem({ record, from: 'retry', seq, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
+    }
     return true;
+  }
+
+  /** The endpoint gets nothing now but from its line. */
+  #retryFromLine(seq: number, record: WebhookRecord): void {
+    this.#owner.log.append(this.key, record, (lineSeq) => {
+      if (lineSeq === null) this.#owner.retryStays(seq);
+      else this.#owner.removeRetry(seq);
+    });
   }
 
   /** Its settings are these now. */
@@ -109,8 +141,9 @@ export class EndpointWorker {
     this.#endpoint = endpoint;
     if (!this.isEnabled && before.status === 'enabled') this.#parkAll();
     // The account has done something about it: tried at once.
-    const isChanged = endpoint.url !== before.url || (this.isEnabled && before.status !== 'enabled');
-    if (isChanged && this.#failing !== null) this.#setFailing(null);
+    const isEnabledAgain = enabledAtOf(endpoint) !== enabledAtOf(before);
+    const isChanged = endpoint.url !== before.url || isEnabledAgain || (this.isEnabled && before.status !== 'enabled');
+    if (isChanged && this.#failures.end()) this.#concurrency = 1;
     this.readLine();
   }
 
@@ -141,8 +174,10 @@ export class EndpointWorker {
 
   /** Once a second: is something due? */
   look(nowMs: number, monotonicMs: number): void {
-    if (this.#failing !== null) {
-      if (this.isEnabled && nowMs >= this.#failing.nextTryAtMs) void this.#probe(this.#failing);
+    const { failing } = this;
+    if (this.#isAtRest) this.#failures.keep();
+    if (failing !== null) {
+      if (this.isEnabled && nowMs >= failing.nextTryAtMs) void this.#probe(failing);
       return;
     }
     const { first } = this.#queue;
@@ -157,7 +192,7 @@ export class EndpointWorker {
 
   /** The event about it that was due is published. */
   published(of: Partial<Pick<Failing, 'warnings' | 'isDisabledPublished'>>): void {
-    if (this.#failing !== null) this.#setFailing({ ...this.#failing, ...of });
+    this.#failures.change(of);
   }
 
   /** What it has stays where it is stored. */
@@ -172,7 +207,7 @@ export class EndpointWorker {
 
   #mayRead(): boolean {
     const hasRoom = this.#held < queueMaxOf(this.#endpoint, this.#concurrency) / 2 && this.#moving === 0;
-    return this.#failing === null && this.isEnabled && this.#hasLine && hasRoom;
+    return this.#isServed && this.#hasLine && hasRoom;
   }
 
   #add(item: Item): void {
@@ -191,20 +226,22 @@ export class EndpointWorker {
   }
 
   #succeeded({ items }: Shipment): void {
-    this.#failuresInARow = 0;
-    if (this.#failing !== null) this.#setFailing(null);
+    if (this.#failures.end()) this.#concurrency = 1;
     for (const item of items) item.settle();
   }
 
   #failed(shipment: Shipment, error: SendError, result: SendResult): void {
-    this.#failuresInARow += 1;
-    const isFirst = shipment.items.every(({ tries }) => tries <= 1);
+    const { webhookId, items } = shipment;
+    const inARow = this.#failures.add(error, webhookId, this.#owner.clock.nowMs());
+    const isFirst = items.every(({ tries }) => tries <= 1);
     const isWhole =
-      this.#failing !== null ||
+      this.failing !== null ||
       error === 'gone' ||
       (error === 'throttled' && result.retryAfterMs !== null) ||
-      this.#failuresInARow >= bounds.failuresInARow ||
-      (!isFirst && (isOfEndpoint(error) || this.#endpoint.ordering === 'per_message'));
+      inARow >= bounds.failuresInARow ||
+      (!isFirst && isOfEndpoint(error)) ||
+      // A try by itself would let later events of its message come before it.
+      (this.#endpoint.ordering === 'per_message' && triesOfShipment(shipment) > 1);
     if (isWhole) return this.#failAsWhole(shipment, error, result);
     if (triesOfShipment(shipment) === 1) return this.#tryAgain(shipment);
     this.#retryLater(shipment);
@@ -222,7 +259,7 @@ export class EndpointWorker {
   #retryLater(shipment: Shipment): void {
     const { log: parked, clock } = this.#owner;
     const tries = triesOfShipment(shipment);
-    if (isExhausted(tries)) return this.#giveUp(shipment);
+    if (isExhausted(tries)) return giveUp(shipment);
     const dueAtMs = clock.nowMs() + waitAfter(tries);
     for (const item of shipment.items) {
       const record = { ...item.record, tries, dueAtMs, group: groupOf(shipment) };
@@ -233,24 +270,17 @@ export class EndpointWorker {
     }
   }
 
-  #giveUp({ items }: Shipment): void {
-    for (const item of items) {
-      metrics.webhookDropped.inc({ reason: 'given_up' });
-      const { eventId, endpointId } = item.record;
-      log.warn({ eventId, endpointId, tries: triesOf(item) }, 'an event was refused at every try and is given up');
-      item.settle();
-    }
-  }
-
   #failAsWhole(shipment: Shipment, error: SendError, { retryAfterMs }: SendResult): void {
-    const triedSeq = shipment.items.at(-1)?.seq ?? 0;
-    const failing = failed(this.#failing, { error, retryAfterMs }, triedSeq, this.#owner.clock.nowMs());
+    const last = shipment.items.at(-1);
+    const triedSeq = last?.from === 'line' ? last.seq : 0;
+    const nowMs = this.#owner.clock.nowMs();
+    const failure = { error, retryAfterMs, triedSeq, enabledAtMs: enabledAtOf(this.#endpoint) };
+    const { scheduledTries } = this.#failures.failAsWhole(failure, nowMs);
     // Where order matters, one event that is refused at every try would hold up the others for ever.
-    if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(failing.tries)) {
-      this.#giveUp(shipment);
-      return this.#setFailing(null);
+    if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(scheduledTries)) {
+      giveUp(shipment);
+      return this.#failures.change({ scheduledTries: 0, nextTryAtMs: nowMs });
     }
-    this.#setFailing(failing);
     this.#parkAll(sentBefore(shipment));
   }
 
@@ -288,11 +318,10 @@ export class EndpointWorker {
 
   #park(item: Item): void {
     item.isOver = true;
-    const { log: parked, clock } = this.#owner;
     const record = { ...item.record, tries: triesOf(item) };
-    if (item.from === 'queue' && !item.isMoving) parked.park(this.key.accountId, record, item.settle);
-    else if (item.from === 'line') this.#line.keepGroup(item.seq, record.group);
-    else if (item.from === 'retry') this.#owner.retryLater(item.seq, clock.nowMs() + waitAfter(triesOf(item)));
+    if (item.from === 'line') this.#line.keepGroup(item.seq, record.group);
+    else if (item.from === 'retry') this.#retryFromLine(item.seq, record);
+    else if (!item.isMoving) this.#owner.log.park(this.key.accountId, record, item.settle);
   }
 
   /** One request shows whether it works again. Each time with other events: one may be what it fails at. */
@@ -313,15 +342,8 @@ export class EndpointWorker {
       this.#isProbing = false;
     }
   }
-
-  #setFailing(failing: Failing | null): void {
-    if (failing === null) {
-      this.#failuresInARow = 0;
-      this.#concurrency = 1;
-    }
-    this.#failing = failing;
-    this.#owner.changed(this, failing);
-  }
 }
+
+const enabledAtOf = ({ enabledAtMs }: WebhookEndpoint): number | null => enabledAtMs ?? null;
 
 const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

@@ -3,7 +3,8 @@ import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import type { WebhookGroup } from '../../../model/records/webhook-record.ts';
 import { type Item, goesWith, newItem } from './item.ts';
-import type { EndpointKey, ParkedLog, ParkedRecord } from './parked-log.ts';
+import type { EndpointKey } from './parked-counts.ts';
+import type { ParkedLog, ParkedRecord } from './parked-log.ts';
 
 /** Two batches for each try of the schedule and more. */
 const groupsMax = 4_096;

@@ -1,7 +1,8 @@
 // Puts an event that is being sent into the line of its endpoint, from where it is deleted when its request succeeds.
 import { type Item, triesOf } from './item.ts';
 import type { LineReader } from './line-reader.ts';
-import type { EndpointKey, ParkedLog } from './parked-log.ts';
+import type { EndpointKey } from './parked-counts.ts';
+import type { ParkedLog } from './parked-log.ts';
 
 type Line = { readonly key: EndpointKey; readonly log: ParkedLog; readonly line: LineReader };
 

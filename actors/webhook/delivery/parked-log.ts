@@ -20,34 +20,32 @@ import { limits } from '../../../platform/limits.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
+import { type EndpointKey, ParkedCounts, type ParkedKind, type Stored, parkedKinds } from './parked-counts.ts';
 
 export type ParkedRecord = { readonly seq: number; readonly record: WebhookRecord };
-export type EndpointKey = { readonly accountId: AccountId; readonly endpointId: WebhookEndpointId };
 
 const stream = streamNames.webhookLog;
+const subjects = {
+  lines: { of: ({ accountId, endpointId }: EndpointKey) => parkedSubject(accountId, endpointId), all: parkedFilter },
+  retries: { of: ({ accountId, endpointId }: EndpointKey) => retrySubject(accountId, endpointId), all: retryFilter },
+} as const satisfies Record<ParkedKind, unknown>;
 const repeatMs = 500;
 
 export class ParkedLog {
   readonly #bus: Bus;
   readonly #publisher: Publisher;
   readonly #clock: Clock;
-  readonly #share: Share;
-  /** Parked events by endpoint: an upper bound, because the stream drops the oldest ones itself. */
-  readonly #lines = new Map<WebhookEndpointId, number>();
-  readonly #byAccount = new Map<AccountId, number>();
-  /** Publishes to lines that are not durable yet. */
-  readonly #parking = new Map<WebhookEndpointId, number>();
+  readonly #counts: ParkedCounts;
   /** Deletes of delivered events that were not answered. */
   readonly #deletes = new Set<Promise<void>>();
   #onParked: (key: EndpointKey) => void = () => {};
-  #total = 0;
+  #isComparing = false;
 
   /** `publisher` with an endless deadline. */
   constructor(bus: Bus, publisher: Publisher, share: Share, clock: Clock) {
     this.#bus = bus;
     this.#publisher = publisher;
-    this.#share = share;
-    metrics.sharedBoundTotal.set({ bound: 'webhook_parked' }, share.total);
+    this.#counts = new ParkedCounts(share);
     this.#clock = clock;
   }
 
@@ -57,89 +55,105 @@ export class ParkedLog {
   }
 
   /** Counts what is there. Resolves with the endpoints that have parked events or such with a time of their own. */
-  async start(): Promise<{ readonly lines: readonly EndpointKey[]; readonly retries: readonly EndpointKey[] }> {
-    const lines = await this.#subjects(parkedFilter);
-    for (const [key, count] of lines) this.#add(key, count);
-    const retries = await this.#subjects(retryFilter);
-    for (const [key, count] of retries) this.#addToAccount(key.accountId, count);
-    return { lines: lines.map(([key]) => key), retries: retries.map(([key]) => key) };
+  async start(): Promise<Readonly<Record<ParkedKind, readonly EndpointKey[]>>> {
+    const stored = await this.#stored();
+    for (const kind of parkedKinds) for (const each of stored[kind]) this.#counts.found(kind, each);
+    return { lines: stored.lines.map(({ key }) => key), retries: stored.retries.map(({ key }) => key) };
+  }
+
+  /** Corrects the counts by what the stream has, and removes what it has of endpoints that do not exist any more. */
+  async compare(exists: (endpointId: WebhookEndpointId) => boolean): Promise<void> {
+    if (this.#isComparing) return;
+    this.#isComparing = true;
+    try {
+      this.#counts.beginComparison();
+      const stored = await this.#stored();
+      for (const kind of parkedKinds) this.#counts.compare(kind, stored[kind]);
+      for (const { key } of [...stored.lines, ...stored.retries]) if (!exists(key.endpointId)) await this.purge(key);
+    } catch (error) {
+      ignoring(error, 'what is parked is counted again later');
+    } finally {
+      this.#isComparing = false;
+    }
+  }
+
+  /** The endpoint was deleted: its events are nobody's. */
+  async purge(key: EndpointKey): Promise<void> {
+    try {
+      for (const kind of parkedKinds) {
+        const purged = this.#bus.manager.streams.purge(stream, { filter: subjects[kind].of(key) });
+        await withDeadline('a purge of parked events', limits.delivery.answerMs, purged, this.#clock);
+        this.#counts.none(kind, key);
+      }
+    } catch (error) {
+      ignoring(error, 'events of a deleted endpoint are removed at the next comparison');
+    }
   }
 
   /** Events parked for this endpoint, and such that are about to be. */
   countOf(endpointId: WebhookEndpointId): number {
-    return this.#lines.get(endpointId) ?? 0;
+    return this.#counts.of('lines', endpointId);
   }
 
   /** Puts it at the end of its endpoint's line. `done` with its place, or null when it was dropped for want of room. */
   park(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
-    const { endpointId } = record;
-    const key = { accountId, endpointId };
-    if (!this.#hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
+    if (!this.#counts.hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
+    this.append({ accountId, endpointId: record.endpointId }, record, (seq) => {
+      if (seq === null) this.#drop(accountId, record, 'full', done);
+      else done(seq);
+    });
+  }
+
+  /** The same for one that has its room, because it is kept for a retry. `done` with null: the stream is full. */
+  append(key: EndpointKey, record: WebhookRecord, done: (seq: number | null) => void): void {
     // Counted at once: what comes after it must not overtake it.
-    this.#add(key, 1);
-    addTo(this.#parking, endpointId, 1);
+    this.#counts.storing('lines', key);
     // Of a repeat the stream may remember the first try, which may have been delivered and deleted since.
-    this.#store(parkedSubject(accountId, endpointId), record, null, (seq) => {
-      addTo(this.#parking, endpointId, -1);
-      if (seq !== null) {
-        done(seq);
-        return this.#onParked(key);
-      }
-      this.#add(key, -1);
-      this.#drop(accountId, record, 'full', done);
+    this.#store(subjects.lines.of(key), record, null, (seq) => {
+      this.#counts.stored('lines', key, seq !== null);
+      done(seq);
+      if (seq !== null) this.#onParked(key);
     });
   }
 
   /** Keeps it until its time, apart from the line. `done` with its place, or null when there is no room. */
   keepForRetry(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
-    if (!this.#hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
-    this.#addToAccount(accountId, 1);
+    const key = { accountId, endpointId: record.endpointId };
+    if (!this.#counts.hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
+    this.#counts.storing('retries', key);
     const id = `${webhookRecordId(record)}.${record.tries}`;
-    this.#store(retrySubject(accountId, record.endpointId), record, id, (seq) => {
-      if (seq !== null) return done(seq);
-      this.#addToAccount(accountId, -1);
-      this.#drop(accountId, record, 'full', done);
+    this.#store(subjects.retries.of(key), record, id, (seq) => {
+      this.#counts.stored('retries', key, seq !== null);
+      if (seq === null) this.#drop(accountId, record, 'full', done);
+      else done(seq);
     });
   }
 
   /** The first event of the endpoint's line after a place; null when there is none. */
-  next({ accountId, endpointId }: EndpointKey, afterSeq: number): Promise<ParkedRecord | null> {
-    return this.#first(parkedSubject(accountId, endpointId), afterSeq);
+  next(key: EndpointKey, afterSeq: number): Promise<ParkedRecord | null> {
+    return this.#first(subjects.lines.of(key), afterSeq);
   }
 
-  /** The event that is kept for a retry there; null when it is gone. */
-  async retryAt({ accountId, endpointId }: EndpointKey, seq: number): Promise<WebhookRecord | null> {
-    const found = await this.#first(retrySubject(accountId, endpointId), seq - 1);
-    return found !== null && found.seq === seq ? found.record : null;
+  /** The first event that is kept for a retry after a place; null when there is none. */
+  nextRetry(key: EndpointKey, afterSeq: number): Promise<ParkedRecord | null> {
+    return this.#first(subjects.retries.of(key), afterSeq);
   }
 
   /** Its line was found empty: the stream had dropped what was counted. Events that are being parked still count. */
   foundEmpty(key: EndpointKey): void {
-    this.#add(key, (this.#parking.get(key.endpointId) ?? 0) - this.countOf(key.endpointId));
-  }
-
-  /** Every event of the endpoint that has a time of its own. */
-  async retriesOf({ accountId, endpointId }: EndpointKey): Promise<readonly ParkedRecord[]> {
-    const found: ParkedRecord[] = [];
-    const subject = retrySubject(accountId, endpointId);
-    for (let seq = 0; found.length < limits.delivery.retriesPerEndpointMax; ) {
-      const next = await this.#first(subject, seq);
-      if (next === null) break;
-      found.push(next);
-      ({ seq } = next);
-    }
-    return found;
+    this.#counts.none('lines', key);
   }
 
   /** It was delivered from the line. Resolves when it is gone there, or the bus does not answer. */
   remove(key: EndpointKey, seq: number): Promise<void> {
-    this.#add(key, -1);
+    this.#counts.removed('lines', key);
     return this.#delete(seq);
   }
 
-  removeRetry({ accountId }: EndpointKey, seq: number): void {
-    this.#addToAccount(accountId, -1);
-    void this.#delete(seq);
+  /** The same for one that was kept for a retry. */
+  removeRetry(key: EndpointKey, seq: number): Promise<void> {
+    this.#counts.removed('retries', key);
+    return this.#delete(seq);
   }
 
   /** Resolves when what was parked is durable and what was delivered is gone, or after a moment: the process stops. */
@@ -148,11 +162,6 @@ export class ParkedLog {
     await withDeadline('what is parked', limits.delivery.settleMs, all, this.#clock).catch((error: unknown) =>
       ignoring(error, 'the next process repeats what is not known to be durable'),
     );
-  }
-
-  #hasRoom(accountId: AccountId): boolean {
-    const { total, perAccount } = this.#share;
-    return this.#total < total && (this.#byAccount.get(accountId) ?? 0) < perAccount;
   }
 
   #store(subject: string, record: WebhookRecord, id: string | null, done: (seq: number | null) => void): void {
@@ -204,30 +213,16 @@ export class ParkedLog {
     this.#deletes.delete(deleted);
   }
 
-  async #subjects(filter: string): Promise<readonly (readonly [EndpointKey, number])[]> {
-    const info = await this.#bus.manager.streams.info(stream, { subjects_filter: filter });
+  async #stored(): Promise<Readonly<Record<ParkedKind, readonly Stored[]>>> {
+    return { lines: await this.#storedOf(subjects.lines.all), retries: await this.#storedOf(subjects.retries.all) };
+  }
+
+  async #storedOf(filter: string): Promise<readonly Stored[]> {
+    const asked = this.#bus.manager.streams.info(stream, { subjects_filter: filter });
+    const info = await withDeadline('what is parked', limits.delivery.answerMs, asked, this.#clock);
     return Object.entries(info.state.subjects ?? {}).map(([subject, count]) => {
       const [, accountId = '', endpointId = ''] = subject.split('.');
-      return [{ accountId: accountId as AccountId, endpointId: endpointId as WebhookEndpointId }, count];
+      return { key: { accountId: accountId as AccountId, endpointId: endpointId as WebhookEndpointId }, count };
     });
   }
-
-  #add({ accountId, endpointId }: EndpointKey, count: number): void {
-    addTo(this.#lines, endpointId, count);
-    this.#addToAccount(accountId, count);
-  }
-
-  #addToAccount(accountId: AccountId, count: number): void {
-    addTo(this.#byAccount, accountId, count);
-    this.#total += count;
-    metrics.webhookParked.set(this.#total);
-    metrics.sharedBoundUsed.set({ bound: 'webhook_parked' }, this.#total);
-  }
-}
-
-/** A count of nothing is not kept. */
-function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
-  const now = (counts.get(key) ?? 0) + count;
-  if (now <= 0) counts.delete(key);
-  else counts.set(key, now);
 }

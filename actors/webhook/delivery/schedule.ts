@@ -6,12 +6,23 @@ import type { SendError } from '../send/send-error.ts';
 
 const bounds = limits.delivery;
 
+/** Requests that failed one after another: those since the last success. */
+export type FailureStreak = {
+  /** When the first of them failed, milliseconds since the epoch. */
+  readonly sinceMs: number;
+  readonly failures: number;
+  /** The webhook-id that all of them had. Null: several had one, or the failures say nothing of the event. */
+  readonly onlyWebhookId: string | null;
+};
+
 /** An endpoint that fails as a whole: what it has waits in its line, and single events are sent to try it. */
 export type Failing = {
-  /** Milliseconds since the epoch; its last success was before. */
+  /** When the first request failed after the last success, milliseconds since the epoch. */
   readonly sinceMs: number;
-  /** Requests that failed since then, for the schedule: those before it was given up for a while count as one. */
+  /** Requests that failed since then: those before it failed as a whole count as one. */
   readonly tries: number;
+  /** Those of them after which the schedule decided when the next one is due, and not a Retry-After. */
+  readonly scheduledTries: number;
   readonly nextTryAtMs: number;
   /** How many of the warnings of warnAfterMs were published to its account. */
   readonly warnings: number;
@@ -19,8 +30,23 @@ export type Failing = {
   readonly isDisabledPublished: boolean;
   /** The place in its line of the event that was tried last; 0 for the first. */
   readonly triedSeq: number;
+  /** As in FailureStreak: while one event is all that failed, another one is tried at once. */
+  readonly onlyWebhookId: string | null;
+  /** Of the endpoint when it began to fail: one that was enabled again since has another. */
+  readonly enabledAtMs: number | null;
   readonly error: SendError;
 };
+
+/** After one more failed request. `before` null: the one before succeeded. */
+export function lengthened(
+  before: FailureStreak | null,
+  { error, webhookId }: { readonly error: SendError; readonly webhookId: string },
+  nowMs: number,
+): FailureStreak {
+  const isOnly = !isOfEndpoint(error) && (before === null || before.onlyWebhookId === webhookId);
+  const { sinceMs, failures } = before ?? { sinceMs: nowMs, failures: 0 };
+  return { sinceMs, failures: failures + 1, onlyWebhookId: isOnly ? webhookId : null };
+}
 
 /** How long after try number `tries` (from 1) the next one is due. After the last of the schedule it stays as long. */
 export function waitAfter(tries: number, random = systemRandom): number {
@@ -34,23 +60,31 @@ export function isExhausted(tries: number): boolean {
   return tries >= bounds.scheduleMs.length;
 }
 
-type Failure = { readonly error: SendError; readonly retryAfterMs: number | null };
+type Failure = Pick<Failing, 'error' | 'triedSeq' | 'enabledAtMs'> & { readonly retryAfterMs: number | null };
 
-/** After one more failed try. `before` null: it worked until now. */
+/**
+ * After one more failed try, the last of the streak. `before` null: it did not fail as a whole until now. A time that the
+ * receiver asked for is no step of the schedule; after `askedTriesMax` of them the schedule counts as well.
+ */
 export function failed(
   before: Failing | null,
-  { error, retryAfterMs }: Failure,
-  triedSeq: number,
+  { sinceMs, onlyWebhookId }: FailureStreak,
+  { error, retryAfterMs, triedSeq, enabledAtMs }: Failure,
   nowMs: number,
   random = systemRandom,
 ): Failing {
-  const { sinceMs, tries, warnings, isDisabledPublished } = before ?? newFailing(nowMs);
-  const asked = error === 'throttled' ? retryAfterMs : null;
-  const waitMs = asked ?? waitAfter(tries + 1, random);
-  return { sinceMs, tries: tries + 1, nextTryAtMs: nowMs + waitMs, warnings, isDisabledPublished, triedSeq, error };
+  const { tries, scheduledTries, warnings, isDisabledPublished } = before ?? newFailing;
+  const askedMs = error === 'throttled' ? retryAfterMs : null;
+  const isScheduled = askedMs === null || tries - scheduledTries >= bounds.askedTriesMax;
+  const waitMs = isScheduled ? Math.max(askedMs ?? 0, waitAfter(scheduledTries + 1, random)) : askedMs;
+  return {
+    ...{ sinceMs, onlyWebhookId, warnings, isDisabledPublished, triedSeq, error },
+    enabledAtMs: before === null ? enabledAtMs : before.enabledAtMs,
+    ...{ tries: tries + 1, scheduledTries: scheduledTries + (isScheduled ? 1 : 0), nextTryAtMs: nowMs + waitMs },
+  };
 }
 
-const newFailing = (sinceMs: number) => ({ sinceMs, tries: 0, warnings: 0, isDisabledPublished: false });
+const newFailing = { tries: 0, scheduledTries: 0, warnings: 0, isDisabledPublished: false };
 
 /** Whether its account is to be warned now that it fails. */
 export function isWarningDue({ sinceMs, warnings }: Failing, nowMs: number): boolean {

@@ -10,10 +10,11 @@ import type { WebhookEntry } from '../../../directory/contract.ts';
 import { type DeliveryEvent, eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import type { WebhookDisabledReason } from '../../../model/webhook-endpoint.ts';
-import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { startBus, type TestBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
+import { movedClock, someLooks } from '../../support/moved-clock.ts';
 import { until } from '../../support/until.ts';
 import {
   type Receiver,
@@ -27,7 +28,6 @@ import {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-const lookMs = 20;
 
 let bus: TestBus;
 let events: ReturnType<typeof eventPublisher>;
@@ -64,27 +64,6 @@ afterAll(async () => {
   await bus.stop();
 });
 
-/** The system's clock, whose wall time a test moves by hand and which stands still then; it looks more often. */
-function movedClock(): Clock & { to(ms: number): void; readonly looks: number } {
-  let looks = 0;
-  let heldMs: number | null = null;
-  return {
-    ...systemClock,
-    nowMs: () => heldMs ?? systemClock.nowMs(),
-    every: (ms, run) =>
-      systemClock.every(Math.min(ms, lookMs), () => {
-        looks += 1;
-        run();
-      }),
-    get looks() {
-      return looks;
-    },
-    to(ms) {
-      heldMs = ms;
-    },
-  };
-}
-
 async function receiverOf(...given: Parameters<typeof startReceiver>): Promise<Receiver> {
   const made = await startReceiver(...given);
   receivers.push(made);
@@ -118,11 +97,6 @@ const waiting = async (stream: string) => (await bus.bus.manager.streams.info(st
 async function stateOf({ id }: WebhookEntry): Promise<Failing | null> {
   const entry = await (await openBucket(bus.bus, 'webhooks')).get(`failing.${id}`);
   return entry === null || entry.operation !== 'PUT' ? null : entry.json<Failing>();
-}
-/** Several looks of everything that looks now and then. */
-async function someLooks(clock: { readonly looks: number }): Promise<void> {
-  const before = clock.looks;
-  await until('several looks', () => clock.looks >= before + 60);
 }
 
 test('one request at each step and none between; reported after an hour and a day; disabled after five days; enabled again', async () => {
@@ -222,3 +196,58 @@ test('a 410 disables at once, and is reported once over a restart', async () => 
   expect(published('webhook.disabled')).toHaveLength(1);
   expect(broken.received).toHaveLength(requests);
 }, 30_000);
+
+test.each([429, 503])(
+  '%i with Retry-After: nothing is sent for that long; then the schedule begins',
+  async (status) => {
+    const accountId = await putAccount(bus.bus);
+    const waitS = 90;
+    let refused = 0;
+    const hook = await receiverOf(() => {
+      if (refused === 3) return { status: 500 };
+      refused += 1;
+      return { status, headers: { 'retry-after': String(waitS) } };
+    });
+    const { entry } = await putEndpoint(bus.bus, { accountId, url: hook.url });
+    const clock = movedClock();
+    clock.to(systemClock.nowMs());
+    running = await runWebhooks(bus.bus, { clock });
+    await until('it delivers', () => running?.node.state === 'delivers');
+    await events.publish([eventOf(accountId)]);
+    for (let tries = 1; tries <= 3; tries += 1) {
+      await until('it waits', async () => (await stateOf(entry))?.tries === tries);
+      const { nextTryAtMs } = (await stateOf(entry)) as Failing;
+      expect(nextTryAtMs).toBe(clock.nowMs() + waitS * 1_000);
+      clock.to(nextTryAtMs - 1);
+      await someLooks(clock);
+      expect(hook.received).toHaveLength(tries);
+      clock.to(nextTryAtMs);
+      await until('the next try', () => hook.received.length === tries + 1);
+    }
+    await until('it is refused otherwise', async () => (await stateOf(entry))?.tries === 4);
+    const waitMs = ((await stateOf(entry)) as Failing).nextTryAtMs - clock.nowMs();
+    const [, first] = limits.delivery.scheduleMs;
+    expect(waitMs).toBeGreaterThanOrEqual(first);
+    expect(waitMs).toBeLessThanOrEqual(first * (1 + limits.delivery.scheduleJitter));
+  },
+  60_000,
+);
+
+test.each(['while it runs', 'before a restart'])(
+  'disabled and enabled again within one look, %s: it begins again',
+  async (when) => {
+    const { entry, broken, clock } = await failingEndpoint(500);
+    const { sinceMs } = (await stateOf(entry)) as Failing;
+    clock.to(sinceMs + hourMs);
+    await until('two tries', async () => ((await stateOf(entry))?.tries ?? 0) >= 2);
+    const before = (await stateOf(entry)) as Failing;
+    broken.answer = () => ({ status: 200 });
+    if (when === 'before a restart') await running?.stop();
+    // It is seen enabled both times: the entry is written once.
+    await putEndpoint(bus.bus, { ...entry, enabledAtMs: systemClock.nowMs() });
+    if (when === 'before a restart') running = await runWebhooks(bus.bus, { clock });
+    await until('it does not fail any more', async () => (await stateOf(entry)) === null);
+    expect(clock.nowMs()).toBeLessThan(before.nextTryAtMs);
+  },
+  60_000,
+);

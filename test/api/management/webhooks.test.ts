@@ -253,18 +253,18 @@ test('an endpoint whose body key is lost gets a new secret by a rotation', async
   expect(secretsOf(id)).toEqual([{ secret, untilMs: null }]);
 });
 
-test('the delivery process has an endpoint disabled, once', async () => {
+test('the delivery process has an endpoint disabled once, and not when it was enabled again since', async () => {
   const { id } = await register();
   const stop = disableWebhooksOnRequest(running.bus, running.store);
-  const ask = (request: object) =>
-    running.bus.connection.request(disableSubject, JSON.stringify(request), { timeout: 5_000 });
-  for (const reason of ['failing', 'gone'] as const)
-    expect((await ask({ accountId: account, endpointId: id, reason })).json()).toEqual({ ok: true });
-  stop();
-  const read = (await call('GET', `/v1/webhooks/${id}`)).body;
-  expect(read).toMatchObject({ status: 'disabled', disabled_reason: 'failing' });
-  expect(read.disabled_at).not.toBeNull();
+  const request = (reason: string) => JSON.stringify({ endpointId: id, reason, enabledAtMs: null });
+  const ask = (reason: string) => running.bus.connection.request(disableSubject, request(reason), { timeout: 5_000 });
+  for (const reason of ['failing', 'gone']) expect((await ask(reason)).json()).toEqual({ ok: true });
+  expect((await call('GET', `/v1/webhooks/${id}`)).body).toMatchObject({ disabled_reason: 'failing' });
   await until('the directory knows', () => inDirectory(id)?.disabledReason === 'failing');
+  await call('PATCH', `/v1/webhooks/${id}`, { status: 'enabled' });
+  expect((await ask('failing')).json()).toEqual({ ok: true });
+  expect((await call('GET', `/v1/webhooks/${id}`)).body.status).toBe('enabled');
+  stop();
 });
 
 test('tests and replays say so when no delivery process answers; what is asked for is checked first', async () => {

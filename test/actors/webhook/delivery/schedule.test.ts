@@ -7,6 +7,7 @@ import {
   disabledBy,
   failed,
   isWarningDue,
+  lengthened,
   nextAccountConcurrency,
   nextConcurrency,
 } from '../../../../actors/webhook/delivery/schedule.ts';
@@ -20,10 +21,13 @@ const bounds = limits.delivery;
 const hourMs = 3_600_000;
 const nowMs = 1_800_000_000_000;
 const failing = (changes: Partial<Failing> = {}): Failing => ({
-  ...{ sinceMs: nowMs, tries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledPublished: false, triedSeq: 0 },
-  error: 'timeout',
+  ...{ sinceMs: nowMs, tries: 1, scheduledTries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledPublished: false },
+  ...{ triedSeq: 0, onlyWebhookId: null, enabledAtMs: null, error: 'timeout' },
   ...changes,
 });
+const streak = { sinceMs: nowMs, failures: 4, onlyWebhookId: null };
+const refused = { error: 'http_error', retryAfterMs: null, triedSeq: 0, enabledAtMs: null } as const;
+const asking = (retryAfterMs: number) => ({ ...refused, error: 'throttled', retryAfterMs }) as const;
 
 describe('its account is notified', () => {
   test.each([
@@ -58,9 +62,9 @@ describe('it is disabled', () => {
   test('after five days of the schedule, whatever the jitter: it has had more than ten tries by then', () => {
     for (let seed = 1; seed <= 50; seed += 1) {
       const random = seededRandom(seed);
-      let state = failed(null, { error: 'timeout', retryAfterMs: null }, 0, nowMs, random);
+      let state = failed(null, streak, refused, nowMs, random);
       while (disabledBy(state, state.nextTryAtMs) === null)
-        state = failed(state, { error: 'timeout', retryAfterMs: null }, 0, state.nextTryAtMs, random);
+        state = failed(state, streak, refused, state.nextTryAtMs, random);
       expect(state.tries).toBeGreaterThan(bounds.disableAfterTries);
       expect(state.nextTryAtMs - nowMs).toBeLessThan(fiveDays + bounds.retryAfterMsMax * 1.1);
     }
@@ -71,14 +75,48 @@ test('each wait is that of the schedule, longer by a tenth at most; the last one
   const random = seededRandom(7);
   let state: Failing | null = null;
   for (let tries = 1; tries < 30; tries += 1) {
-    state = failed(state, { error: 'http_error', retryAfterMs: 99 }, 5, nowMs, random);
+    state = failed(state, streak, { ...refused, retryAfterMs: 99, triedSeq: 5 }, nowMs, random);
     const waitMs = bounds.scheduleMs[Math.min(tries, bounds.scheduleMs.length - 1)] ?? 0;
     expect(state).toMatchObject({ tries, triedSeq: 5, sinceMs: nowMs });
     expect(state.nextTryAtMs - nowMs).toBeGreaterThanOrEqual(waitMs);
     expect(state.nextTryAtMs - nowMs).toBeLessThanOrEqual(waitMs * (1 + bounds.scheduleJitter));
   }
-  const asked = failed(state, { error: 'throttled', retryAfterMs: 77_000 }, 5, nowMs, random);
-  expect(asked.nextTryAtMs - nowMs).toBe(77_000);
+  expect(failed(state, streak, asking(77_000), nowMs, random).nextTryAtMs - nowMs).toBe(77_000);
+});
+
+test('a time that the receiver asked for is no step of the schedule', () => {
+  const random = seededRandom(11);
+  let state = failed(null, streak, asking(10_000), nowMs, random);
+  for (let more = 1; more < 12; more += 1) state = failed(state, streak, asking(10_000), nowMs, random);
+  expect(state).toMatchObject({ tries: 12, scheduledTries: 0, nextTryAtMs: nowMs + 10_000 });
+  const [, first, second] = bounds.scheduleMs;
+  for (const [tries, waitMs] of [
+    [13, first],
+    [14, second],
+  ] as const) {
+    state = failed(state, streak, { ...refused, error: 'connect_error' }, nowMs, random);
+    expect(state.tries).toBe(tries);
+    expect(state.nextTryAtMs - nowMs).toBeGreaterThanOrEqual(waitMs);
+    expect(state.nextTryAtMs - nowMs).toBeLessThanOrEqual(waitMs * (1 + bounds.scheduleJitter));
+  }
+});
+
+test('a receiver that always asks for a second costs a bounded number of tries until it is disabled', () => {
+  const random = seededRandom(13);
+  let [state, atMs] = [failed(null, streak, asking(1_000), nowMs, random), nowMs];
+  for (; disabledBy(state, atMs) === null; atMs = state.nextTryAtMs)
+    state = failed(state, streak, asking(1_000), atMs, random);
+  expect(state.tries).toBeLessThanOrEqual(bounds.askedTriesMax + 2 * bounds.scheduleMs.length);
+});
+
+test('a streak knows its first failure, and whether one event is all that failed', () => {
+  const first = lengthened(null, { error: 'http_error', webhookId: 'evt_a' }, nowMs);
+  const second = lengthened(first, { error: 'redirect', webhookId: 'evt_a' }, nowMs + 1);
+  expect(second).toEqual({ sinceMs: nowMs, failures: 2, onlyWebhookId: 'evt_a' });
+  const third = lengthened(second, { error: 'http_error', webhookId: 'evt_b' }, nowMs + 2);
+  expect(third).toEqual({ sinceMs: nowMs, failures: 3, onlyWebhookId: null });
+  expect(lengthened(third, { error: 'http_error', webhookId: 'evt_b' }, nowMs).onlyWebhookId).toBeNull();
+  expect(lengthened(null, { error: 'timeout', webhookId: 'evt_a' }, nowMs).onlyWebhookId).toBeNull();
 });
 
 const aResult = fc.constantFrom(null, ...sendErrors);

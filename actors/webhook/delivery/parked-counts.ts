@@ -1,0 +1,108 @@
+// How many events are in WEBHOOK_LOG: of each endpoint, of its account and of all. An event counts from the moment when it
+// is handed over to be stored, so a count is an upper bound: the stream removes records itself, by their age and beyond
+// its bound, and an erasure does. Counts are therefore compared with the stream now and then.
+import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
+import type { Share } from '../../../platform/limits-shares.ts';
+import { metrics } from '../../../platform/telemetry.ts';
+
+export type EndpointKey = { readonly accountId: AccountId; readonly endpointId: WebhookEndpointId };
+/** lines: events that wait in their order · retries: single ones with a time of their own. */
+export const parkedKinds = ['lines', 'retries'] as const;
+export type ParkedKind = (typeof parkedKinds)[number];
+/** What the stream has of one endpoint. */
+export type Stored = { readonly key: EndpointKey; readonly count: number };
+
+type Count = {
+  readonly accountId: AccountId;
+  count: number;
+  /** Handed over to be stored, and not known to be. */
+  storing: number;
+  /** Handed over since a comparison began, with those that were being stored then. */
+  since: number;
+};
+
+export class ParkedCounts {
+  readonly #share: Share;
+  readonly #of: Readonly<Record<ParkedKind, Map<WebhookEndpointId, Count>>> = { lines: new Map(), retries: new Map() };
+  readonly #byAccount = new Map<AccountId, number>();
+  #total = 0;
+
+  constructor(share: Share) {
+    this.#share = share;
+    metrics.sharedBoundTotal.set({ bound: 'webhook_parked' }, share.total);
+  }
+
+  of(kind: ParkedKind, endpointId: WebhookEndpointId): number {
+    return this.#of[kind].get(endpointId)?.count ?? 0;
+  }
+
+  hasRoom(accountId: AccountId): boolean {
+    const { total, perAccount } = this.#share;
+    return this.#total < total && (this.#byAccount.get(accountId) ?? 0) < perAccount;
+  }
+
+  /** They were found in the stream when the process started. */
+  found(kind: ParkedKind, { key, count }: Stored): void {
+    this.#change(kind, key, this.#entry(kind, key), count);
+  }
+
+  /** One is handed over to be stored. */
+  storing(kind: ParkedKind, key: EndpointKey): void {
+    const entry = this.#entry(kind, key);
+    entry.storing += 1;
+    entry.since += 1;
+    this.#change(kind, key, entry, 1);
+  }
+
+  stored(kind: ParkedKind, key: EndpointKey, isStored: boolean): void {
+    const entry = this.#entry(kind, key);
+    entry.storing -= 1;
+    this.#change(kind, key, entry, isStored ? 0 : -1);
+  }
+
+  removed(kind: ParkedKind, key: EndpointKey): void {
+    const entry = this.#of[kind].get(key.endpointId);
+    if (entry !== undefined && entry.count > entry.storing) this.#change(kind, key, entry, -1);
+  }
+
+  /** The stream has none of them. */
+  none(kind: ParkedKind, key: EndpointKey): void {
+    const entry = this.#of[kind].get(key.endpointId);
+    if (entry !== undefined) this.#change(kind, key, entry, entry.storing - entry.count);
+  }
+
+  /** Before the stream is asked what it has. */
+  beginComparison(): void {
+    for (const kind of parkedKinds) for (const entry of this.#of[kind].values()) entry.since = entry.storing;
+  }
+
+  /** The stream has answered. A count never grows by that: what was stored meanwhile counts already. */
+  compare(kind: ParkedKind, stored: readonly Stored[]): void {
+    const counts = new Map(stored.map(({ key, count }) => [key.endpointId, count]));
+    for (const [endpointId, entry] of [...this.#of[kind]]) {
+      const most = (counts.get(endpointId) ?? 0) + entry.since;
+      const key = { accountId: entry.accountId, endpointId };
+      if (entry.count > most) this.#change(kind, key, entry, most - entry.count);
+    }
+  }
+
+  #entry(kind: ParkedKind, { accountId, endpointId }: EndpointKey): Count {
+    const known = this.#of[kind].get(endpointId);
+    if (known !== undefined) return known;
+    const entry = { accountId, count: 0, storing: 0, since: 0 };
+    this.#of[kind].set(endpointId, entry);
+    return entry;
+  }
+
+  #change(kind: ParkedKind, { accountId, endpointId }: EndpointKey, entry: Count, change: number): void {
+    entry.count += change;
+    // A count of nothing is not kept.
+    if (entry.count === 0 && entry.storing === 0) this.#of[kind].delete(endpointId);
+    const ofAccount = (this.#byAccount.get(accountId) ?? 0) + change;
+    if (ofAccount === 0) this.#byAccount.delete(accountId);
+    else this.#byAccount.set(accountId, ofAccount);
+    this.#total += change;
+    metrics.webhookParked.set(this.#total);
+    metrics.sharedBoundUsed.set({ bound: 'webhook_parked' }, this.#total);
+  }
+}
