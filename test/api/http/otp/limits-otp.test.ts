@@ -60,7 +60,7 @@ test('guesses at the same moment count too: no more wrong ones than the limit ar
   });
   const owner = await harness.tenant();
   const begin = async () => (await call(strict, 'POST', '/v1/otp', owner.test, { to: freshNumber() })).body;
-  const guess = async ({ id }: Record<string, unknown>, code: string) =>
+  const guess = async ({ id }: { id?: string }, code: string) =>
     (await call(strict, 'POST', `/v1/otp/${id}/verify`, owner.test, { code, device_id: 'phone' })).status;
   for (let at = 0; at < 5; at += 1) {
     const right = await begin();
