@@ -114,6 +114,7 @@ async function oneMore(nth: number): Promise<void> {
   const tookMs = 1_000 + Math.floor(random.unit() * 60_000);
   const isLost = random.unit() < 0.2;
   let delivered = false;
+  let lastCarrier = carrier;
   const life: DeliveryEvent[] = [];
   for (const messageId of fate === 'not_sent' ? [] : messageIds) {
     const context = contextOf({
@@ -124,6 +125,7 @@ async function oneMore(nth: number): Promise<void> {
       sender: 'HELIO',
       acceptedAtMs: startMs,
     });
+    lastCarrier = carrier;
     const isDelivered = fate === 'verified' || (fate === 'expired' && random.unit() < 0.7);
     delivered ||= isDelivered && !isLost;
     life.push(...lifeOf(context).slice(0, isDelivered && !isLost ? 4 : 3));
@@ -131,8 +133,10 @@ async function oneMore(nth: number): Promise<void> {
       life.push({ ...(lifeOf(context)[3] as DeliveryEvent), kind: 'undelivered', error: 'receipt_undelivered' });
     // Of two copies nobody knows whether the second arrives: the message has not failed.
     if (fate === 'expired' && !isDelivered) {
-      const [, , submitted, last] = lifeOf(context) as [DeliveryEvent, DeliveryEvent, DeliveryEvent, DeliveryEvent];
-      life.push({ ...last, kind: 'undelivered', error: 'receipt_undelivered' }, { ...submitted, hop: 1 });
+      const undelivered = { kind: 'undelivered', error: 'receipt_undelivered' } as const;
+      life.push({ ...(lifeOf(context)[3] as DeliveryEvent), ...undelivered });
+      lastCarrier = carrier === 'alpha' ? 'beta' : 'alpha';
+      life.push(...lifeOf({ ...context, hop: 1, carrier: lastCarrier }).slice(2, 3));
     }
     messagesSent += 1;
   }
@@ -144,7 +148,7 @@ async function oneMore(nth: number): Promise<void> {
     for (let at = 0; at < 5; at += 1) await numbers.guessWrong(otp.id, startMs + tookMs + at);
   }
   const hour = new Date(Math.floor(startMs / hourMs) * hourMs).toISOString().replace('.000Z', '+00:00');
-  const end = { hour, carrier, language, end: fate, sends: messageIds.length, submitted: true };
+  const end = { hour, carrier: lastCarrier, language, end: fate, sends: messageIds.length, submitted: true };
   made.push({ ...end, delivered, tookMs: fate === 'verified' ? tookMs : 0 });
 }
 
