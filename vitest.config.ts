@@ -42,7 +42,7 @@ export default defineConfig({
         exclude: [...units, ...killSuite, ...systemSuite],
         maxWorkers: 3,
       }),
-      project('kills', 2, { ...nativeImports, include: [...killSuite], maxWorkers: 3 }),
+      project('kills', 2, { ...nativeImports, include: [...killSuite], maxWorkers: 4 }),
       // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
       project('systems', 3, { ...nativeImports, include: [...systemSuite], exclude: [...killSuite], maxWorkers: 2 }),
     ],

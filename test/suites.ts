@@ -13,8 +13,8 @@ export const systemSuite: readonly string[] = [
 ];
 
 /**
- * One part of a system that is killed, or nodes that mostly wait for the end of a lease: three at a time keep two cores
- * busy; with four, some waited longer for a processor than for their carrier.
+ * One part of a system that is killed, or nodes that mostly wait for the end of a lease: four at a time keep two cores
+ * busy.
  */
 export const killSuite: readonly string[] = [
   'test/actors/carrier/binds/commands.test.ts',
