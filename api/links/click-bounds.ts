@@ -21,6 +21,9 @@ type Parts = {
   readonly clock: Clock;
 };
 
+/** `lost`: by the bound that was reached. */
+type Taken = { readonly kept: number; readonly lost: Readonly<Record<'account' | 'full', number>> };
+
 const { codePerSecond, codeBurst, codesWatchedMax } = limits.clicks;
 const codePace = paceOf(codePerSecond, 1_000_000, codeBurst);
 /** After this long without a click a whole burst is available again. */
@@ -45,18 +48,32 @@ export class ClickBounds {
     for (const reason of ['account_full', 'full']) metrics.sharedBoundRefusals.inc({ bound: 'clicks_kept', reason }, 0);
   }
 
-  /** Null when the click is to be kept; else why not. One link that is opened in a loop takes nothing of its account's rate. */
-  refuse(place: CodePlace, accountId: AccountId): 'code' | 'account' | 'full' | null {
+  /** Why the click of a redirect is not kept; null: it may be. A link that is opened in a loop takes nothing of its account's rate. */
+  refuse(place: CodePlace): 'code' | 'full' | null {
+    if (!this.#takeOfCode(place, epochUs(this.#clock.monotonicMs()))) return 'code';
+    return this.#space.isFull ? 'full' : null;
+  }
+
+  /** Of so many clicks of an account, how many may be kept. They are counted together: each count takes a microsecond or two. */
+  take(accountId: AccountId, count: number): Taken {
     const nowUs = epochUs(this.#clock.monotonicMs());
-    if (!this.#takeOfCode(place, nowUs)) return 'code';
-    if (this.#space.isFull) return 'full';
-    if (this.#table.take(`clicks ${accountId}`, this.#ofEach, nowUs)?.ok === false) {
-      metrics.sharedBoundRefusals.inc({ bound: 'clicks_kept', reason: 'account_full' });
-      return 'account';
-    }
-    if (this.#table.take('clicks', this.#ofAll, nowUs)?.ok !== false) return null;
-    metrics.sharedBoundRefusals.inc({ bound: 'clicks_kept', reason: 'full' });
-    return 'full';
+    const name = `clicks ${accountId}`;
+    const own = this.#taken(name, this.#ofEach, nowUs, count);
+    const kept = this.#taken('clicks', this.#ofAll, nowUs, own);
+    if (kept < own) this.#table.giveBack(name, this.#ofEach, nowUs, own - kept);
+    const lost = { account: count - own, full: own - kept };
+    if (lost.account > 0)
+      metrics.sharedBoundRefusals.inc({ bound: 'clicks_kept', reason: 'account_full' }, lost.account);
+    if (lost.full > 0) metrics.sharedBoundRefusals.inc({ bound: 'clicks_kept', reason: 'full' }, lost.full);
+    return { kept, lost };
+  }
+
+  #taken(name: string, pace: Pace, nowUs: number, count: number): number {
+    if (count === 0) return 0;
+    const verdict = this.#table.take(name, pace, nowUs, count);
+    if (verdict === null || verdict.ok) return count;
+    const left = Math.min(count, verdict.remaining);
+    return left > 0 && this.#table.take(name, pace, nowUs, left)?.ok !== false ? left : 0;
   }
 
   #takeOfCode({ series, index }: CodePlace, nowUs: number): boolean {

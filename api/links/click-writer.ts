@@ -70,7 +70,7 @@ export class ClickWriter {
 
   #refuse({ place, link: { accountId } }: ClickRequest): string | null {
     if (this.#closed) return 'stopped';
-    const refused = this.#bounds.refuse(place, accountId);
+    const refused = this.#bounds.refuse(place);
     if (refused !== null) return refused;
     return this.#held.take(accountId) === 'taken' ? null : 'memory';
   }
@@ -79,13 +79,24 @@ export class ClickWriter {
   flush(): void {
     this.#cancel?.();
     this.#cancel = null;
-    const requests = this.#gathered;
+    const requests = this.#kept(this.#gathered);
     this.#gathered = [];
     for (let from = 0; from < requests.length; from += recordMax) {
       const clicks = requests.slice(from, from + recordMax).map((request) => this.#clickOf(request));
       this.#records += 1;
       this.#publish(clicks, encodeClicks(clicks), `${this.#id}.${this.#records}`);
     }
+  }
+
+  /** Those within the rates of their accounts. */
+  #kept(gathered: readonly ClickRequest[]): readonly ClickRequest[] {
+    return [...Map.groupBy(gathered, ({ link }) => link.accountId)].flatMap(([accountId, requests]) => {
+      const { kept, lost } = this.#bounds.take(accountId, requests.length);
+      if (kept === requests.length) return requests;
+      for (const reason of ['account', 'full'] as const) metrics.clicksLost.inc({ reason }, lost[reason]);
+      for (let at = kept; at < requests.length; at += 1) this.#held.giveBack(accountId);
+      return requests.slice(0, kept);
+    });
   }
 
   close(): void {
