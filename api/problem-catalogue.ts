@@ -197,7 +197,7 @@ export const problemCatalogue = {
     'Events are kept and sent when it is back; only attempts, tests and replays cannot be asked for. Try again after the seconds in `Retry-After`.',
   ),
   webhooks_busy: operator(503, 'Too many tests or replays of webhooks at once').fix(
-    'Other accounts’ take all places. ' + retryHow,
+    'Requests of other accounts take all the places. ' + retryHow,
   ),
   ingress_only: client(403, 'This port serves the ingress only').fix(
     'Send the request to the API, not to the loopback port of the control role.',

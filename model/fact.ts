@@ -44,7 +44,7 @@ export type GuardFact = FactBase & {
   readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;
-  /** Of a block: the how manieth in a row, and until when. Otherwise 0. */
+  /** Of a block: its number in a row of blocks, from 1, and until when. Otherwise 0. */
   readonly times: number;
   readonly untilMs: number;
   /** Of a release: `probe` or `operator`; else empty. */

@@ -24,6 +24,9 @@ const radix = alphabet.length;
 const indexes = 2 ** 20;
 const placesMax = 2 ** 44;
 
+/** A code as one number, from 0 to 2^44 − 1. */
+export const codeNumber = ({ series, index }: CodePlace): number => series * indexes + index;
+
 /**
  * ```ts
  * const codes = linkCodes(secret);
@@ -36,7 +39,7 @@ export function linkCodes(secret: Uint8Array): LinkCodes {
   return {
     codeOf({ series, index }) {
       assert(series >= 0 && index >= 0 && index < indexes, 'a place that a code cannot hold');
-      const place = series * indexes + index;
+      const place = codeNumber({ series, index });
       assert(place < placesMax, 'a place that a code cannot hold');
       const [high, low] = permutation.encrypt(Math.floor(place / halfMax), place % halfMax);
       return digitsOf(high) + digitsOf(low);

@@ -71,8 +71,8 @@ export const otpLimits = {
     /** So many younger ones, of which half wait too, show an outage before the share of late ones does. */
     stalledMin: 10,
     /**
-     * So many late ones in a row show an outage where too few are sent for the share of late ones: of messages that are
-     * late by chance (p95) three in ten million begin such a row.
+     * So many late ones in a row show an outage, also where too few are sent for their share to show it. By chance (p95)
+     * three in ten million are the first of such a row.
      */
     lateInARow: 5,
     /** A timer that is so late was held up by our own thread: what has arrived meanwhile is read first. */

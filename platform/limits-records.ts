@@ -16,7 +16,7 @@ export const recordLimits = {
     retryBaseMs: 200,
     retryCapMs: 10_000,
     /**
-     * An insert so long after the last answer about the progress asks first whether another recorder has taken over: a
+     * When the last answer about the progress is older, an insert first asks whether another recorder has taken over: a
      * process that stood still must not insert under a token that ClickHouse has forgotten (1,000 inserts, some 8 min).
      */
     confirmAfterMs: 10_000,
@@ -47,7 +47,7 @@ export const recordLimits = {
     deadlineMs: 2_000,
     /** One statement for an account: below the deadline, so that receipts are looked up in time meanwhile. */
     shownMsMax: 1_500,
-    /** Of the 2 GB that the engine may have; other accounts' statements are not read meanwhile. */
+    /** Of the 2 GB that the engine may have; statements of other accounts do not run meanwhile. */
     shownMemoryBytesMax: 400_000_000,
     /** Pending queries; × a few KiB. Further ones fail as unavailable. */
     heldMax: 1_000,

@@ -64,7 +64,7 @@ type Guess = {
   readonly place: OtpPlace;
   readonly id: OtpId;
   readonly by: string;
-  /** The how manieth of its OTP. */
+  /** The number of the guess at its OTP, from 1. */
   readonly attempt: number;
   readonly countedAtMs: number;
 };

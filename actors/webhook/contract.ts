@@ -82,7 +82,7 @@ export type ReplayAnswer =
   | { readonly ok: true; readonly events: number | null }
   | { readonly ok: false; readonly why: 'not_found' | 'running' | 'not_searched' | 'unavailable' };
 
-/** The answer to any of these requests when too many are being answered, or replays run: of the account, or of all. */
+/** The answer when too many requests are being answered, or too many replays run: of this account, or of all. */
 export type Busy = { readonly busy: 'account_full' | 'full' };
 
 export type DisableRequest = EndpointOf & {

@@ -1,7 +1,8 @@
 // What is collected of CLICKS between two inserts: a range of records, the codes in it and the clicks. It never writes.
 import type { JsMsg } from '@nats-io/jetstream';
+import { codeNumber } from '../../model/link-code.ts';
 import { type Click, type IssuedLinks, decodeClickRecord } from '../../model/records/click-record.ts';
-import { type CodeOwner, codeNumber } from './click-rows.ts';
+import type { CodeOwner } from './click-rows.ts';
 
 export class ClickBatch {
   readonly firstSeq: number;

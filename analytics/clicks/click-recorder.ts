@@ -11,6 +11,7 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
+import { codeNumber } from '../../model/link-code.ts';
 import type { Click } from '../../model/records/click-record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
@@ -33,7 +34,6 @@ import {
   clickColumns,
   clickRow,
   codeColumns,
-  codeNumber,
   codeRows,
   nobody,
   ownersOf,

@@ -3,6 +3,7 @@
 import type { ClickClass } from '../../model/click-class.ts';
 import type { ClickFact } from '../../model/fact.ts';
 import type { EventId } from '../../model/ids.ts';
+import { codeNumber } from '../../model/link-code.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Cell, type Engine, slowRows } from '../store/engine.ts';
@@ -15,10 +16,6 @@ export type CodeOwner = Omit<IssuedLinks, 'links' | 'category'> & { readonly cat
 
 /** Of look-ups: recording clicks may take long, and must not take the cores from those who redirect. */
 export const inOneThread = 'SETTINGS max_threads = 1';
-
-/** A code as one number: series × 2^20 + index (model/link-code.ts). */
-export const codeNumber = ({ series, index }: { readonly series: number; readonly index: number }): number =>
-  series * 2 ** 20 + index;
 
 const ownerColumns =
   'message_id, account_id, livemode, category, sender, carrier, campaign_id, variant_id, template_id, accepted_at, due_at';

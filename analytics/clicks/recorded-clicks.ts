@@ -2,11 +2,12 @@
 // is repeated after a crash is counted from the rows of its first insert, by their token, because a receipt that came since
 // would give a click another class.
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
+import { codeNumber } from '../../model/link-code.ts';
 import type { Click, IssuedLinks } from '../../model/records/click-record.ts';
 import { limits } from '../../platform/limits.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
 import type { ClickReason } from './classify.ts';
-import { codeNumber, inOneThread } from './click-rows.ts';
+import { inOneThread } from './click-rows.ts';
 
 /** A recorded click: its class, and whether it is a row of this insert. */
 type RecordedClick = {

@@ -71,14 +71,17 @@ async function ofEvent(
   return { ids: found === null ? [] : [found], nextMessageId: null, openBeforeMs };
 }
 
-/** That of the oldest message that may have an event in the time: reading ends at the first row. */
-async function firstIdOf(engine: Engine, { accountId, livemode, sinceMs }: ReplayEvents): Promise<string | null> {
+/**
+ * That of the oldest message, of either mode, that may have an event in the time: the mode is not in the table's key, and
+ * so reading ends at the first row.
+ */
+async function firstIdOf(engine: Engine, { accountId, sinceMs }: ReplayEvents): Promise<string | null> {
   const [row] = await shownRows(
     engine,
     `SELECT message_id FROM sms_events
-     WHERE account_id = {accountId:String} AND livemode = {livemode:Bool} AND recorded_at >= ${moment('recordedMs')}
+     WHERE account_id = {accountId:String} AND recorded_at >= ${moment('recordedMs')}
      ORDER BY account_id, message_id LIMIT 1`,
-    { accountId, livemode, recordedMs: recordedFrom(sinceMs) },
+    { accountId, recordedMs: recordedFrom(sinceMs) },
   );
   return (row?.[0] as string | undefined) ?? null;
 }

@@ -138,7 +138,10 @@ export class Progress {
     }
   }
 
-  /** Asked before each insert. Rejects with Fenced when another process has taken over, as of confirmAfterMs ago at most. */
+  /**
+   * Call it before each insert. Rejects with Fenced when another process has taken over. It asks the bucket only when the
+   * last answer is older than confirmAfterMs.
+   */
   async confirm(): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#confirmedAtMs < limits.recorder.confirmAfterMs) return;

@@ -1,9 +1,9 @@
 // Which clicks are kept. A client that knows a link needs no key and may open it in a loop, so clicks of one code and
-// of one account have a rate, and all together a part of CLICKS: messages with links need the rest of it. What is beyond
-// is redirected all the same, and its click is lost and counted.
+// of one account have a rate, and all together a part of CLICKS: messages with links need the rest of it. A request
+// beyond these bounds is redirected all the same; its click is lost and counted.
 import type { StreamSpace } from '../../cluster/bus/stream-space.ts';
 import type { AccountId } from '../../model/ids.ts';
-import type { CodePlace } from '../../model/link-code.ts';
+import { type CodePlace, codeNumber } from '../../model/link-code.ts';
 import { type Clock, epochUs } from '../../platform/clock.ts';
 import { type Pace, paceOf, takeTurn } from '../../platform/gcra.ts';
 import type { Share } from '../../platform/limits-shares.ts';
@@ -76,8 +76,8 @@ export class ClickBounds {
     return left > 0 && this.#table.take(name, pace, nowUs, left)?.ok !== false ? left : 0;
   }
 
-  #takeOfCode({ series, index }: CodePlace, nowUs: number): boolean {
-    const code = series * limits.links.seriesSizeMax + index;
+  #takeOfCode(place: CodePlace, nowUs: number): boolean {
+    const code = codeNumber(place);
     const turn = takeTurn(codePace, this.#codes.get(code) ?? 0, nowUs);
     if (turn.ok) this.#codes.set(code, turn.arrivalUs);
     return turn.ok;

@@ -32,7 +32,7 @@ export class Blocks {
     return block !== undefined && nowMs < block.untilMs ? block : null;
   }
 
-  /** How manieth in a row the next block of the prefix is. */
+  /** The number in a row that the next block of the prefix has, from 1. */
   nextTimes({ accountId, prefix }: BlockPlace, nowMs: number): number {
     const before = this.#accounts.get(accountId)?.get(prefix);
     return before !== undefined && nowMs < before.untilMs + thresholds.blockRememberedMs ? before.times + 1 : 1;

@@ -86,7 +86,7 @@ export type NumberBlock = {
   readonly rule: GuardRule;
   readonly statistic: number;
   readonly threshold: number;
-  /** The how manieth in a row this is; each lasts twice as long as the one before. */
+  /** Its number in a row of blocks, from 1; each lasts twice as long as the one before. */
   readonly times: number;
   readonly durationMs: number;
   readonly shadow: boolean;

@@ -109,7 +109,9 @@ export class Delivery {
     for (const key of lines) this.#workerOf(key)?.readLine();
     for (const endpointId of [...this.#failing.keys(), ...this.#streaks.keys()]) {
       const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
-      if (endpoint !== undefined) this.#workerOf({ accountId: endpoint.accountId, endpointId });
+      // One that was deleted while no process delivered has no worker that would forget it.
+      if (endpoint === undefined) this.#forgetState(endpointId);
+      else this.#workerOf({ accountId: endpoint.accountId, endpointId });
     }
     const stopLooking = clock.every(lookEveryMs, () => this.#look());
     const stopComparing = clock.every(bounds.compareEveryMs, () => void this.#compareCounts());
@@ -265,13 +267,12 @@ export class Delivery {
   #changed({ endpointId }: EndpointKey, failing: Failing | null): void {
     if (failing === null) {
       this.#failing.delete(endpointId);
-      log.info({ endpointId }, 'a webhook endpoint works again');
+      log.info({ endpointId }, 'a webhook endpoint no longer counts as failing');
     } else {
       this.#failing.set(endpointId, failing);
       if (failing.tries === 1) log.info({ endpointId, error: failing.error }, 'a webhook endpoint fails');
     }
     this.#states.writeFailing(endpointId, failing);
-    metrics.webhookFailing.set(this.#failing.size);
   }
 
   #keepStreak(endpointId: WebhookEndpointId, streak: FailureStreak | null): void {
@@ -301,6 +302,7 @@ export class Delivery {
       if (worker.isIdle && !worker.isReady) this.#workers.delete(endpointId);
     }
     this.#retries.look();
+    metrics.webhookFailing.set(this.#failing.size);
   }
 
   #judge(worker: EndpointWorker, nowMs: number): void {
@@ -334,9 +336,13 @@ export class Delivery {
     const { endpointId } = worker.key;
     worker.stop();
     this.#workers.delete(endpointId);
-    if (this.#failing.delete(endpointId)) this.#states.writeFailing(endpointId, null);
-    if (this.#streaks.has(endpointId)) this.#keepStreak(endpointId, null);
+    this.#forgetState(endpointId);
     this.#retries.forget(worker.key);
     void this.#parts.parked.purge(worker.key);
+  }
+
+  #forgetState(endpointId: WebhookEndpointId): void {
+    if (this.#failing.delete(endpointId)) this.#states.writeFailing(endpointId, null);
+    if (this.#streaks.has(endpointId)) this.#keepStreak(endpointId, null);
   }
 }

@@ -1,5 +1,5 @@
-// How one endpoint has failed since its last success: the failures in a row, and from some of them on that it fails as a
-// whole. Both are stored, so a restart begins neither of them again.
+// How one endpoint has failed since its last success: the failures in a row and, after enough of them, that it fails as
+// a whole. Both are stored, so that a restart starts neither count again.
 import type { SendError } from '../send/send-error.ts';
 import { type Failing, type FailureStreak, failed, lengthened } from './schedule.ts';
 

@@ -1,6 +1,6 @@
 // How many events are in WEBHOOK_LOG: of each endpoint, of its account and of all. An event counts from the moment when it
-// is handed over to be stored, so a count is an upper bound: the stream removes records itself, by their age and beyond
-// its bound, and an erasure does. Counts are therefore compared with the stream now and then.
+// is handed over to be stored, so a count is an upper bound: the stream itself removes records that are too old or
+// beyond its bound, and an erasure removes records, too. Counts are therefore compared with the stream now and then.
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { metrics } from '../../../platform/telemetry.ts';

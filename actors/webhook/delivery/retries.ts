@@ -1,6 +1,6 @@
 // When single events are tried again that failed beside others of their endpoint. Their records are in WEBHOOK_LOG; here
-// are the times of those of each endpoint that are due first. The others are read from there when their time comes, after
-// a start all of them. So many are read at once, and one of an endpoint.
+// are the times of those of each endpoint that are due first. The others are read from the stream when they are due; after
+// a start, all of them are. At most `retryReadsMax` are read at once, one for each endpoint.
 import type { WebhookEndpointId } from '../../../model/ids.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';

@@ -99,7 +99,7 @@ export async function findEvent(
   for (const { source } of firstPlacesOf(endpoint)) {
     let beforeMs: number | null = null;
     do {
-      if (beforeMs !== null && parts.clock.monotonicMs() >= giveUpAtMs) return 'not_searched';
+      if (parts.clock.monotonicMs() >= giveUpAtMs) return 'not_searched';
       const reply: ReplayEventsReply | ReplayFactsReply = await ask(source, beforeMs);
       if (reply.result !== 'found') return 'unavailable';
       const items = 'events' in reply ? itemsOf(parts, endpoint, reply.events) : reply.facts.flatMap(itemOfFact);

@@ -44,8 +44,8 @@ export class OtpRates {
   }
 
   /**
-   * Counts one in every dimension; null when all of them have room. Otherwise nothing is counted, so that who asks for
-   * more than his limit uses up nobody else's.
+   * Counts one in every dimension; null when all of them have room. Otherwise nothing is counted: a caller beyond
+   * one limit uses up no other.
    */
   take(counted: OtpCounted, limits: OtpLimits, user: OtpUser): Problem | null {
     const nowUs = this.#nowUs();

@@ -117,8 +117,8 @@ export type VerifyOtpBody = z.infer<typeof verifyOtpBody>;
 export type ResendOtpBody = z.infer<typeof resendOtpBody>;
 
 /**
- * Who asks, as limits and the guard name him: one household has 2^64 addresses of IPv6, and each may be written in several
- * ways.
+ * The client's address and device under which limits and the guard count: one household has 2^64 addresses of IPv6, and each
+ * may be written in several ways.
  */
 export function clientOf({ client_ip: address, device_id: deviceId }: ResendOtpBody): {
   readonly clientIp: string | null;

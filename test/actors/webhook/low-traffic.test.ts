@@ -6,6 +6,7 @@ import type { Failing, FailureStreak } from '../../../actors/webhook/delivery/sc
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
 import { retryFilter } from '../../../cluster/bus/subjects.ts';
+import { tenantEntities } from '../../../directory/tenant-entities.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import type { WebhookOrdering } from '../../../model/webhook-endpoint.ts';
@@ -67,7 +68,7 @@ async function endpointWith(answer: (request: Received) => number, ordering: Web
     return stored === null || stored.operation !== 'PUT' ? null : stored.json<State>();
   };
   return {
-    ...{ accountId, hook, warnings: other.received },
+    ...{ accountId, entry, hook, warnings: other.received },
     failing: () => stateOf<Failing>('failing'),
     streak: () => stateOf<FailureStreak>('streak'),
   };
@@ -183,4 +184,14 @@ test('with ordering per_message an event that is given up is no success: the end
     limits.delivery.scheduleMs.length,
   );
   expect(await of.failing()).toMatchObject({ sinceMs: beganMs });
+});
+
+test('of an endpoint that was deleted while no process delivered, nothing is stored any more', async () => {
+  const of = await endpointWith(() => 500);
+  const { clock } = await refusesOne(of);
+  await running?.stop();
+  const { webhook } = tenantEntities;
+  await (await openBucket(bus.bus, 'directory')).delete(webhook.nameOf(webhook.idOf(of.entry)));
+  await start(clock);
+  await until('its state is gone', async () => (await of.failing()) === null && (await of.streak()) === null);
 });
