@@ -23,6 +23,8 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
     if (error instanceof SetupError) throw error;
     throw new SetupError(`the simulator cannot listen: ${messageOf(error)}`, error);
   });
+  // Before a caller can know that it is ready: a signal right after that must not end it without its pending file.
+  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   const { port, statsPort } = simulator;
   const ready = { ready: true, port, stats_port: statsPort, pid: process.pid };
   process.stdout.write(
@@ -30,7 +32,7 @@ export async function runSimulatorCommand(argv: string[]): Promise<void> {
       ? `${JSON.stringify(ready)}\n`
       : `SMSC simulator: SMPP 3.4 on ${options.host}:${port}, statistics on http://127.0.0.1:${statsPort}/stats\n`,
   );
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  await stopped;
   await simulator.close();
 }
 

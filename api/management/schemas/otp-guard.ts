@@ -21,7 +21,9 @@ export const numberBlock = z
     rule: z.enum([...guardRules, 'operator']).describe('What found it; operator: it was ordered.'),
     statistic: z.number().describe('The figure of the rule, and the threshold that it reached.'),
     threshold: z.number(),
-    times: z.int().describe('Its number in a row of blocks, from 1: each lasts twice as long as the one before. 0: only ordered.'),
+    times: z
+      .int()
+      .describe('Its number in a row of blocks, from 1: each lasts twice as long as the one before. 0: only ordered.'),
     shadow: z.boolean().describe('The rule is in shadow mode: the numbers get their codes.'),
     in_effect: z.boolean(),
     blocked_at: timeSchema,
