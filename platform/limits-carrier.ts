@@ -29,17 +29,23 @@ export const carrierLimits = {
     /**
      * The share of its contract that promotional messages use falls to shrinkTo of itself, at most every shrinkEveryMs, while
      * more than slowShareMax of the last intents of OTP, and more than slowMin, take marginMs longer than twice the usual
-     * time; it grows back within 8 s. At 100 OTP a second the counts hold 144.
+     * time; it grows back by growthPerS. At 100 OTP a second the counts hold 144. When at least otpMin of these come beside
+     * promotional messages after pauseMs without the one or the other, the share is beginsAt, and doubles within doublesWithinMs
+     * until OTP are late: with all of it hundreds of OTP would be late before it has fallen.
      */
     campaignShare: {
       shareMin: 0.25,
       shrinkTo: 0.8,
       shrinkEveryMs: 500,
-      growthPerS: 0.1,
-      marginMs: 20,
+      growthPerS: 0.03,
+      marginMs: 8,
       halfLifeMs: 1_000,
-      slowShareMax: 0.02,
+      slowShareMax: 0.01,
       slowMin: 1.5,
+      otpMin: 20,
+      beginsAt: 0.25,
+      doublesWithinMs: 1_000,
+      pauseMs: 5_000,
     },
     /** A replay that receives nothing for this long logs it and requests the records again. */
     replaySilentMs: 10_000,

@@ -76,6 +76,12 @@ export class RecentSlowness {
     this.#slow += slow;
   }
 
+  /** Of the last ones: those of halfLifeMs ago count half. */
+  get count(): number {
+    this.#fade();
+    return this.#count;
+  }
+
   /** A few slow ones are chance: a machine that does nothing else has some. */
   get isTooMuch(): boolean {
     this.#fade();

@@ -6,20 +6,23 @@ import { limits } from '../../../platform/limits.ts';
 import { RecentSlowness, SlowTimes } from '../../../platform/slow-times.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 
-const { shareMin, shrinkTo, shrinkEveryMs, growthPerS, marginMs } = limits.carrier.campaignShare;
+const { shareMin, shrinkTo, shrinkEveryMs, growthPerS, marginMs, otpMin, beginsAt, doublesWithinMs, pauseMs } =
+  limits.carrier.campaignShare;
 
 export class CampaignShare {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #times = new SlowTimes(marginMs);
   readonly #slowness: RecentSlowness;
   #share = 1;
+  /** No OTP was late since OTP and promotional messages came together: the share doubles instead of growing slowly. */
+  #isBeginning = false;
   #shrunkAtMs = Number.NEGATIVE_INFINITY;
-  #grownAtMs: number;
+  #promotionalAtMs = Number.NEGATIVE_INFINITY;
+  #togetherAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
     this.#slowness = new RecentSlowness(clock, limits.carrier.campaignShare);
-    this.#grownAtMs = clock.monotonicMs();
   }
 
   /** The intent of an OTP of any carrier of this thread was durable after so long. */
@@ -27,19 +30,35 @@ export class CampaignShare {
     const isSlow = this.#times.note(ms);
     this.#slowness.add({ count: 1, slow: isSlow ? 1 : 0 });
     const nowMs = this.#clock.monotonicMs();
+    this.#lookTogether(nowMs);
     if (!isSlow || !this.#slowness.isTooMuch || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
-    this.#become(Math.max(shareMin, this.now() * shrinkTo));
+    this.#isBeginning = false;
+    this.#become(Math.max(shareMin, this.#share * shrinkTo));
     this.#shrunkAtMs = nowMs;
   }
 
-  /** shareMin to 1. */
-  now(): number {
+  /** The share of a promotional message that is chosen now: shareMin to 1. */
+  ofNext(): number {
     const nowMs = this.#clock.monotonicMs();
+    const sinceMs = nowMs - this.#promotionalAtMs;
+    this.#promotionalAtMs = nowMs;
     if (this.#share < 1 && !this.#slowness.isTooMuch) {
-      this.#become(Math.min(1, this.#share + ((nowMs - this.#grownAtMs) / 1_000) * growthPerS));
+      const grown = this.#isBeginning
+        ? this.#share * 2 ** (sinceMs / doublesWithinMs)
+        : this.#share + (sinceMs / 1_000) * growthPerS;
+      this.#become(Math.min(1, grown));
     }
-    this.#grownAtMs = nowMs;
+    this.#lookTogether(nowMs);
     return this.#share;
+  }
+
+  #lookTogether(nowMs: number): void {
+    if (nowMs - this.#promotionalAtMs > pauseMs || this.#slowness.count < otpMin) return;
+    const isNew = nowMs - this.#togetherAtMs > pauseMs;
+    this.#togetherAtMs = nowMs;
+    if (!isNew || this.#share <= beginsAt) return;
+    this.#isBeginning = true;
+    this.#become(beginsAt);
   }
 
   #become(share: number): void {
@@ -64,7 +83,7 @@ export class CampaignPace {
 
   /** One of `segments` was chosen; `ratePerS`: segments of the whole contract. At most pacedTogetherMs of lost time is made up. */
   took(segments: number, ratePerS: number, nowMs: number): void {
-    const share = this.#share.now();
+    const share = this.#share.ofNext();
     if (share === 1) return;
     const earliestMs = nowMs - limits.carrier.pacedTogetherMs;
     this.#nextAtMs = Math.max(this.#nextAtMs, earliestMs) + (segments * 1_000) / (ratePerS * share);

@@ -138,7 +138,7 @@ test('while OTP are late a campaign has a share of the contract, evenly, and tra
     }
   };
   await late(5);
-  expect(campaignShare.now()).toBe(shareMin);
+  expect(campaignShare.ofNext()).toBe(shareMin);
   const before = written.length;
   await late(2);
   const share = written.slice(before);
