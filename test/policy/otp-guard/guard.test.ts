@@ -265,7 +265,7 @@ describe('an outage of a carrier', () => {
     codes(120);
     codes(60, { arrive: false });
     expect(events.map(({ kind }) => kind)).toEqual(['suspended']);
-    expect(events[0]).toMatchObject({ carrier: 'one', threshold: 0.6 });
+    expect(events[0]).toMatchObject({ carrier: 'one', threshold: 0.6, accountIds: ['a'] });
     codes(40);
     expect(events.map(({ kind }) => kind)).toEqual(['suspended', 'resumed']);
   });
