@@ -224,7 +224,8 @@ export class SharedGuard {
   }
 
   /** Every thread finds it, and logs it; the first one stores it for the reports. */
-  async #suspended({ kind: _, accountIds, ...outage }: EventOf<'suspended'>): Promise<void> {
+  async #suspended(event: EventOf<'suspended'>): Promise<void> {
+    const { kind: _, accountIds, ...outage } = event;
     log.error(
       { alarm: 'otp_guard_suspended', ...outage },
       'receipts of a carrier fall together with verifications: an outage, and no reason to block numbers',
@@ -236,7 +237,8 @@ export class SharedGuard {
     }
   }
 
-  async #resumed({ kind: _, ...end }: EventOf<'resumed'>): Promise<void> {
+  async #resumed(event: EventOf<'resumed'>): Promise<void> {
+    const { kind: _, ...end } = event;
     log.warn(end, 'receipts of the carrier are back: numbers are judged again');
     try {
       await endOutage(this.#bucket, end, this.#parts.clock.nowMs());

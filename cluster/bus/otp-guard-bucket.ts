@@ -92,8 +92,8 @@ export async function releaseBlock(
 export async function beginOutage(bucket: KV, outage: Omit<StoredOutage, 'untilMs'>): Promise<boolean> {
   return change(bucket, nameOfOutage(outage), (held) => {
     const before = outageIn(held);
-    const isTold = before !== null && outage.fromMs - before.fromMs < limits.otpGuard.outageEveryMs;
-    return isTold ? null : { ...outage, untilMs: null };
+    const isRecent = before !== null && outage.fromMs - before.fromMs < limits.otpGuard.outageEveryMs;
+    return isRecent ? null : { ...outage, untilMs: null };
   });
 }
 

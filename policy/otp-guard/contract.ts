@@ -62,7 +62,7 @@ export type GuardRequest = {
   readonly device: string | null;
   /** The caller says that the person has passed a challenge. */
   readonly challengePassed: boolean;
-  /** The same code once more: only blocks refuse it, and it is no probe. */
+  /** The same code once more: blocks refuse it, and too many messages that wait. It is no probe. */
   readonly isResend: boolean;
   /** Prefixes with the plus sign that the account sends to. */
   readonly destinations: readonly string[];
@@ -96,7 +96,7 @@ export type GuardEvent =
   | ({ readonly kind: 'blocked' } & NumberBlock)
   /** A probe was verified. */
   | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
-  /** `accountIds`: those that sent codes by the carrier lately, at most as many as are told. */
+  /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
   | ({ readonly kind: 'suspended'; readonly accountIds: readonly string[] } & CarrierOutage)
   | ({ readonly kind: 'resumed' } & CarrierOutage);
 

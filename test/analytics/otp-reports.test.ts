@@ -260,6 +260,7 @@ const refusalOf = (more: Partial<GuardFact>): GuardFact => {
 
 test('decisions of the guard are listed with their figures, and refusals are reported beside the funnel', async () => {
   await record();
+  const velocity = { what: 'refusal', rule: 'velocity', action: 'challenge' };
   const outage = { rule: 'outage', action: null, scope: 'alpha', prefix: '' } as const;
   const facts = [
     refusalOf({}),
@@ -288,16 +289,8 @@ test('decisions of the guard are listed with their figures, and refusals are rep
     { what: 'block', rule: 'conversion', action: '', mode: 'on', decisions: 1, figure_max: 11.8, threshold: 11.5 },
     { what: 'refusal', rule: 'clients', action: 'challenge', decisions: 1 },
     { what: 'refusal', rule: 'conversion', action: 'block', decisions: 1 },
-    {
-      what: 'refusal',
-      rule: 'velocity',
-      action: 'challenge',
-      mode: 'on',
-      decisions: 2,
-      figure_max: 25.5,
-      threshold: 22,
-    },
-    { what: 'refusal', rule: 'velocity', action: 'challenge', mode: 'shadow', decisions: 1 },
+    { ...velocity, mode: 'on', decisions: 2, figure_max: 25.5, threshold: 22 },
+    { ...velocity, mode: 'shadow', decisions: 1 },
     { what: 'release', rule: 'conversion', action: '', mode: 'on', decisions: 1 },
     { what: 'resumption', rule: 'outage', action: '', mode: 'on', decisions: 1, figure_max: 0.25, threshold: 0.3 },
     { what: 'suspension', rule: 'outage', action: '', mode: 'on', decisions: 1, figure_max: 0.75, threshold: 0.6 },
