@@ -29,18 +29,19 @@ export type OtpFact = FactBase &
 
 /**
  * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was
- * refused, or would have been (`mode` shadow).
+ * refused, or would have been (`mode` shadow) · suspension: a carrier is in an outage, so that nothing is blocked, by the
+ * rule `outage` · resumption: it has ended.
  */
 export type GuardFact = FactBase & {
   readonly kind: 'guard';
-  readonly what: 'block' | 'release' | 'refusal';
+  readonly what: 'block' | 'release' | 'refusal' | 'suspension' | 'resumption';
   readonly rule: string;
   /** What a refusal asks for; null for blocks, which do either. */
   readonly action: 'block' | 'challenge' | null;
   readonly mode: 'on' | 'shadow';
-  /** What was judged: a prefix of numbers, `ip` or `device`. */
+  /** What was judged: a prefix of numbers, `ip` or `device`; a carrier. */
   readonly scope: string;
-  /** Of the number that was refused, without its last six digits; of a block what it blocks. */
+  /** Of the number that was refused, without its last six digits; of a block what it blocks; else empty. */
   readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;

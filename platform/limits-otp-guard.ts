@@ -23,6 +23,10 @@ export const otpGuardLimits = {
   carriersMax: 64,
   /** Blocks of 10^6 numbers of one carrier. */
   carrierPrefixesMax: 2_000,
+  /** Accounts whose decisions an outage is listed among: 500 × 32 B = 16 KB in its entry, and a fact for each. */
+  outageAccountsMax: 500,
+  /** The next outage of a carrier is listed no sooner: at most 500 × 12 decisions an hour. Its threads find one within seconds. */
+  outageEveryMs: 10 * 60_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,
@@ -31,7 +35,7 @@ export const otpGuardLimits = {
   advanceEveryMs: 1_000,
   /** Attempts to change an entry of the bucket against concurrent writers. */
   mergeTriesMax: 8,
-  /** 50,000 blocks × ~300 B. */
+  /** 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. */
   bucketBytes: 16 * 2 ** 20,
   sweepEveryMs: 15 * 60_000,
   sweptMax: 50_000,

@@ -22,6 +22,8 @@ export class GuardEntries {
   apply(name: string, body: Uint8Array | null): boolean {
     const entry = readGuardEntry(name, body);
     if (entry === null) return false;
+    // Each guard finds outages by itself; what is stored is for reports.
+    if (entry.kind === 'outage') return true;
     const { accountId } = entry;
     if (entry.kind === 'lists') {
       if (entry.lists === null) this.#lists.delete(accountId);

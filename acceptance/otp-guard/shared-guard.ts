@@ -6,7 +6,7 @@
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
-import { putBlock, releaseBlock } from '../../cluster/bus/otp-guard-bucket.ts';
+import { beginOutage, endOutage, putBlock, releaseBlock } from '../../cluster/bus/otp-guard-bucket.ts';
 import { type GuardObservation, GuardTalk } from '../../cluster/bus/otp-guard-talk.ts';
 import { WatchedBucket } from '../../directory/watched-bucket.ts';
 import { unreachable } from '../../platform/assert.ts';
@@ -32,7 +32,7 @@ import { GuardEntries } from './guard-entries.ts';
 
 /** Who asks for a code; the account's lists come from the bucket and the configuration. */
 export type GuardQuestion = Omit<GuardRequest, 'destinations' | 'safeList'>;
-type NumberBlocked = Extract<GuardEvent, { readonly kind: 'blocked' }>;
+type EventOf<Kind extends GuardEvent['kind']> = Extract<GuardEvent, { readonly kind: Kind }>;
 
 type SharedGuardParts = {
   readonly bus: Bus;
@@ -188,13 +188,10 @@ export class SharedGuard {
           void this.#released(event);
           break;
         case 'suspended':
-          log.error(
-            { alarm: 'otp_guard_suspended', ...event },
-            'receipts of a carrier fall together with verifications: an outage, and no reason to block numbers',
-          );
+          void this.#suspended(event);
           break;
         case 'resumed':
-          log.warn(event, 'receipts of the carrier are back: numbers are judged again');
+          void this.#resumed(event);
           break;
         default:
           unreachable(event);
@@ -203,7 +200,7 @@ export class SharedGuard {
   }
 
   /** In effect in this thread already; a block that cannot be stored is in effect where it was found. */
-  async #stored(event: NumberBlocked): Promise<void> {
+  async #stored(event: EventOf<'blocked'>): Promise<void> {
     const { kind: _, durationMs, ...block } = event;
     const fromMs = this.#parts.clock.nowMs();
     const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
@@ -217,12 +214,36 @@ export class SharedGuard {
     log.warn({ accountId, prefix, rule, statistic, threshold, times, shadow }, 'numbers get no more codes for a time');
   }
 
-  async #released({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }): Promise<void> {
+  async #released({ accountId, prefix }: EventOf<'released'>): Promise<void> {
     try {
       const ended = await releaseBlock(this.#bucket, { accountId, prefix }, 'probe', this.#parts.clock.nowMs());
       if (ended !== null) log.info({ accountId, prefix }, 'a probe was entered: numbers get codes again');
     } catch (error) {
       log.warn({ prefix, error: messageOf(error) }, 'the release of a block could not be stored');
+    }
+  }
+
+  /** Every thread finds it, and logs it; the first one stores it for the reports. */
+  async #suspended(event: EventOf<'suspended'>): Promise<void> {
+    const { kind: _, accountIds, ...outage } = event;
+    log.error(
+      { alarm: 'otp_guard_suspended', ...outage },
+      'receipts of a carrier fall together with verifications: an outage, and no reason to block numbers',
+    );
+    try {
+      await beginOutage(this.#bucket, { ...outage, accountIds, fromMs: this.#parts.clock.nowMs() });
+    } catch (error) {
+      log.warn({ carrier: outage.carrier, error: messageOf(error) }, 'an outage could not be stored for the reports');
+    }
+  }
+
+  async #resumed(event: EventOf<'resumed'>): Promise<void> {
+    const { kind: _, ...end } = event;
+    log.warn(end, 'receipts of the carrier are back: numbers are judged again');
+    try {
+      await endOutage(this.#bucket, end, this.#parts.clock.nowMs());
+    } catch (error) {
+      log.warn({ carrier: end.carrier, error: messageOf(error) }, 'the end of an outage could not be stored');
     }
   }
 }

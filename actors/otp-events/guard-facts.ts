@@ -1,10 +1,15 @@
-// What an entry of the bucket `otp_guard` says about the guard's decisions, as a fact. Pure.
-import type { StoredBlock } from '../../cluster/bus/otp-guard-bucket.ts';
+// What an entry of the bucket `otp_guard` says about the guard's decisions, as facts. Pure.
+import type { GuardEntry, StoredBlock, StoredOutage } from '../../cluster/bus/otp-guard-bucket.ts';
 import type { GuardFact } from '../../model/fact.ts';
 import { eventIdOf } from '../../model/ids.ts';
 
+export function factsOfEntry(entry: GuardEntry): readonly GuardFact[] {
+  if (entry.kind === 'block' && entry.block !== null) return [factOfBlock(entry.block)];
+  return entry.kind === 'outage' && entry.outage !== null ? factsOfOutage(entry.outage) : [];
+}
+
 /** That numbers are blocked, or that they are not any more although the time of the block is not over. */
-export function factOfBlock(block: StoredBlock): GuardFact {
+function factOfBlock(block: StoredBlock): GuardFact {
   const { accountId, prefix, rule, statistic, threshold, times, shadow, fromMs, untilMs, released } = block;
   const what = released === null ? 'block' : 'release';
   return {
@@ -27,4 +32,14 @@ export function factOfBlock(block: StoredBlock): GuardFact {
     untilMs,
     released: released ?? '',
   };
+}
+
+/** That nothing is blocked while a carrier is in an outage, or that it has ended, for each account that sends by it. */
+function factsOfOutage({ accountIds, carrier, fromMs, untilMs, statistic, threshold }: StoredOutage): GuardFact[] {
+  const what = untilMs === null ? 'suspension' : 'resumption';
+  return accountIds.map((accountId) => ({
+    ...{ kind: 'guard', what, atMs: untilMs ?? fromMs, accountId, livemode: true, rule: 'outage', action: null },
+    ...{ mode: 'on', scope: carrier, prefix: '', statistic, threshold, times: 0, untilMs: 0, released: '' },
+    eventId: eventIdOf({ messageId: accountId, kind: `otp_guard.${what}`, detail: `${carrier}.${fromMs}` }),
+  }));
 }

@@ -19,7 +19,7 @@ import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { runAsOwner } from '../single-owner.ts';
-import { factOfBlock } from './guard-facts.ts';
+import { factsOfEntry } from './guard-facts.ts';
 import { OtpEnds } from './otp-ends.ts';
 import { PublishedFacts } from './published-facts.ts';
 
@@ -83,7 +83,7 @@ export class OtpEvents {
     );
     this.#blocks = this.#publishOf('otp_guard', guard, guard.seq, ({ data }, key) => {
       const said = readGuardEntry(key, data);
-      return said?.kind === 'block' && said.block !== null ? [factOfBlock(said.block)] : [];
+      return said === null ? [] : factsOfEntry(said);
     });
     this.#keeping = this.#keepPlace();
   }

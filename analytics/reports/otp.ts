@@ -122,15 +122,19 @@ export const otpDecisions: Report = {
   title: 'What the guard against fraud decided',
   description:
     'Blocks of numbers, their releases, and refused requests for one-time passwords, by rule, with the figures they rest on; also ' +
-    'what rules in shadow mode would have done. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
+    'what rules in shadow mode would have done, and when nothing is blocked because a carrier is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
   rows: otpDecisionRows,
   where: '',
   groupBy: ['hour', 'day', 'prefix'],
   filters: ['prefix'],
   always: [
-    text('what', '`block`, `release` or `refusal` of a request', 'decision'),
-    text('rule', 'docs/otp-guard.md explains them', 'by_rule'),
+    text(
+      'what',
+      '`block`, `release`, `refusal` of a request; `suspension` while a carrier is in an outage, and its end: `resumption`',
+      'decision',
+    ),
+    text('rule', 'docs/otp-guard.md explains them; `outage` of suspensions', 'by_rule'),
     text('action', 'of refusals: `block` or `challenge`', 'asked'),
     text('mode', '`on`, or `shadow`: reported only', 'in_mode'),
   ],

@@ -25,7 +25,7 @@ PARTITION BY toYYYYMM(started_at)
 ORDER BY (account_id, livemode, started_at, otp_id)
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;
 
--- What the guard against fraud decided, with its figures. `scope` is a prefix of numbers, `ip` or `device`; never an address.
+-- What the guard against fraud decided, with its figures. `scope` is a prefix of numbers, `ip`, `device` or a carrier; never an address.
 CREATE TABLE IF NOT EXISTS otp_guard_decisions
 (
     account_id LowCardinality(String),

@@ -97,6 +97,8 @@ export type HandlerParts = {
   /** Where webhooks may be sent, from the current configuration. */
   readonly webhooks: () => Configuration['webhooks'];
   readonly testEvents: Pick<TestEvents, 'poll'>;
+  /** Of the country that is served, with the plus sign, from the current configuration. */
+  readonly callingCode: () => string;
   /** The default lifetime of API keys in days; null: unlimited. */
   readonly keyDaysDefault: () => number | null;
 };

@@ -12,19 +12,43 @@ export type Scenario = {
   readonly name: string;
   readonly hours: number;
   readonly sources: readonly Source[];
-  /** When messages reach nobody and no receipt comes. */
-  readonly outage?: { readonly fromMs: number; readonly untilMs: number };
+  readonly isAttack?: true;
+  /** When messages reach nobody and no receipt comes: of the carrier, or of numbers with a prefix. */
+  readonly outage?: { readonly fromMs: number; readonly untilMs: number; readonly prefix?: string };
+  /** With the default limits of `otp.limits`, which refuse some before the guard is asked. */
+  readonly limits?: true;
+};
+
+type Attack = Omit<Parameters<typeof fraud>[0], 'fromMs' | 'untilMs'>;
+
+const sequential: Attack = {
+  everyMs: 20,
+  number: (asked) => fraudNumber(Math.floor(asked / 10_000), asked % 10_000),
+};
+const randomOfThree: Attack = {
+  everyMs: 20,
+  number: (asked, _refused, random) => fraudNumber((asked % 3) * 10, last4(random)),
+};
+const oneAddress: Attack = {
+  everyMs: 200,
+  ip: '198.51.100.7',
+  number: (asked, _refused, random) => fraudNumber(asked % 500, last4(random)),
+};
+const fourMore = [10_000, 20_000, 30_000, 40_000];
+const flashCrowd: Scenario = {
+  name: 'flash_crowd',
+  hours: 2,
+  sources: [ordinary(2, (atMs) => (atMs > beginMs && atMs < beginMs + 10 * minuteMs ? 20 : 1))],
+};
+const office: Scenario = {
+  name: 'cgnat_office',
+  hours: 2,
+  sources: [ordinary(2), people({ perSecond: 0.14, fromMs: beginMs, untilMs: 2 * hourMs, ip: '203.0.113.9' })],
 };
 
 export const scenarios: readonly Scenario[] = [
-  attack('sequential', 0.5, {
-    everyMs: 20,
-    number: (asked) => fraudNumber(Math.floor(asked / 10_000), asked % 10_000),
-  }),
-  attack('random', 0.5, {
-    everyMs: 20,
-    number: (asked, _refused, random) => fraudNumber((asked % 3) * 10, last4(random)),
-  }),
+  attack('sequential', 0.5, sequential),
+  attack('random', 0.5, randomOfThree),
   // Each of 500 prefixes every 10 min.
   attack('drip', 24, {
     everyMs: (10 * minuteMs) / 500,
@@ -35,11 +59,7 @@ export const scenarios: readonly Scenario[] = [
     everyMs: 200,
     number: (_asked, _refused, random) => fraudNumber(Math.floor(random.unit() * 5), last4(random)),
   }),
-  attack('one_ip', 1, {
-    everyMs: 200,
-    ip: '198.51.100.7',
-    number: (asked, _refused, random) => fraudNumber(asked % 500, last4(random)),
-  }),
+  attack('one_ip', 1, oneAddress),
   attack('partly_verified', 1, {
     everyMs: 2_000,
     conversion: 0.3,
@@ -50,16 +70,8 @@ export const scenarios: readonly Scenario[] = [
     everyMs: 100,
     number: (_asked, refused, random) => fraudNumber(refused % 600, last4(random)),
   }),
-  {
-    name: 'flash_crowd',
-    hours: 2,
-    sources: [ordinary(2, (atMs) => (atMs > beginMs && atMs < beginMs + 10 * minuteMs ? 20 : 1))],
-  },
-  {
-    name: 'cgnat_office',
-    hours: 2,
-    sources: [ordinary(2), people({ perSecond: 0.14, fromMs: beginMs, untilMs: 2 * hourMs, ip: '203.0.113.9' })],
-  },
+  flashCrowd,
+  office,
   {
     name: 'new_range',
     hours: 2,
@@ -79,14 +91,36 @@ export const scenarios: readonly Scenario[] = [
     sources: [ordinary(2)],
     outage: { fromMs: beginMs, untilMs: beginMs + 10 * minuteMs },
   },
+  // One of its prefixes of a million numbers only.
+  {
+    name: 'prefix_outage',
+    hours: 2,
+    sources: [ordinary(2)],
+    outage: { fromMs: beginMs, untilMs: beginMs + 10 * minuteMs, prefix: numberOf(0, 0, 0).slice(0, -6) },
+  },
   { name: 'ordinary_day', hours: 24, sources: [ordinary(24)] },
+  // Each number once more after 10, 20, 30 and 40 s: five messages, as many as the limits allow.
+  attack('random_resends', 0.5, { ...randomOfThree, resendsAfterMs: fourMore }),
+  {
+    name: 'resends',
+    hours: 2,
+    sources: [people({ perSecond, fromMs: 0, untilMs: 2 * hourMs, resendsAfterMs: [45_000, 90_000] })],
+  },
+  { ...attack('limited_sequential', 0.5, sequential), limits: true },
+  { ...attack('limited_random_resends', 0.5, { ...randomOfThree, resendsAfterMs: fourMore }), limits: true },
+  { ...attack('limited_one_ip', 1, oneAddress), limits: true },
+  { ...flashCrowd, name: 'limited_flash_crowd', limits: true },
+  { ...office, name: 'limited_cgnat_office', limits: true },
 ];
-
-type Attack = Omit<Parameters<typeof fraud>[0], 'fromMs' | 'untilMs'>;
 
 function attack(name: string, attackHours: number, how: Attack): Scenario {
   const hours = 1 + attackHours;
-  return { name, hours, sources: [ordinary(hours), fraud({ ...how, fromMs: beginMs, untilMs: hours * hourMs })] };
+  return {
+    name,
+    hours,
+    isAttack: true,
+    sources: [ordinary(hours), fraud({ ...how, fromMs: beginMs, untilMs: hours * hourMs })],
+  };
 }
 
 function ordinary(hours: number, times?: (atMs: number) => number): Source {

@@ -9,6 +9,8 @@ export type CodeRequest = {
   readonly isFraud: boolean;
   /** After how long the code is entered; null: never. */
   readonly verifiedAfterMs: number | null;
+  /** After how long each the same code is asked for once more, unless it was entered before. */
+  readonly resendsAfterMs: readonly number[];
 };
 
 /** Informed before each request whether the one before was refused: some fraudsters go on elsewhere. */
@@ -28,17 +30,20 @@ export type People = {
   readonly conversion?: number;
   readonly ip?: string;
   readonly number?: (random: Random) => string;
+  readonly resendsAfterMs?: readonly number[];
 };
 
 /** People in ordinary use: a Poisson stream, 70 % enter their code after about 20 s. */
 export function people({ perSecond, fromMs, untilMs, ...options }: People): Source {
-  const { times = () => 1, conversion = honestConversion, number = subscriber } = options;
+  const { times = () => 1, conversion = honestConversion, number = subscriber, resendsAfterMs = [] } = options;
   return function* (random) {
     for (let atMs = fromMs; ; ) {
       atMs += (-Math.log(1 - random.unit()) * 1_000) / (perSecond * times(atMs));
       if (atMs >= untilMs) return;
       const verifiedAfterMs = random.unit() < conversion ? entryMs(random) : null;
-      yield { atMs, to: number(random), ip: options.ip ?? addressOf(random), isFraud: false, verifiedAfterMs };
+      const to = number(random);
+      const ip = options.ip ?? addressOf(random);
+      yield { atMs, to, ip, isFraud: false, verifiedAfterMs, resendsAfterMs };
     }
   };
 }
@@ -52,16 +57,18 @@ export type Fraud = {
   /** The share of codes that the fraudster enters himself. */
   readonly conversion?: number;
   readonly ip?: string;
+  readonly resendsAfterMs?: readonly number[];
 };
 
-export function fraud({ everyMs, fromMs, untilMs, number, conversion = 0, ip }: Fraud): Source {
+export function fraud({ everyMs, fromMs, untilMs, number, conversion = 0, ip, resendsAfterMs = [] }: Fraud): Source {
   return function* (random) {
     let refused = 0;
     let asked = 0;
     for (let atMs = fromMs + random.unit() * everyMs; atMs < untilMs; atMs += everyMs, asked += 1) {
       const verifiedAfterMs = random.unit() < conversion ? entryMs(random) : null;
       const to = number(asked, refused, random);
-      if (yield { atMs, to, ip: ip ?? addressOf(random), isFraud: true, verifiedAfterMs }) refused += 1;
+      const request = { atMs, to, ip: ip ?? addressOf(random), isFraud: true, verifiedAfterMs, resendsAfterMs };
+      if (yield request) refused += 1;
     }
   };
 }

@@ -1,10 +1,10 @@
-// The bucket `otp_guard`: blocked prefixes of numbers, and each account's own destinations and safe list. Ingress threads
-// and the management API write it, by compare-and-set; every ingress thread watches it. A block that has ended stays for a
-// day, because it makes the next one longer.
+// The bucket `otp_guard`: blocked prefixes of numbers, outages of carriers, and each account's own destinations and safe
+// list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
+// has ended stays for a day, because it makes the next one longer.
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
 import { limits } from '../../platform/limits.ts';
-import type { NumberBlock } from '../../policy/otp-guard/contract.ts';
+import type { CarrierOutage, NumberBlock } from '../../policy/otp-guard/contract.ts';
 import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import { merge, readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
@@ -21,6 +21,14 @@ export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly note: string;
 };
 
+/** An outage of a carrier, in which nothing is blocked. Its figure and threshold are those of its begin, or of its end. */
+export type StoredOutage = CarrierOutage & {
+  readonly accountIds: readonly string[];
+  readonly fromMs: number;
+  /** Null while it lasts. */
+  readonly untilMs: number | null;
+};
+
 /** Of one account: prefixes with the plus sign. `destinations` null: those of the configuration. */
 export type GuardLists = {
   readonly accountId: string;
@@ -30,10 +38,11 @@ export type GuardLists = {
 
 export type GuardEntry =
   | { readonly kind: 'block'; readonly accountId: string; readonly prefix: string; readonly block: StoredBlock | null }
+  | { readonly kind: 'outage'; readonly outage: StoredOutage | null }
   | { readonly kind: 'lists'; readonly accountId: string; readonly lists: GuardLists | null };
 
 const version = 1;
-const namePattern = /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26}))$/;
+const namePattern = /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26})|outage\.[a-z0-9-]+)$/;
 const sweepWithinMs = 5_000;
 
 /** An entry, or its deletion (`body` null). Null for what this version cannot read. */
@@ -44,6 +53,7 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
   if (ofLists !== undefined) {
     return { kind: 'lists', accountId: ofLists, lists: stored === null ? null : (stored as unknown as GuardLists) };
   }
+  if (name.startsWith('outage.')) return { kind: 'outage', outage: stored as StoredOutage | null };
   if (ofBlock === undefined) return null;
   const block = stored === null ? null : (stored as unknown as StoredBlock);
   return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, block };
@@ -76,6 +86,23 @@ export async function releaseBlock(
     return ended;
   });
   return ended;
+}
+
+/** Stores the begin of an outage. False when another thread has, and when the carrier had one shortly before. */
+export async function beginOutage(bucket: KV, outage: Omit<StoredOutage, 'untilMs'>): Promise<boolean> {
+  return change(bucket, nameOfOutage(outage), (held) => {
+    const before = outageIn(held);
+    const isRecent = before !== null && outage.fromMs - before.fromMs < limits.otpGuard.outageEveryMs;
+    return isRecent ? null : { ...outage, untilMs: null };
+  });
+}
+
+/** Stores its end. False when it is stored already, or its begin was not. */
+export async function endOutage(bucket: KV, end: CarrierOutage, nowMs: number): Promise<boolean> {
+  return change(bucket, nameOfOutage(end), (held) => {
+    const outage = outageIn(held);
+    return outage === null || outage.untilMs !== null ? null : { ...outage, ...end, untilMs: nowMs };
+  });
 }
 
 export async function readLists(bucket: KV, accountId: string): Promise<GuardLists> {
@@ -140,12 +167,18 @@ async function change(bucket: KV, name: string, change: (held: KvEntry | null) =
 
 const nameOfBlock = ({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }) =>
   `block.${accountId}.${prefix.slice(1)}`;
+const nameOfOutage = ({ carrier }: { readonly carrier: string }) => `outage.${carrier}`;
 const nameOfLists = (accountId: string) => `lists.${accountId}`;
 const emptyLists = (accountId: string): GuardLists => ({ accountId, destinations: null, safeList: [] });
 
 function blockIn(held: KvEntry | null): StoredBlock | null {
   const entry = held === null ? null : readGuardEntry(held.key, held.value);
   return entry?.kind === 'block' ? entry.block : null;
+}
+
+function outageIn(held: KvEntry | null): StoredOutage | null {
+  const entry = held === null ? null : readGuardEntry(held.key, held.value);
+  return entry?.kind === 'outage' ? entry.outage : null;
 }
 
 function listsIn(held: KvEntry | null, accountId: string): GuardLists {

@@ -123,6 +123,7 @@ runRole('control', async (link) => {
     shares: configuration.limits.shares,
     content: () => configuration.content,
     webhooks: () => configuration.webhooks,
+    callingCode: () => configuration.country.callingCode,
     cipher,
     testEvents,
     keyDaysDefault: () => configuration.limits.apiKeyDaysDefault,

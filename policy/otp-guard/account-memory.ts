@@ -65,16 +65,19 @@ export class AccountMemory {
     yield* this.#histories[6].values();
   }
 
-  /** A second code to the same number within two minutes only takes over the first one's place. */
+  /** A second code to the same number within two minutes takes over the first one's place, and is one more message. */
   sent({ to, carrier, isProbe, ip, device }: GuardSend, nowMs: number): PendingCode {
+    const before = this.pending(to);
+    const resends = before === undefined || before.isVerified ? 0 : before.resends + 1;
     this.remove(to);
     const clients = clientsOf({ ip, device });
     const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
-    const fresh = { hasReceipt: false, isVerified: false, resends: 0 };
+    const fresh = { hasReceipt: false, isVerified: false, resends };
     const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, ...fresh };
     this.#pending.set(to, code);
     for (const history of [four, six]) {
       history.pending.add(openDigitsOf(to, history.openDigits));
+      history.resends += resends;
       if (carrier !== '') history.carrier = carrier;
     }
     for (const client of clients) this.clients.sent(client, to, nowMs);

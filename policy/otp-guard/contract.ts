@@ -62,7 +62,7 @@ export type GuardRequest = {
   readonly device: string | null;
   /** The caller says that the person has passed a challenge. */
   readonly challengePassed: boolean;
-  /** The same code once more: only blocks refuse it, and it is no probe. */
+  /** The same code once more: blocks refuse it, and too many messages that wait. It is no probe. */
   readonly isResend: boolean;
   /** Prefixes with the plus sign that the account sends to. */
   readonly destinations: readonly string[];
@@ -96,14 +96,17 @@ export type GuardEvent =
   | ({ readonly kind: 'blocked' } & NumberBlock)
   /** A probe was verified. */
   | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
-  /** Receipts of a carrier fall together with verifications: an outage, in which nothing is blocked; and its end. */
-  | {
-      readonly kind: 'suspended' | 'resumed';
-      readonly carrier: string;
-      /** The share of the carrier's prefixes where both fell. */
-      readonly statistic: number;
-      readonly threshold: number;
-    };
+  /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
+  | ({ readonly kind: 'suspended'; readonly accountIds: readonly string[] } & CarrierOutage)
+  | ({ readonly kind: 'resumed' } & CarrierOutage);
+
+/** Receipts of a carrier fall together with verifications: an outage, in which nothing is blocked; or its end. */
+export type CarrierOutage = {
+  readonly carrier: string;
+  /** The share of the carrier's prefixes where both fell. */
+  readonly statistic: number;
+  readonly threshold: number;
+};
 
 /** What one guard may hold; the share is what one account may have of it. */
 export type GuardBounds = {
@@ -116,6 +119,7 @@ export type GuardBounds = {
   readonly blocksShare: number;
   readonly carriersMax: number;
   readonly carrierPrefixesMax: number;
+  readonly outageAccountsMax: number;
 };
 
 export type OtpGuardRules = {

@@ -127,7 +127,7 @@ export class OtpGuard {
   /** What follows from the time alone, and the totals: called about once a second. */
   advance(nowMs: number): GuardEvent[] {
     this.#keepTotals();
-    const events = this.#outages.advance(nowMs);
+    const events: GuardEvent[] = this.#outages.advance(nowMs).map((end) => ({ kind: 'resumed', ...end }));
     for (const [accountId, memory] of this.#accounts) {
       for (let code = memory.matured(nowMs); code !== undefined; code = memory.matured(nowMs)) {
         events.push(...this.#judge(accountId, memory, code, nowMs));
@@ -147,8 +147,8 @@ export class OtpGuard {
     const { carrier, four, six, isVerified } = code;
     const hasReceipt = code.hasReceipt || isVerified;
     const begun = this.#outages.add({ carrier, prefix: six.prefix, hasReceipt, isVerified }, nowMs);
-    if (begun !== null) this.#forgetMisses(carrier);
-    const events = begun === null ? [] : [begun];
+    const events: GuardEvent[] = [];
+    if (begun !== null) events.push({ kind: 'suspended', ...begun, accountIds: this.#forgetMisses(carrier) });
     if (!isVerified && this.#outages.covers(carrier, code.sentAtMs)) return events;
     const conversion = memory.conversion(carrier);
     // A suspicious block neither shows what is usual, nor speaks for the block of 10^6 numbers around it.
@@ -189,11 +189,15 @@ export class OtpGuard {
     return [{ kind: 'blocked', ...block }];
   }
 
-  /** The misses before an outage was noticed were its own. */
-  #forgetMisses(carrier: string): void {
-    for (const memory of this.#accounts.values()) {
-      for (const history of memory.histories()) if (history.carrier === carrier) history.begin(0);
+  /** The misses before an outage was noticed were its own. Returns whose they were: of many, those that sent last. */
+  #forgetMisses(carrier: string): readonly string[] {
+    const concerned: string[] = [];
+    for (const [accountId, memory] of this.#accounts) {
+      const histories = [...memory.histories()].filter((history) => history.carrier === carrier);
+      for (const history of histories) history.begin(0);
+      if (histories.length > 0) concerned.push(accountId);
     }
+    return concerned.slice(-this.#bounds.outageAccountsMax);
   }
 
   #memoryOf(accountId: string): AccountMemory {

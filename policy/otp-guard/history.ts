@@ -41,11 +41,12 @@ export class History {
     return this.pending.size + this.resends - this.#verified.value(nowMs);
   }
 
-  /** How many numbers may wait: a fixed number, or five times what is usual here in two minutes. */
+  /** How many messages may wait: a fixed number, fewer in a suspicious block, or five times what is usual here in two minutes. */
   cap(nowMs: number, usualConversion: number): number {
     const anHour = this.#usual.value(nowMs) / usualConversion;
     const usual = (anHour * thresholds.maturityMs) / thresholds.usualMs;
-    return Math.max(thresholds.velocity[this.openDigits], thresholds.velocityTimesUsual * usual);
+    const fixed = thresholds.velocity[this.openDigits] * (this.isSuspicious ? thresholds.velocitySuspicious : 1);
+    return Math.max(fixed, thresholds.velocityTimesUsual * usual);
   }
 
   verified(nowMs: number): void {

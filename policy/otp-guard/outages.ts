@@ -1,6 +1,6 @@
 // Whether a carrier is in an outage: receipts and verifications fall together, in most of its prefixes, at ordinary volume.
 // Then codes are not entered because they do not arrive, and no prefix may be blocked for it. Over all accounts.
-import type { GuardBounds, GuardEvent } from './contract.ts';
+import type { CarrierOutage, GuardBounds } from './contract.ts';
 import { FadingCount } from './fading-count.ts';
 import { thresholds } from './thresholds.ts';
 
@@ -88,7 +88,7 @@ export class Outages {
   }
 
   /** Counts the code; returns the begin of an outage. */
-  add(code: MaturedCode, nowMs: number): GuardEvent | null {
+  add(code: MaturedCode, nowMs: number): CarrierOutage | null {
     const carrier = within(this.#carriers, code.carrier, this.#bounds.carriersMax, Carrier);
     if (carrier === null) return null;
     carrier.lastMinutes.add(nowMs);
@@ -100,19 +100,19 @@ export class Outages {
     const statistic = carrier.fallenShare(nowMs);
     if (statistic <= thresholds.outageShare) return null;
     carrier.isSuspended = true;
-    return { kind: 'suspended', carrier: code.carrier, statistic, threshold: thresholds.outageShare };
+    return { carrier: code.carrier, statistic, threshold: thresholds.outageShare };
   }
 
   /** The ends of outages. */
-  advance(nowMs: number): GuardEvent[] {
-    const ends: GuardEvent[] = [];
+  advance(nowMs: number): CarrierOutage[] {
+    const ends: CarrierOutage[] = [];
     for (const [name, carrier] of this.#carriers) {
       if (!carrier.isSuspended) continue;
       const statistic = carrier.fallenShare(nowMs);
       if (statistic >= thresholds.resumeShare) continue;
       carrier.isSuspended = false;
       carrier.resumedAtMs = nowMs;
-      ends.push({ kind: 'resumed', carrier: name, statistic, threshold: thresholds.resumeShare });
+      ends.push({ carrier: name, statistic, threshold: thresholds.resumeShare });
     }
     return ends;
   }

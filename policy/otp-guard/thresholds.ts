@@ -38,6 +38,10 @@ export const thresholds = {
   velocity: { 4: 20, 6: 100 },
   /** The same as a multiple of what is usual in the block. */
   velocityTimesUsual: 5,
+  /** A suspicious block's share of the fixed number: what waits there when it is blocked was sent for nothing. */
+  velocitySuspicious: 0.5,
+  /** Messages to a number that waits already are refused at so many times the cap: they are bounded, and people may try again. */
+  velocityAgain: 2,
   /** What is usual follows the verifications of about this time: what nobody enters never raises a cap. */
   usualMs: 3_600_000,
 

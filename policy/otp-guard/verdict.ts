@@ -67,18 +67,20 @@ function isOfTest({ rule }: GuardFinding): boolean {
   return rule === 'conversion' || rule === 'partial_conversion' || rule === 'sequence';
 }
 
-function* ofVelocity({ to }: GuardRequest, { memory, modes, nowMs }: Facts): Iterable<GuardFinding> {
+function* ofVelocity({ to, isResend }: GuardRequest, { memory, modes, nowMs }: Facts): Iterable<GuardFinding> {
   const mode = modes.velocity;
+  if (memory === undefined || mode === 'off') return;
   // A number that waits for its code already counts.
-  if (memory === undefined || mode === 'off' || memory.pending(to) !== undefined) return;
+  const times = isResend || memory.pending(to) !== undefined ? thresholds.velocityAgain : 1;
   for (const openDigits of [4, 6] as const) {
     const history = memory.known(prefixOf(to, openDigits), openDigits);
     if (history === undefined || (openDigits === 6 && isSpared(memory, to, nowMs))) continue;
     const statistic = history.unproven(nowMs);
-    const threshold = history.cap(nowMs, memory.conversion(history.carrier).usual);
+    const threshold = times * history.cap(nowMs, memory.conversion(history.carrier).usual);
     if (statistic < threshold) continue;
     const about = { scope: history.prefix, statistic, threshold, retryAfterMs: thresholds.maturityMs };
-    yield { rule: 'velocity', action: 'challenge', shadow: mode === 'shadow', ...about };
+    // A resend has no challenge to pass.
+    yield { rule: 'velocity', action: isResend ? 'block' : 'challenge', shadow: mode === 'shadow', ...about };
   }
 }
 

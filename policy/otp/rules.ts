@@ -83,7 +83,10 @@ export function countGuess(
 
 export type VerifyAnswer = { readonly otp: Otp; readonly valid: boolean };
 
-/** A right guess that was counted. The first one wins; the failure that was counted for it is taken back. */
+/**
+ * A right guess that was counted. The first one wins, also over wrong ones that were counted later and have ended its OTP;
+ * the failure that was counted for it is taken back.
+ */
 export function verifyOtp(
   held: OtpNumber,
   id: OtpId,
@@ -96,8 +99,9 @@ export function verifyOtp(
   if (otp === undefined) return { next: null, answer: null };
   // Counted before its time was over: what the two writes take is not held against the client.
   // An earlier try of this call, or of its idempotency key, may have been stored although its answer was lost.
-  if (otp.status !== 'pending') return { next: null, answer: { otp, valid: otp.verifiedBy === by } };
-  const verified: Otp = { ...ended(otp, 'verified', nowMs), verifiedBy: by };
+  if (otp.status !== 'pending' && !isEndedByGuesses(otp))
+    return { next: null, answer: { otp, valid: otp.verifiedBy === by } };
+  const verified: Otp = { ...ended(otp, 'verified', nowMs), reason: null, verifiedBy: by };
   const otps = held.otps.map((each) => {
     if (each.id === id) return verified;
     const isAlike = each.purpose === otp.purpose && each.status === 'pending';
@@ -188,6 +192,10 @@ export function cancelOtp(held: OtpNumber, id: OtpId, rules: OtpLimits, nowMs: n
   if (refusal !== null) return { next: null, answer: { kind: 'refused', refusal } };
   const canceled = ended(otp, 'canceled', nowMs);
   return { next: tidied(withOtp(held, canceled), rules, nowMs), answer: { kind: 'changed', otp: canceled } };
+}
+
+function isEndedByGuesses({ status, reason }: Otp): boolean {
+  return status === 'max_attempts_reached' || reason === 'locked';
 }
 
 /** What ends gives up its code: nobody needs it any more. */

@@ -260,6 +260,8 @@ const refusalOf = (more: Partial<GuardFact>): GuardFact => {
 
 test('decisions of the guard are listed with their figures, and refusals are reported beside the funnel', async () => {
   await record();
+  const velocity = { what: 'refusal', rule: 'velocity', action: 'challenge' };
+  const outage = { rule: 'outage', action: null, scope: 'alpha', prefix: '' } as const;
   const facts = [
     refusalOf({}),
     refusalOf({ statistic: 25.5, threshold: 22 }),
@@ -275,27 +277,23 @@ test('decisions of the guard are listed with their figures, and refusals are rep
       untilMs: fromMs + hourMs,
     }),
     refusalOf({ what: 'release', rule: 'conversion', action: null, untilMs: fromMs + hourMs, released: 'probe' }),
+    refusalOf({ ...outage, what: 'suspension', statistic: 0.75, threshold: 0.6 }),
+    refusalOf({ ...outage, what: 'resumption', statistic: 0.25, threshold: 0.3 }),
   ];
   for (const fact of [...facts, ...facts]) {
     await events.bus.jetstream.publish(factSubjects.guard, encodeFact(fact));
   }
-  await until('they are recorded', async () => (await rowsOf(otpDecisions, [])).length === 6);
+  await until('they are recorded', async () => (await rowsOf(otpDecisions, [])).length === 8);
   await settled();
   expect(await rowsOf(otpDecisions, [])).toMatchObject([
     { what: 'block', rule: 'conversion', action: '', mode: 'on', decisions: 1, figure_max: 11.8, threshold: 11.5 },
     { what: 'refusal', rule: 'clients', action: 'challenge', decisions: 1 },
     { what: 'refusal', rule: 'conversion', action: 'block', decisions: 1 },
-    {
-      what: 'refusal',
-      rule: 'velocity',
-      action: 'challenge',
-      mode: 'on',
-      decisions: 2,
-      figure_max: 25.5,
-      threshold: 22,
-    },
-    { what: 'refusal', rule: 'velocity', action: 'challenge', mode: 'shadow', decisions: 1 },
+    { ...velocity, mode: 'on', decisions: 2, figure_max: 25.5, threshold: 22 },
+    { ...velocity, mode: 'shadow', decisions: 1 },
     { what: 'release', rule: 'conversion', action: '', mode: 'on', decisions: 1 },
+    { what: 'resumption', rule: 'outage', action: '', mode: 'on', decisions: 1, figure_max: 0.25, threshold: 0.3 },
+    { what: 'suspension', rule: 'outage', action: '', mode: 'on', decisions: 1, figure_max: 0.75, threshold: 0.6 },
   ]);
   expect(await rowsOf(otpReport, ['prefix'])).toMatchObject([
     { prefix: '+8801712', started: 0, blocked: 1, challenged: 3 },

@@ -42,8 +42,9 @@ export function decideOutcome(question: OutcomeInput): Outcome {
   // These two statuses speak of load, whatever else heliograph.yaml asks for.
   const slower = action === 'throttle' || isFull || status === commandStatus.ESME_RTHROTTLED;
   const pauseMs = slower && !isFull ? throttlePauseMs : 0;
-  // An OTP has no time to wait for a throttled carrier.
-  if (action === 'throttle' && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
+  // An OTP has no time to wait for a carrier's load or trouble.
+  const isTemporary = action === 'throttle' || action === 'later';
+  if (isTemporary && category === 'otp' && alternative === 'good') return { action: 'next', pauseMs, slower };
   switch (action) {
     case 'throttle':
     case 'later':

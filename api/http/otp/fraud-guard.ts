@@ -38,7 +38,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   };
 }
 
-/** The same code once more is no new number: only blocks refuse it. Once it is sent it counts as one more message. */
+/** The same code once more is no new number: blocks refuse it, and too many messages that wait. Once it is sent it counts as one more message. */
 export function guardResend(
   guard: SharedGuard,
   { livemode, account }: Principal,

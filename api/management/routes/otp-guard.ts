@@ -13,7 +13,7 @@ import {
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
 import { limits } from '../../../platform/limits.ts';
-import { problem } from '../../problem.ts';
+import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { onTheBus } from '../on-the-bus.ts';
 import { listOf } from '../schemas/common.ts';
@@ -44,9 +44,11 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     scope: 'account:manage',
     body: changeOtpGuard,
     answer: { status: 200, description: 'The new lists.', schema: otpGuard },
-    handle: ({ parts: { bus }, by, account: { accountId }, body }) =>
+    handle: ({ parts: { bus, callingCode }, by, account: { accountId }, body }) =>
       onTheBus(onBus, async () => {
         const { destinations, safe_list: safeList } = body;
+        const refused = problemOfFields(unreachable(destinations ?? [], callingCode()));
+        if (refused !== null) return { problem: refused };
         const changed = { ...(destinations !== undefined && { destinations }), ...(safeList && { safeList }) };
         const { before, after } = await changeLists(await openBucket(bus, 'otp_guard'), accountId, changed);
         const detail = { from: sizesOf(before), to: sizesOf(after) };
@@ -125,6 +127,16 @@ const onBus = {
   failed: 'a request about the guard of one-time passwords got no answer from the bus',
   unknown: 'a change may or may not have been stored: read it, or repeat it',
 };
+
+/** No number that begins so can be sent to. */
+function unreachable(destinations: readonly string[], callingCode: string): FieldProblem[] {
+  const detail = `no number in it can be reached: only numbers that begin with ${callingCode} are served here`;
+  return destinations.flatMap((prefix, at) =>
+    prefix.startsWith(callingCode) || callingCode.startsWith(prefix)
+      ? []
+      : [{ field: `destinations[${at}]`, code: 'invalid_field', detail }],
+  );
+}
 
 const listsShape = ({ destinations, safeList }: GuardLists) => ({
   object: 'otp_guard',

@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import { OtpObservations } from '../../../actors/carrier/receipts/otp-observations.ts';
+import { readEntry } from '../../../cluster/bus/bucket.ts';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { type GuardObservation, GuardTalk } from '../../../cluster/bus/otp-guard-talk.ts';
 import { otpGuardSubject } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
@@ -76,6 +78,47 @@ test('two guards have the same conversion of a carrier two minutes after it took
     expect(guard.conversions.of({ ...place, operator: 'beta' })).toEqual({ verified: 0, missed: 0 });
   }
   await Promise.all([here.stop(), there.stop()]);
+});
+
+test('an outage of a carrier and its end are stored once, for the accounts that send by it', async () => {
+  const { state, clock } = clockAhead();
+  const open = () => SharedGuard.open({ bus: harness.bus, clock, rules });
+  const [here, there] = await Promise.all([open(), open()]);
+  const bucket = await openBucket(harness.bus, 'otp_guard');
+  const accountId = freshAccount();
+  let [first, observed, expected] = [0, 0, 0];
+  const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen((observation) => {
+    if ('accountId' in observation && observation.accountId === accountId) observed += 1;
+  });
+  await harness.bus.connection.flush();
+  /** A code to each of ten blocks of three prefixes, and two minutes. */
+  const codes = async (areEntered: boolean) => {
+    first += 1;
+    for (let at = 0; at < 30; at += 1) {
+      const to = `+880173${at % 3}${Math.floor(at / 3)}1${String(first * 100 + at).padStart(4, '0')}`;
+      const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
+      here.accepted(here.begin(code), 'omega');
+      if (areEntered) here.verified({ accountId, to, messageId: null });
+    }
+    expected += areEntered ? 60 : 30;
+    await until('the other has them', () => observed === expected, patient);
+    state.aheadMs += 120_001;
+  };
+  const stored = () => readEntry(bucket, 'outage.omega');
+  await codes(true);
+  expect((await stored()).entry).toBeNull();
+  await codes(false);
+  const begun = await until('it is stored', async () => (await stored()).entry);
+  expect(begun.json()).toMatchObject({ carrier: 'omega', accountIds: [accountId], threshold: 0.6, untilMs: null });
+  await codes(true);
+  const ended = await until('its end is stored', async () => {
+    const { entry } = await stored();
+    return entry !== null && entry.revision > begun.revision && entry;
+  });
+  expect(ended.json()).toMatchObject({ accountIds: [accountId], threshold: 0.3, untilMs: expect.any(Number) });
+  stop();
+  await Promise.all([here.stop(), there.stop()]);
+  expect((await stored()).revision).toBe(ended.revision);
 });
 
 describe('two guards', () => {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../analytics/contract.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { beginOutage, endOutage, putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
 import type { Fact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, newAccountId } from '../../../model/ids.ts';
@@ -226,4 +226,33 @@ test('a block of the guard and its release are facts with their figures', async 
     { kind: 'guard', what: 'block', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2, mode: 'on' },
     { kind: 'guard', what: 'release', scope: '+880171234', released: 'probe', atMs: fromMs + 5_000 },
   ]);
+});
+
+test('an outage of a carrier and its end are facts of each account, once however many threads find them', async () => {
+  await begin();
+  const bucket = await openBucket(server.bus, 'otp_guard');
+  const fromMs = systemClock.nowMs();
+  const other = newAccountId(fromMs + 1);
+  const outage = { carrier: 'alpha', accountIds: [accountId, other], statistic: 0.75, threshold: 0.6 };
+  const end = { carrier: 'alpha', statistic: 0.25, threshold: 0.3 };
+  const { outageEveryMs } = limits.otpGuard;
+  expect(await endOutage(bucket, end, fromMs)).toBe(false);
+  expect(await beginOutage(bucket, { ...outage, fromMs })).toBe(true);
+  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + 900 })).toBe(false);
+  await until('its begin', async () => (await facts()).length === 2);
+  expect(await endOutage(bucket, end, fromMs + 5_000)).toBe(true);
+  expect(await endOutage(bucket, end, fromMs + 5_900)).toBe(false);
+  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs - 1 })).toBe(false);
+  await until('its end', async () => (await facts()).length === 4);
+  const about = { kind: 'guard', rule: 'outage', scope: 'alpha', prefix: '', mode: 'on', action: null };
+  const begun = { ...about, what: 'suspension', atMs: fromMs, statistic: 0.75, threshold: 0.6 };
+  const ended = { ...about, what: 'resumption', atMs: fromMs + 5_000, statistic: 0.25, threshold: 0.3 };
+  expect(await facts()).toMatchObject([
+    { ...begun, accountId },
+    { ...begun, accountId: other },
+    { ...ended, accountId },
+    { ...ended, accountId: other },
+  ]);
+  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs })).toBe(true);
+  await until('the next one', async () => (await facts()).length === 6);
 });

@@ -74,7 +74,8 @@ describe('a code that is sent again', () => {
     enter(numberOf(1, spread(0)));
     expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
     pass(maturityMs);
-    for (let at = 10; at < 29; at += 1) send(numberOf(1, spread(at)));
+    // Three misses have halved the cap.
+    for (let at = 10; at < 19; at += 1) send(numberOf(1, spread(at)));
     expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
   });
 
@@ -86,7 +87,35 @@ describe('a code that is sent again', () => {
     expect(blocked()).toHaveLength(1);
   });
 
-  it('is refused by a block, without probes, and challenged by nothing', () => {
+  it('is refused at twice the cap, as a number that is asked for once more', () => {
+    for (let at = 0; at < 10; at += 1) send(numberOf(1, spread(at)));
+    for (let resends = 0; resends < 3; resends += 1) {
+      for (let at = 0; at < 10; at += 1) {
+        expect(ask(numberOf(1, spread(at)), { isResend: true }).refusal).toBeNull();
+        resend(numberOf(1, spread(at)));
+      }
+    }
+    const refused = { rule: 'velocity', statistic: 40, threshold: 40 };
+    expect(ask(numberOf(1, spread(3)), { isResend: true }).refusal).toMatchObject({ ...refused, action: 'block' });
+    expect(ask(numberOf(1, spread(3))).refusal).toMatchObject({ ...refused, action: 'challenge' });
+    expect(ask(numberOf(1, spread(3)), { challengePassed: true }).refusal).toBeNull();
+    enter(numberOf(1, spread(3)));
+    expect(ask(numberOf(1, spread(4)), { isResend: true }).refusal).toBeNull();
+  });
+
+  it('counts as one more message also by a second start', () => {
+    for (let starts = 0; starts < 5; starts += 1) {
+      for (let at = 0; at < 4; at += 1) {
+        expect(ask(numberOf(1, spread(at))).refusal).toBeNull();
+        events.push(...guard.accepted(beginCode(numberOf(1, spread(at))), 'one', nowMs));
+      }
+    }
+    expect(ask(numberOf(1, 9_000)).refusal).toMatchObject({ rule: 'velocity', statistic: 20, threshold: 20 });
+    pass(maturityMs);
+    expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+  });
+
+  it('is refused by a block, without probes, and by no challenge below twice the cap', () => {
     miss(1, 12);
     const resends = { isResend: true };
     expect(ask(numberOf(1, 77), resends, probe)).toMatchObject({ refusal: { rule: 'conversion' }, isProbe: false });

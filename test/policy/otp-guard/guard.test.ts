@@ -178,6 +178,12 @@ describe('an attacker who enters some', () => {
 });
 
 describe('velocity', () => {
+  it('challenges from half as many in a suspicious block', () => {
+    miss(1, 4);
+    for (let at = 20; at < 30; at += 1) send(numberOf(1, spread(at)));
+    expect(ask(numberOf(1, 9_000)).refusal).toMatchObject({ rule: 'velocity', statistic: 10, threshold: 10 });
+  });
+
   it('challenges from 20 numbers that wait in one block, and from 100 in a million', () => {
     for (let at = 0; at < 19; at += 1) send(numberOf(1, spread(at)));
     expect(ask(numberOf(1, 9_999)).refusal).toBeNull();
@@ -265,7 +271,7 @@ describe('an outage of a carrier', () => {
     codes(120);
     codes(60, { arrive: false });
     expect(events.map(({ kind }) => kind)).toEqual(['suspended']);
-    expect(events[0]).toMatchObject({ carrier: 'one', threshold: 0.6 });
+    expect(events[0]).toMatchObject({ carrier: 'one', threshold: 0.6, accountIds: ['a'] });
     codes(40);
     expect(events.map(({ kind }) => kind)).toEqual(['suspended', 'resumed']);
   });

@@ -158,6 +158,35 @@ test('a wrong fourth guess does not end a code while its fifth is compared: that
   expect(countGuess(both, id, 'six', rules, beginMs + 5).answer).toMatchObject({ kind: 'ended' });
 });
 
+test('a right fourth guess verifies although its fifth, wrong one was stored first', () => {
+  const otp = otpOf('A', beginMs, { attempts: 3 });
+  const id = otp.id;
+  const fourth = countGuess(started(otp), id, 'four', rules, beginMs + 1);
+  const { countedAtMs = 0 } = fourth.answer.kind === 'counted' ? fourth.answer : {};
+  const fifth = countGuess(fourth.next as OtpNumber, id, 'five', rules, beginMs + 2).next as OtpNumber;
+  const ended = failGuess(fifth, id, 5, rules, beginMs + 3).next as OtpNumber;
+  expect(ended.otps).toMatchObject([{ status: 'max_attempts_reached' }]);
+  const { next, answer } = verifyOtp(ended, id, 'four', countedAtMs, rules, beginMs + 4);
+  expect(answer).toMatchObject({ valid: true, otp: { status: 'verified', reason: null, attempts: 5, sealed: null } });
+  expect(next?.failuresMs).toEqual([beginMs + 2]);
+  expect(verifyOtp(next as OtpNumber, id, 'other', beginMs + 2, rules, beginMs + 5).answer).toMatchObject({
+    valid: false,
+  });
+});
+
+test('a right guess verifies although a wrong one about another code has locked the number since', () => {
+  const failuresMs = Array.from({ length: 18 }, (_, at) => beginMs + at);
+  const one = started(otpOf('A', beginMs + 99), { ...fresh, failuresMs }, beginMs + 99);
+  const two = started(otpOf('B', beginMs + 99, { purpose: 'payment' }), one, beginMs + 99);
+  const right = countGuess(two, 'otp_A' as OtpId, 'right', rules, beginMs + 100).next as OtpNumber;
+  const wrong = countGuess(right, 'otp_B' as OtpId, 'wrong', rules, beginMs + 101).next as OtpNumber;
+  const locked = failGuess(wrong, 'otp_B' as OtpId, 1, rules, beginMs + 102).next as OtpNumber;
+  expect(locked.otps).toMatchObject([{ reason: 'locked' }, { reason: 'locked' }]);
+  const { next, answer } = verifyOtp(locked, 'otp_A' as OtpId, 'right', beginMs + 100, rules, beginMs + 103);
+  expect(answer).toMatchObject({ valid: true, otp: { status: 'verified', reason: null } });
+  expect(next?.failuresMs).toHaveLength(19);
+});
+
 test('the 20th failure ends every pending code of the number, with its reason', () => {
   const failuresMs = Array.from({ length: 19 }, (_, at) => beginMs + at);
   const one = started(otpOf('A', beginMs + 99), { ...fresh, failuresMs }, beginMs + 99);
@@ -218,7 +247,10 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
       const compare = (guess: (typeof open)[number]) => {
         if (guess.right) {
           const { next, answer } = verifyOtp(held, guess.id, `r${guess.countedAtMs}`, guess.countedAtMs, rules, nowMs);
+          const before = held.otps.find((otp) => otp.id === guess.id)?.status;
           store(next);
+          // Only another right guess and a cancel come before a right one that was counted.
+          expect(answer === null || answer.valid).toBe(!['verified', 'canceled'].includes(before ?? ''));
           if (answer?.valid === true) valid.set(guess.id, (valid.get(guess.id) ?? 0) + 1);
           else failures.push(guess.countedAtMs);
         } else {

@@ -83,22 +83,25 @@ const expectOnce = (sent: readonly SentMessage[]) =>
   );
 
 describe('a refusal', () => {
-  test.each(['throttle', 'queue-full'] as const)('%s: an OTP is on the next carrier within a second', async (fault) => {
-    await openBoth();
-    harness.simulator.setFault(fault);
-    const sent = await harness.send(10, { category: 'otp', plan: ['beta'] });
-    // A second, and two more for a busy machine. How often alpha saw them shows that none waited first.
-    const soon = { ...within(3_000), everyMs: 5 };
-    await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), soon);
-    expect(harness.simulator.stats().submits.total).toBe(10);
-    expect(await settled(sent)).toEqual({ delivered: 10 });
-    expectOnce(sent);
-    const rerouted = (await eventsOf(harness.bus)).filter((each) => each.kind === 'rerouted');
-    expect(rerouted).toHaveLength(10);
-    expect(rerouted[0]).toMatchObject({ carrier: 'alpha', hop: 0, error: expect.stringMatching(/^to beta: ESME_R/) });
-    const state = (await statesOf(harness.bus)).get(sent[0]!.messageId);
-    expect(state).toMatchObject({ carrier: 'beta', status: 'delivered' });
-  });
+  test.each(['throttle', 'queue-full', 'sys-err'] as const)(
+    '%s: an OTP is on the next carrier within a second',
+    async (fault) => {
+      await openBoth();
+      harness.simulator.setFault(fault);
+      const sent = await harness.send(10, { category: 'otp', plan: ['beta'] });
+      // A second, and two more for a busy machine. How often alpha saw them shows that none waited first.
+      const soon = { ...within(3_000), everyMs: 5 };
+      await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), soon);
+      expect(harness.simulator.stats().submits.total).toBe(10);
+      expect(await settled(sent)).toEqual({ delivered: 10 });
+      expectOnce(sent);
+      const rerouted = (await eventsOf(harness.bus)).filter((each) => each.kind === 'rerouted');
+      expect(rerouted).toHaveLength(10);
+      expect(rerouted[0]).toMatchObject({ carrier: 'alpha', hop: 0, error: expect.stringMatching(/^to beta: ESME_R/) });
+      const state = (await statesOf(harness.bus)).get(sent[0]!.messageId);
+      expect(state).toMatchObject({ carrier: 'beta', status: 'delivered' });
+    },
+  );
 
   test('throttled without another carrier: an OTP waits and is sent in the end', async () => {
     await openBoth();

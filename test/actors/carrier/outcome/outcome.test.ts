@@ -26,6 +26,13 @@ describe('what a status means', () => {
   test('throttled, queue full, system error and a temporary error are temporary', () => {
     for (const status of [0x58, 0x14, 0x08, 0x64]) expect(ask(status).action).toBe('later');
   });
+  test('of these an OTP goes to another carrier that does well, and waits for its own beside one that is avoided', () => {
+    for (const status of [0x58, 0x14, 0x08, 0x64, 0x102]) {
+      expect(ask(status, { category: 'otp', alternative: 'good' }).action).toBe('next');
+      expect(ask(status, { category: 'otp', alternative: 'avoided' }).action).toBe('later');
+      expect(ask(status, { alternative: 'good' }).action).toBe('later');
+    }
+  });
   test('only throttling pauses the carrier', () => {
     expect(ask(0x58)).toMatchObject({ pauseMs: 250 });
     expect(ask(0x14)).toMatchObject({ pauseMs: 0 });

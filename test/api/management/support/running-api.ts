@@ -90,6 +90,7 @@ export async function runApi(
     testEvents,
     content: () => undefined,
     webhooks: () => ({ allowNetworks: [], allowHttp: false }),
+    callingCode: () => '+880',
     port: 0,
     secret: '',
   });
