@@ -143,7 +143,7 @@ describe('a campaign and OTP that come together', () => {
     expect(share.ofNext()).toBeCloseTo(shrunk + 2 * growthPerS, 5);
   });
 
-  test('go on as they were after a pause of pauseMs, and begin anew after a longer one', () => {
+  test('go on as they were after a pause of pauseMs, and begin again after a longer one', () => {
     const running = setUp();
     const { clock, share, otp } = running;
     for (let second = 0; second < 5; second += 1) {
