@@ -173,10 +173,10 @@ export class Replays {
       left -= 1;
       if (left === 0) resolve();
     };
-    for (const { eventId, atMs, content } of items) {
+    for (const { eventId, atMs, url, content } of items) {
       await queue.room(signal);
       if (signal.aborted) return;
-      queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, done, again);
+      queue.put(endpoint, { eventId, url, sequence: atMs, content }, done, again);
     }
     if (left === 0) return;
     const stop = () => resolve();
