@@ -86,8 +86,8 @@ export class OrderedOverflow {
     const { streams } = this.#bus.manager;
     const answered = <T>(asked: Promise<T>) => withDeadline('the queue of webhooks', answerMs, asked, this.#clock);
     overflow.lastSeq ??= (await answered(streams.info(stream))).state.last_seq;
-    const subject = webhookSubject(endpointId, overflow.accountId);
-    const first = await answered(streams.getMessage(stream, { seq: 1, next_by_subj: subject }));
+    const query = { seq: 1, next_by_subj: webhookSubject(endpointId, overflow.accountId) };
+    const first = await answered(streams.getMessage(stream, query));
     return first === null || first.seq > overflow.lastSeq;
   }
 

@@ -56,7 +56,8 @@ const put = (endpoint: WebhookEndpoint, event: DeliveryEvent) =>
 async function stored(stream: string, subject: string): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let seq = 1; ; ) {
-    const record = await bus.bus.manager.streams.getMessage(stream, { seq, next_by_subj: subject });
+    const query = { seq, next_by_subj: subject };
+    const record = await bus.bus.manager.streams.getMessage(stream, query);
     if (record === null) return ids;
     ids.push(decodeWebhook(record.data).eventId);
     seq = record.seq + 1;
@@ -66,9 +67,9 @@ const queued = ({ id }: WebhookEndpoint) => stored(streamNames.webhooks, webhook
 const line = ({ id }: WebhookEndpoint) => stored(streamNames.webhookLog, parkedSubject(accountId, id));
 /** The oldest one is delivered. */
 async function take({ id }: WebhookEndpoint): Promise<void> {
-  const subject = webhookSubject(id, accountId);
+  const query = { seq: 1, next_by_subj: webhookSubject(id, accountId) };
   const { streams } = bus.bus.manager;
-  const first = await streams.getMessage(streamNames.webhooks, { seq: 1, next_by_subj: subject });
+  const first = await streams.getMessage(streamNames.webhooks, query);
   await streams.deleteMessage(streamNames.webhooks, first?.seq ?? 0, false);
 }
 
