@@ -80,8 +80,8 @@ export class WebhookRequests {
 }
 
 /**
- * A callback_url may be older than the endpoint's present URL: its origin was right when the message was accepted. Of another
- * origin now, the host may belong to somebody else, and the endpoint's own URL gets the event.
+ * A callback_url may be older than the endpoint's present URL: its origin was right when the message was accepted. When it is
+ * another one now, its host may have another owner, and the endpoint's own URL gets the event.
  */
 function urlOf(endpoint: WebhookEndpoint, { url }: WebhookRecord): string {
   if (url === null || new URL(url).origin !== new URL(endpoint.url).origin) return endpoint.url;

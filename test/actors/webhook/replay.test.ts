@@ -10,9 +10,9 @@ import { newErasure, orderErasure } from '../../../cluster/bus/erasures.ts';
 import { numberKey } from '../../../cluster/bus/installation-secret.ts';
 import { putBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { factSubjects } from '../../../cluster/bus/subjects.ts';
-import { type DeliveryEvent, type EventContext, deliveryEvent } from '../../../model/delivery-event.ts';
+import type { EventContext } from '../../../model/delivery-event.ts';
 import { otpFactsOf } from '../../../model/fact.ts';
-import type { AccountId, MessageId, WebhookEndpointId } from '../../../model/ids.ts';
+import { type AccountId, type MessageId } from '../../../model/ids.ts';
 import { NumberHashes } from '../../../model/number-hash.ts';
 import type { Otp } from '../../../model/otp.ts';
 import type { Click } from '../../../model/records/click-record.ts';
@@ -254,56 +254,6 @@ test('only what an endpoint subscribes to, of its account and mode', async () =>
   expect(await replay(all, { eventId: idOf(tested, 'otp.verified') })).toEqual(nothing);
   expect(await replay({ ...theirs, endpointId: all.endpointId })).toEqual(nothing);
 });
-
-test('of messages with a callback_url: to that URL, whatever its endpoint subscribes to', async () => {
-  const [own, other] = [await hook({ events: ['otp.verified'] }), await hook({ events: ['sms.delivered'] })];
-  const url = (nth: number) => new URL(`/orders/${nth}?x=${'y'.repeat(900)}`, own.url).href;
-  // A page of them would not fit into a reply if each event had its URL.
-  const messages = Array.from({ length: limits.queries.replayMessagesMax + 1 }, (_, nth) => {
-    const callback = { endpointId: own.endpointId as WebhookEndpointId, url: url(nth) };
-    return contextOf({ accountId, segments: 10, callback });
-  });
-  for (const each of messages) await node.publish(lifeOfSegments(each));
-  await node.publish(lifeOf(contextOf({ accountId })));
-  const count = 2 * messages.length;
-  await came(own, count);
-  await came(other, messages.length + 1);
-  await recorded(messages.length + 1, 0);
-  const first = withPath(own);
-  expect(first.filter((each) => each.startsWith('/orders/'))).toHaveLength(count);
-
-  expect(await replay(own)).toMatchObject({ ok: true });
-  await came(own, 2 * count);
-  expect(withPath(own, count)).toEqual(first);
-  expect(await replay(other)).toMatchObject({ ok: true });
-  await came(other, 2 * messages.length + 2);
-  expect(withPath(other).filter((each) => !each.startsWith('/hook '))).toEqual([]);
-
-  const { id, path } = own.received[0] as { id: string; path: string };
-  const before = own.received.length;
-  expect(await replay(own, { eventId: id })).toEqual(sent(1));
-  await came(own, before + 1);
-  expect(own.received.at(-1)).toMatchObject({ id, path });
-});
-
-const withPath = ({ received }: Receiver, from = 0) =>
-  received
-    .slice(from)
-    .map(({ id, path }) => `${path} ${id}`)
-    .sort();
-
-/** accepted, and for each segment submitted and delivered. */
-function lifeOfSegments(context: EventContext) {
-  const [accepted, intent, submitted, delivered] = lifeOf(context);
-  const each = Array.from({ length: context.segments }, (_, at) => at + 1);
-  const ofSegments = (event: DeliveryEvent) =>
-    each.map((segment) =>
-      deliveryEvent(context, { ...event, segment, carrierMessageId: `${context.messageId}.${segment}` }),
-    );
-  return [accepted, intent, submitted, delivered].flatMap((event, at) =>
-    event === undefined ? [] : at < 2 ? [event] : ofSegments(event),
-  );
-}
 
 async function startedIn(numbers: OtpNumbers, owner: AccountId, livemode: boolean): Promise<Otp> {
   const otp = await numbers.start(otpNumber(8));
