@@ -78,7 +78,10 @@ test('of messages with a callback_url: to that URL, whatever its endpoint subscr
   const count = 2 * messages.length;
   await came(own, count);
   await came(other, messages.length + 1);
-  await node.taken();
+  await until('all is recorded', async () => {
+    const ofAccount = `SELECT toUInt32(count()) FROM sms_events WHERE account_id = {accountId:String} AND kind = 'delivered'`;
+    return (await node.engine.rows(ofAccount, { accountId }))[0]?.[0] === 10 * messages.length + 1;
+  });
   const first = withPath(own);
   expect(first.filter((each) => each.startsWith('/orders/'))).toHaveLength(count);
 
