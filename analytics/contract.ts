@@ -223,7 +223,12 @@ export type ReportPart = { readonly id: string; readonly part: number };
 /** Parts are at the node that ran the report. */
 export const reportPartSubject = (node: string): string => `q.report.part.${node}`;
 /** The recorded events of messages, for webhooks that are sent again. An event of the last second may be missing. */
-export type ReplayEvents = { readonly accountId: string; readonly livemode: boolean } & (
+export type ReplayEvents = {
+  readonly accountId: string;
+  readonly livemode: boolean;
+  /** Only messages whose callback_url is of this endpoint. Absent: all. */
+  readonly callbackOf?: string;
+} & (
   | (EventsOfTime & {
       /** `nextMessageId` of the previous page; '' for the first. */
       readonly afterMessageId: string;
@@ -244,7 +249,10 @@ type OneEvent = EventsOfTime & {
 export type ReplayEventsReply =
   | (Open & {
       readonly result: 'found';
-      /** All events of each message in stream order, each packed (model/records/event-record.ts) in base64. */
+      /**
+       * All events of each message in stream order, each packed (model/records/event-record.ts) in base64. Of events with the
+       * callback of the event before, it is left out.
+       */
       readonly events: readonly string[];
       /** Null: no further page. */
       readonly nextMessageId: string | null;

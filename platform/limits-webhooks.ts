@@ -82,6 +82,10 @@ export const deliveryLimits = {
   groupWaitMs: 5 * second,
   /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
   accountShardMax: 20_000,
+  /** Events of endpoints with an order that wait until what came before has left WEBHOOKS, × ~1 KiB; beyond, EVENTS is not read on. */
+  overflowMax: 20_000,
+  /** How often it is looked whether that is so. */
+  overflowLookMs: 250,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
   parkedPerEndpointMax: 1_000_000,
   parkedDays: 7,
@@ -144,6 +148,8 @@ export const deliveryLimits = {
   /** The search for one event that is to be sent again: with its last query within the same time. */
   replaySearchMs: 4 * second,
   answerMs: 3 * second,
+  /** Waiting for the event store is logged once in so long, by each part that waits for it. */
+  waitLogEveryMs: minute,
   /** A stop waits so long for answers to requests in flight, and then in each step for what must be durable. */
   stopAnswersMs: 5 * second,
   settleMs: second,

@@ -1,6 +1,7 @@
 // The events of an account's messages that had one in a time, or of the message with one event: whole messages, so that
 // the reader can derive which of their events were sent to webhooks. No statement reads more than a part of the account's
 // rows: those of a range of message ids, and of them those that were recorded since the time began.
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { firstMessageIdOf, type MessageId, timeOfMessageId } from '../../model/ids.ts';
 import { webhookTypeOfKind } from '../../model/webhook-endpoint.ts';
 import { packEvent } from '../../model/records/event-record.ts';
@@ -8,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ReplayEvents, ReplayEventsReply } from '../contract.ts';
 import { type Engine, shownRows } from '../store/engine.ts';
-import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
+import { callbackStart, eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
 import { type Range, readableRange, searchBack } from './readable-range.ts';
 
 const replayedKinds = Object.keys(webhookTypeOfKind);
@@ -26,8 +27,20 @@ export async function replayEvents(engine: Engine, query: ReplayEvents, clock: C
   const reading = `SELECT ${eventColumns} FROM sms_events WHERE account_id = {accountId:String} AND livemode = {livemode:Bool}
     AND message_id IN {ids:Array(String)} ORDER BY ${eventOrder}`;
   const rows = ids.length === 0 ? [] : await shownRows(engine, reading, { accountId, livemode, ids });
-  return { result: 'found', events: rows.map((row) => packEvent(eventOfRow(row)).toString('base64')), ...more };
+  return { result: 'found', events: withCallbackOnce(rows.map(eventOfRow)).map(packed), ...more };
 }
+
+/** All events of a message have one callback, of up to a thousand characters: with each of them a page would not fit into a reply. */
+function withCallbackOnce(events: readonly DeliveryEvent[]): readonly DeliveryEvent[] {
+  return events.map((event, at) => {
+    const { callback, ...others } = event;
+    const before = events[at - 1];
+    const isSame = before?.messageId === event.messageId && before.callback?.url === callback?.url;
+    return isSame ? others : event;
+  });
+}
+
+const packed = (event: DeliveryEvent): string => packEvent(event).toString('base64');
 
 /** A page of the messages; one may be empty and not the last. */
 async function ofTime(engine: Engine, query: Extract<ReplayEvents, { afterMessageId: string }>): Promise<Found> {
@@ -87,16 +100,19 @@ async function firstIdOf(engine: Engine, { accountId, sinceMs }: ReplayEvents): 
 }
 
 /** The ids of a range that have an event in the time asked for. */
-function idsOf({ accountId, livemode, sinceMs, untilMs }: ReplayEvents, { fromMs, toMs }: Range, afterId: string) {
+function idsOf(query: ReplayEvents, { fromMs, toMs }: Range, afterId: string) {
+  const { accountId, livemode, sinceMs, untilMs, callbackOf } = query;
+  const ofCallback = callbackOf === undefined ? '' : 'AND startsWith(callback, {callbackStart:String})';
   const firstId = firstMessageIdOf(fromMs);
   const sql = `SELECT message_id FROM sms_events
     WHERE account_id = {accountId:String} AND livemode = {livemode:Bool}
     AND message_id > {afterId:String} AND message_id < {beforeId:String} AND kind IN {replayedKinds:Array(String)}
-    AND at >= ${moment('sinceMs')} AND at < ${moment('untilMs')} AND recorded_at >= ${moment('recordedMs')}`;
+    AND at >= ${moment('sinceMs')} AND at < ${moment('untilMs')} AND recorded_at >= ${moment('recordedMs')} ${ofCallback}`;
   const params = {
     ...{ accountId, livemode, replayedKinds, sinceMs, untilMs },
     ...{ afterId: afterId > firstId ? afterId : firstId, beforeId: firstMessageIdOf(toMs) },
     recordedMs: recordedFrom(sinceMs),
+    ...(callbackOf === undefined ? {} : { callbackStart: callbackStart(callbackOf) }),
   };
   return { sql, params };
 }

@@ -96,6 +96,7 @@ export const publicTables: readonly PublicTable[] = [
     withheld: {
       epoch: 'a count of restarts of an actor thread, without a meaning for a message',
       inbound: 'holds the sealed body of a subscriber’s message',
+      callback: 'the `callback_url` of the message, which may have a token in it',
       recipient_hash: 'keyed hash of the number: it would show who is in two accounts',
       recipient_clear: 'whether there is a number to cut off (docs/retention.md)',
       text_kept: 'whether there is a text to cut out (docs/retention.md)',

@@ -1,7 +1,7 @@
 // Delivery events as rows to insert into sms_events, column by column. Only this file knows what each column is filled with.
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { NumberHash } from '../../model/number-hash.ts';
-import { eventIdChars, inboundText } from './event-row.ts';
+import { callbackText, eventIdChars, inboundText } from './event-row.ts';
 import { BlockRows, type NativeBlock } from './native-block.ts';
 import {
   DictionaryColumn,
@@ -55,6 +55,7 @@ export class EventColumns {
   readonly #scheduledAt = this.#rows.column(new WideColumn('scheduled_at', time));
   readonly #keyword = this.#rows.column(new DictionaryColumn('keyword'));
   readonly #inbound = this.#rows.column(new TextColumn('inbound'));
+  readonly #callback = this.#rows.column(new TextColumn('callback'));
   readonly #recipientHash = this.#rows.column(new WideColumn('recipient_hash', 'UInt64'));
 
   get rows(): number {
@@ -96,6 +97,7 @@ export class EventColumns {
     this.#scheduledAt.set(row, e.scheduledAtMs ?? 0);
     this.#keyword.set(row, e.inbound?.keyword);
     this.#inbound.set(row, e.inbound === undefined ? null : inboundText(e.inbound));
+    this.#callback.set(row, e.callback === undefined ? null : callbackText(e.callback));
     this.#recipientHash.setWords(row, hash.low, hash.high);
   }
 

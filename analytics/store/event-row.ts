@@ -1,8 +1,8 @@
 // A delivery event from a row of sms_events, and whether it can become one. How it becomes one is in event-columns.ts.
 import type { DeliveryEvent, EventKind, InboundFacts } from '../../model/delivery-event.ts';
-import type { EventId } from '../../model/ids.ts';
+import type { EventId, WebhookEndpointId } from '../../model/ids.ts';
 import { keywords } from '../../model/keyword.ts';
-import type { Category, Encoding } from '../../model/message.ts';
+import type { Category, Encoding, MessageCallback } from '../../model/message.ts';
 import type { Cell } from './engine.ts';
 
 /**
@@ -44,7 +44,7 @@ export const eventColumns =
   'event_id, kind, toUnixTimestamp64Milli(at), message_id, account_id, key_id, carrier, hop, attempt, segment, ' +
   'segments, carrier_message_id, error, epoch, category, sender, recipient, encoding, livemode, client_reference, ' +
   'campaign_id, variant_id, template_id, toUnixTimestamp64Milli(accepted_at), toUnixTimestamp64Milli(valid_until), ' +
-  'toUnixTimestamp64Milli(scheduled_at), keyword, inbound';
+  'toUnixTimestamp64Milli(scheduled_at), keyword, inbound, callback';
 
 /** The order of the fold, as SQL. */
 export const eventOrder = 'message_id, stream_epoch, stream_seq, batch_index';
@@ -78,6 +78,7 @@ export function eventOfRow(at: readonly Cell[]): DeliveryEvent {
     validUntilMs: at[24] as number,
     scheduledAtMs: at[25] === 0 ? null : (at[25] as number),
     ...(at[27] === '' || at[27] === undefined ? {} : { inbound: inboundOfText(at[26] as string, at[27] as string) }),
+    ...(at[28] === '' || at[28] === undefined ? {} : { callback: callbackOfText(at[28] as string) }),
   };
 }
 
@@ -96,6 +97,17 @@ function inboundOfText(keyword: string, json: string): InboundFacts {
     parts,
     receivedId,
   };
+}
+
+/** A URL has no blank: the WHATWG parser writes it as %20. */
+export const callbackText = ({ endpointId, url }: MessageCallback): string => callbackStart(endpointId) + url;
+
+/** With what the column begins where the callback is of this endpoint. */
+export const callbackStart = (endpointId: string): string => `${endpointId} `;
+
+function callbackOfText(text: string): MessageCallback {
+  const blank = text.indexOf(' ');
+  return { endpointId: text.slice(0, blank) as WebhookEndpointId, url: text.slice(blank + 1) };
 }
 
 /** Columns of text have '' where there is nothing. */

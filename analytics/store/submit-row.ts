@@ -1,4 +1,4 @@
-// The event of a submit from a row of sms_submits, which has most of it as one text (schema/012-submit-rows.sql).
+// The event of a submit from a row of sms_submits, which has most of it as one text (schema/013-callbacks.sql).
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import type { Cell } from './engine.ts';
 import { eventOfRow } from './event-row.ts';
@@ -10,13 +10,16 @@ export const submitColumns = 'toUnixTimestamp64Milli(at), message_id, carrier, r
 export function eventOfSubmit([atMs, messageId, carrier, recipient, row]: readonly Cell[]): DeliveryEvent {
   const [eventId, accountId, keyId, hop, attempt, segment, segments, carrierMessageId, error, epoch, ...facts] =
     tsvCells(row as string) as string[];
-  const [category, sender, encoding, livemode, clientReference, campaignId, variantId, templateId, ...times] = facts;
+  const [category, sender, encoding, livemode, clientReference, campaignId, variantId, templateId, ...more] = facts;
+  // A row of an earlier version has no callback.
+  const [acceptedAt, validUntil, scheduledAt, callback] = more;
   return eventOfRow(
     [
       [eventId, 'submitted', atMs, messageId, accountId, keyId, carrier],
       [hop, attempt, segment, segments].map(Number),
       [carrierMessageId, error, Number(epoch), category, sender, recipient, encoding, livemode === 'true'],
-      [clientReference, campaignId, variantId, templateId, ...times.map(Number)],
+      [clientReference, campaignId, variantId, templateId, ...[acceptedAt, validUntil, scheduledAt].map(Number)],
+      ['', '', callback],
     ].flat() as Cell[],
   );
 }

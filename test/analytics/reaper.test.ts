@@ -13,6 +13,9 @@ import type { Engine } from '../../analytics/store/engine.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { newWebhookEndpointId } from '../../model/ids.ts';
+import { decodeEvents } from '../../model/records/event-record.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { until } from '../support/until.ts';
 import { limits } from '../../platform/limits.ts';
@@ -166,6 +169,31 @@ test('a submit that is recorded after the cursor has passed its validity is sett
   await allRecorded();
   const rows = await new RecordedEvents(events.engine).of(late);
   expect(rows.at(-1)).toMatchObject({ kind: 'unknown', error: 'no_receipt' });
+});
+
+test('what it settles goes to the callback_url of the message', async () => {
+  const acceptedAtMs = systemClock.nowMs() - 8 * hourMs;
+  const callback = { endpointId: newWebhookEndpointId(acceptedAtMs), url: 'https://shop.example/orders/7?x=%20y' };
+  const of = { acceptedAtMs, validUntilMs: acceptedAtMs + 1_000 };
+  const [own, other] = [contextOf({ ...of, callback }), contextOf(of)];
+  await events.publish([own, other].flatMap((each) => lifeOf(each).slice(0, 3)));
+  await allRecorded();
+  skippedMs = 2 * clockSkewMsMax;
+  const before = await published();
+  const reaper = start();
+  const settled = await until('both are settled', async () => {
+    await reaper.run().catch((error: unknown) => ignoring(error, 'a busy machine is late'));
+    const written: DeliveryEvent[] = [];
+    for (let seq = before + 1; seq <= (await published()); seq += 1) {
+      const record = await events.bus.manager.streams.getMessage('EVENTS', { seq });
+      if (record !== null) written.push(...decodeEvents(record.data));
+    }
+    return written.length >= 2 ? written : null;
+  });
+  reaper.stop();
+  const callbackOf = ({ messageId }: { messageId: string }) =>
+    settled.find((each) => each.messageId === messageId)?.callback;
+  expect([callbackOf(own), callbackOf(other)]).toEqual([callback, undefined]);
 });
 
 test('it skips nothing that is not in ClickHouse yet', async () => {

@@ -52,6 +52,25 @@ test('the key is the canonical id, however the carrier wrote it', async () => {
   expect(rows.map((row) => row.at(-1))).toEqual(ids.map(canonical));
 });
 
+test('a submit has the callback_url of its message; one of an earlier version has none', async () => {
+  const seconds = Math.trunc(systemClock.nowMs() / 1_000);
+  const row = (id: string, callback: string) =>
+    `${id.padStart(26, '0')}\tsubmitted\t${seconds}\tsms_${id}\tacc\talpha\t${id}\t+88018\t${seconds}\t${seconds}\t${callback}\n`;
+  const url = 'https://shop.example/orders/7?x=%20y';
+  const rows = Buffer.from(row('901', `whe_1 ${url}`) + row('902', ''));
+  await events.engine.insert(`sms_events (${columns}, callback)`, rows);
+  const find = async (id: string) => search()({ carrier: 'alpha', recipients: ['+88018'], carrierMessageIds: [id] });
+  const callback = { endpointId: 'whe_1', url };
+  expect(await find('901')).toMatchObject({ result: 'found', submitted: { messageId: 'sms_901', callback } });
+  const [now] = await events.engine.rows(`SELECT ${submitColumns} FROM sms_submits WHERE submit_key = '902'`);
+  const old = (now ?? []).with(-1, String(now?.at(-1)).slice(0, -1));
+  for (const each of [now ?? [], old]) {
+    const submitted = eventOfSubmit(each);
+    expect(submitted).toMatchObject({ messageId: 'sms_902', carrierMessageId: '902', scheduledAtMs: null });
+    expect(submitted).not.toHaveProperty('callback');
+  }
+});
+
 test('a submit is found by reading a few granules, among hundreds of thousands', async () => {
   await events.engine.command(
     `INSERT INTO sms_events (${columns}) SELECT leftPad(toString(number), 26, '0'), 'submitted', now64(3) - 3600, concat('sms_', toString(number)),
@@ -94,8 +113,8 @@ test('an insert that ended between the events and their submits is completed by 
 
 test('an interrupted schema file is applied again, and each submit is there once', async () => {
   const [before] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
-  await events.engine.command('ALTER TABLE schema_versions DELETE WHERE version = 12 SETTINGS mutations_sync = 2');
-  expect(await applySchema(events.engine)).toEqual([12]);
+  await events.engine.command('ALTER TABLE schema_versions DELETE WHERE version >= 12 SETTINGS mutations_sync = 2');
+  expect(await applySchema(events.engine)).toEqual([12, 13]);
   const [after] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
   expect(after).toEqual(before);
 });

@@ -66,7 +66,7 @@ function failingIn(octets: Uint8Array): Failing | null {
     ...{ sinceMs, tries, nextTryAtMs, warnings: warnings ?? 0, triedSeq: triedSeq ?? 0, error: known ?? 'timeout' },
     // An earlier version did not write these.
     ...{ scheduledTries: state.scheduledTries ?? tries, onlyWebhookId: state.onlyWebhookId ?? null },
-    enabledAtMs: state.enabledAtMs ?? null,
+    ...{ refused: state.refused ?? null, enabledAtMs: state.enabledAtMs ?? null },
     isDisabledPublished: state.isDisabledPublished === true,
   };
 }

@@ -11,7 +11,8 @@ import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
 import { EndpointFailures, type FailedBefore, type FailureOwner } from './endpoint-failures.ts';
 import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
-import { type Item, type Shipment, batchOf, groupOf, newItem, shipmentOf, triesOf, triesOfShipment } from './item.ts';
+import { type Item, type Shipment, batchOf, bySequence, groupOf, newItem, shipmentOf } from './item.ts';
+import { triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
 import { moveToLine } from './move-to-line.ts';
@@ -274,12 +275,14 @@ export class EndpointWorker {
     const last = shipment.items.at(-1);
     const triedSeq = last?.from === 'line' ? last.seq : 0;
     const nowMs = this.#owner.clock.nowMs();
-    const failure = { error, retryAfterMs, triedSeq, enabledAtMs: enabledAtOf(this.#endpoint) };
-    const { scheduledTries } = this.#failures.failAsWhole(failure, nowMs);
     // Where order matters, one event that is refused at every try would hold up the others for ever.
-    if (this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error) && isExhausted(scheduledTries)) {
+    const holdsUp = this.#endpoint.ordering === 'per_message' && !isOfEndpoint(error);
+    const refusedId = holdsUp ? (shipment.items[0]?.record.eventId ?? null) : null;
+    const failure = { error, retryAfterMs, triedSeq, refusedId, enabledAtMs: enabledAtOf(this.#endpoint) };
+    const { refused } = this.#failures.failAsWhole(failure, nowMs);
+    if (refusedId !== null && isExhausted(refused?.times ?? 0)) {
       giveUp(shipment);
-      return this.#failures.change({ scheduledTries: 0, nextTryAtMs: nowMs });
+      return this.#failures.change({ scheduledTries: 0, refused: null, nextTryAtMs: nowMs });
     }
     this.#parkAll(sentBefore(shipment));
   }
@@ -345,5 +348,3 @@ export class EndpointWorker {
 }
 
 const enabledAtOf = ({ enabledAtMs }: WebhookEndpoint): number | null => enabledAtMs ?? null;
-
-const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

@@ -1,5 +1,6 @@
 // When an endpoint that fails, or one event that fails, is tried again; when its account is warned and when it is
 // disabled. Pure.
+import type { EventId } from '../../../model/ids.ts';
 import { limits } from '../../../platform/limits.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import type { SendError } from '../send/send-error.ts';
@@ -23,6 +24,8 @@ export type Failing = {
   readonly tries: number;
   /** Those of them after which the schedule decided when the next one is due, and not a Retry-After. */
   readonly scheduledTries: number;
+  /** Where order matters: the event (of a batch the first) that the endpoint has refused, and how often. */
+  readonly refused: { readonly eventId: EventId; readonly times: number } | null;
   readonly nextTryAtMs: number;
   /** How many of the warnings of warnAfterMs were published to its account. */
   readonly warnings: number;
@@ -60,26 +63,36 @@ export function isExhausted(tries: number): boolean {
   return tries >= bounds.scheduleMs.length;
 }
 
-type Failure = Pick<Failing, 'error' | 'triedSeq' | 'enabledAtMs'> & { readonly retryAfterMs: number | null };
+type Failure = Pick<Failing, 'error' | 'triedSeq' | 'enabledAtMs'> & {
+  readonly retryAfterMs: number | null;
+  /** The event that was refused, where it holds up those after it. */
+  readonly refusedId: EventId | null;
+};
 
 /**
  * After one more failed try, the last of the streak. `before` null: it did not fail as a whole until now. A time that the
- * receiver asked for is no step of the schedule; after `askedTriesMax` of them the schedule counts as well.
+ * receiver asked for is no step of the schedule; after `askedTriesMax` of them the schedule counts as well. An event that holds up
+ * others has the schedule to itself: it is not given up because the endpoint was away before.
  */
 export function failed(
   before: Failing | null,
-  { sinceMs, onlyWebhookId }: FailureStreak,
-  { error, retryAfterMs, triedSeq, enabledAtMs }: Failure,
+  { sinceMs, failures, onlyWebhookId }: FailureStreak,
+  { error, retryAfterMs, triedSeq, enabledAtMs, refusedId }: Failure,
   nowMs: number,
   random = systemRandom,
 ): Failing {
   const { tries, scheduledTries, warnings, isDisabledPublished } = before ?? newFailing;
   const askedMs = error === 'throttled' ? retryAfterMs : null;
   const isScheduled = askedMs === null || tries - scheduledTries >= bounds.askedTriesMax;
-  const waitMs = isScheduled ? Math.max(askedMs ?? 0, waitAfter(scheduledTries + 1, random)) : askedMs;
+  const isAgain = refusedId !== null && before?.refused?.eventId === refusedId;
+  // Those before it failed as a whole count when all of them were of this event.
+  const timesBefore = isAgain ? (before.refused?.times ?? 0) : onlyWebhookId === null ? 0 : failures - 1;
+  const refused = refusedId === null ? (before?.refused ?? null) : { eventId: refusedId, times: timesBefore + 1 };
+  const triesSoFar = refusedId === null ? scheduledTries + 1 : timesBefore + 1;
+  const waitMs = isScheduled ? Math.max(askedMs ?? 0, waitAfter(triesSoFar, random)) : askedMs;
   return {
     ...{ sinceMs, onlyWebhookId, warnings, isDisabledPublished, triedSeq, error },
-    enabledAtMs: before === null ? enabledAtMs : before.enabledAtMs,
+    ...{ refused, enabledAtMs: before === null ? enabledAtMs : before.enabledAtMs },
     ...{ tries: tries + 1, scheduledTries: scheduledTries + (isScheduled ? 1 : 0), nextTryAtMs: nowMs + waitMs },
   };
 }

@@ -22,6 +22,7 @@ import { metrics } from '../../../platform/telemetry.ts';
 import type { EndpointEvent } from '../endpoint-events.ts';
 import type { WebhookQueue } from '../webhook-queue.ts';
 import { ClientEvents } from './client-events.ts';
+import { targetOf } from './event-target.ts';
 import { UndecidedEvents } from './undecided-events.ts';
 
 type FanOutParts = {
@@ -231,15 +232,14 @@ export class FanOut {
   }
 
   #publish(event: DeliveryEvent | null, taken: Taken, sequence: number): void {
-    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
-    if (event === null || type === undefined) return;
-    const { eventId, callback } = event;
+    if (event === null || webhookTypeOfKind[event.kind] === undefined) return;
+    const { eventId } = event;
     for (const endpoint of this.#parts.directory.account(event.accountId as AccountId)?.webhooks.of(event.livemode) ??
       []) {
       if (event.atMs < endpoint.createdAtMs - bounds.clockDifferenceMs) continue;
-      const isCallback = callback?.endpointId === endpoint.id;
-      if (!isCallback && !subscribesTo(endpoint, type)) continue;
-      const url = isCallback ? callback.url : null;
+      const target = targetOf(endpoint, event, event.callback);
+      if (target === null) continue;
+      const { url } = target;
       taken.left += 1;
       this.#parts.queue.put(endpoint, { eventId, url, sequence, content: { event } }, () => this.#done(taken));
     }

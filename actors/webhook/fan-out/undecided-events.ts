@@ -10,6 +10,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { untilDone } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
 import type { ClientEvents } from './client-events.ts';
 
@@ -22,8 +23,7 @@ type UndecidedParts = {
 
 type Undecided = { readonly event: DeliveryEvent; readonly decided: (shown: DeliveryEvent | null) => void };
 
-const { undecidedMax, undecidedAskedMax, answerMs } = limits.delivery;
-const loggedEveryMs = 60_000;
+const { undecidedMax, undecidedAskedMax, answerMs, waitLogEveryMs } = limits.delivery;
 
 export class UndecidedEvents {
   readonly #parts: UndecidedParts;
@@ -32,10 +32,11 @@ export class UndecidedEvents {
   readonly #toAsk: DeliveryEvent[] = [];
   #asked = 0;
   #count = 0;
-  #loggedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #logs: LogThrottle;
 
   constructor(parts: UndecidedParts) {
     this.#parts = parts;
+    this.#logs = new LogThrottle(waitLogEveryMs, parts.clock);
   }
 
   get hasRoom(): boolean {
@@ -100,9 +101,7 @@ export class UndecidedEvents {
   }
 
   #logUnavailable(error: string): void {
-    const nowMs = this.#parts.clock.monotonicMs();
-    if (nowMs < this.#loggedAtMs + loggedEveryMs) return;
-    this.#loggedAtMs = nowMs;
+    if (this.#logs.allow() === null) return;
     log.warn({ error, events: this.#count }, 'events wait for the event store before they are sent to webhooks');
   }
 }

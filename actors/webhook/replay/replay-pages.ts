@@ -11,6 +11,7 @@ import {
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Fact } from '../../../model/fact.ts';
 import type { EventId } from '../../../model/ids.ts';
+import type { MessageCallback } from '../../../model/message.ts';
 import { unpackEvent } from '../../../model/records/event-record.ts';
 import type { WebhookContent } from '../../../model/records/webhook-record.ts';
 import {
@@ -25,8 +26,15 @@ import { limits } from '../../../platform/limits.ts';
 import { queryEventStore } from '../../ask-event-store.ts';
 import { contentOfFact } from '../fact-content.ts';
 import { ClientEvents } from '../fan-out/client-events.ts';
+import { targetOf } from '../fan-out/event-target.ts';
 
-export type ReplayedEvent = { readonly eventId: EventId; readonly atMs: number; readonly content: WebhookContent };
+export type ReplayedEvent = {
+  readonly eventId: EventId;
+  readonly atMs: number;
+  /** The message's callback_url; null: the endpoint's own URL. */
+  readonly url: string | null;
+  readonly content: WebhookContent;
+};
 
 /** Where a replay goes on: what comes behind it in its source, and the sources after that. */
 export type ReplayPlace =
@@ -50,10 +58,13 @@ const everyPlace: readonly ReplayPlace[] = [
   ...kindsOfFacts.map((source) => ({ source, after: null })),
 ];
 
-/** The beginning of each source that has something for this endpoint. */
+/** The beginning of each source that has something for this endpoint: messages with its callback_url, whatever it subscribes to. */
 export function firstPlacesOf(endpoint: WebhookEndpoint): readonly ReplayPlace[] {
-  return everyPlace.filter(({ source }) => typesIn(source).some((type) => subscribesTo(endpoint, type)));
+  return everyPlace.filter(({ source }) => source === 'messages' || isSubscribedTo(endpoint, source));
 }
+
+const isSubscribedTo = (endpoint: WebhookEndpoint, source: ReplayPlace['source']): boolean =>
+  typesIn(source).some((type) => subscribesTo(endpoint, type));
 
 /** The beginning of the source after this one; null: there is none. */
 export function placeAfter(endpoint: WebhookEndpoint, { source }: ReplayPlace): ReplayPlace | null {
@@ -96,7 +107,10 @@ export async function findEvent(
     return source === 'messages' ? askForMessages(parts, endpoint, query) : askForFacts(parts, endpoint, source, query);
   };
   const giveUpAtMs = parts.clock.monotonicMs() + limits.delivery.replaySearchMs;
-  for (const { source } of firstPlacesOf(endpoint)) {
+  const places = firstPlacesOf(endpoint);
+  const isFirst = ({ source }: ReplayPlace) => isSubscribedTo(endpoint, source);
+  // The history of messages is long: where only their callback_url counts, it comes last.
+  for (const { source } of [...places.filter(isFirst), ...places.filter((each) => !isFirst(each))]) {
     let beforeMs: number | null = null;
     do {
       if (parts.clock.monotonicMs() >= giveUpAtMs) return 'not_searched';
@@ -114,8 +128,10 @@ export async function findEvent(
 const typesIn = (source: ReplayPlace['source']): readonly WebhookEventType[] =>
   source === 'messages' ? Object.values(webhookTypeOfKind) : typesOfFacts[source];
 
-function askForMessages({ bus }: Parts, { accountId, livemode }: WebhookEndpoint, which: object) {
-  const query = { accountId, livemode, ...which };
+function askForMessages({ bus }: Parts, endpoint: WebhookEndpoint, which: object) {
+  const { accountId, livemode, id } = endpoint;
+  const only = isSubscribedTo(endpoint, 'messages') ? {} : { callbackOf: id };
+  const query = { accountId, livemode, ...only, ...which };
   return queryEventStore<ReplayEventsReply>(bus, querySubjects.replayEvents, query);
 }
 
@@ -130,15 +146,18 @@ function askForFacts({ bus }: Parts, endpoint: WebhookEndpoint, kind: Fact['kind
 function itemsOf({ clock }: Parts, endpoint: WebhookEndpoint, events: readonly string[]): readonly ReplayedEvent[] {
   // Every event of each message is there.
   const clientEvents = new ClientEvents(clock);
+  const callbacks = new Map<string, MessageCallback>();
   return events.flatMap((packed): readonly ReplayedEvent[] => {
-    const event = clientEvents.next(unpackEvent(Buffer.from(packed, 'base64')));
-    const type = event === null ? undefined : webhookTypeOfKind[event.kind];
-    if (event === null || type === undefined || !subscribesTo(endpoint, type)) return [];
-    return [{ eventId: event.eventId, atMs: event.atMs, content: { event } }];
+    const recorded = unpackEvent(Buffer.from(packed, 'base64'));
+    if (recorded.callback !== undefined) callbacks.set(recorded.messageId, recorded.callback);
+    const event = clientEvents.next(recorded);
+    if (event === null || webhookTypeOfKind[event.kind] === undefined) return [];
+    const target = targetOf(endpoint, event, callbacks.get(event.messageId));
+    return target === null ? [] : [{ eventId: event.eventId, atMs: event.atMs, url: target.url, content: { event } }];
   });
 }
 
 function itemOfFact(fact: Fact): readonly ReplayedEvent[] {
   const content = contentOfFact(fact);
-  return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, content }];
+  return content === null ? [] : [{ eventId: fact.eventId, atMs: fact.atMs, url: null, content }];
 }

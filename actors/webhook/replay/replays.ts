@@ -11,6 +11,7 @@ import { untilDone } from '../../../platform/deadline.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
+import { LogThrottle } from '../../../platform/log-throttle.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { SharedBound } from '../../../platform/shared-bound.ts';
 import type { Busy, ReplayAnswer, ReplayRequest } from '../contract.ts';
@@ -41,12 +42,14 @@ export class Replays {
   readonly #places: SharedBound;
   /** One at a time for an endpoint. */
   readonly #running = new Set<WebhookEndpointId>();
+  readonly #logs: LogThrottle;
   readonly #stopping = new AbortController();
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#records = new ReplayRecords(parts.bucket);
     this.#places = new SharedBound('webhook_replays', parts.share);
+    this.#logs = new LogThrottle(limits.delivery.waitLogEveryMs, parts.clock);
   }
 
   /** Goes on with what earlier processes have begun. */
@@ -150,16 +153,20 @@ export class Replays {
       if (page.result !== 'found') throw new Error(page.detail);
       return page;
     };
-    const { id: endpointId } = endpoint;
-    return this.#again(read, (detail) => log.warn({ endpointId, detail }, 'a replay waits for the event store'));
+    return this.#again(read, endpoint.id, 'a replay waits for the event store');
   }
 
   #stored<T>({ endpointId }: Replay, write: () => Promise<T>): Promise<T | null> {
-    return this.#again(write, (error) => log.warn({ endpointId, error }, 'a replay waits until its place is stored'));
+    return this.#again(write, endpointId, 'a replay waits until its place is stored');
   }
 
-  #again<T>(work: () => Promise<T>, onFailure: (why: string) => void): Promise<T | null> {
+  /** The first failure of all replays is logged, and then one a minute. */
+  #again<T>(work: () => Promise<T>, endpointId: WebhookEndpointId, what: string): Promise<T | null> {
     const { clock } = this.#parts;
+    const onFailure = (error: string) => {
+      const unlogged = this.#logs.allow();
+      if (unlogged !== null) log.warn({ endpointId, error, ...(unlogged > 0 ? { unlogged } : {}) }, what);
+    };
     return untilDone(work, onFailure, { everyMs: limits.delivery.answerMs, stopping: this.#stopping.signal, clock });
   }
 
@@ -173,10 +180,10 @@ export class Replays {
       left -= 1;
       if (left === 0) resolve();
     };
-    for (const { eventId, atMs, content } of items) {
+    for (const { eventId, atMs, url, content } of items) {
       await queue.room(signal);
       if (signal.aborted) return;
-      queue.put(endpoint, { eventId, url: null, sequence: atMs, content }, done, again);
+      queue.put(endpoint, { eventId, url, sequence: atMs, content }, done, again);
     }
     if (left === 0) return;
     const stop = () => resolve();

@@ -48,7 +48,7 @@ export class WebhookRequests {
     const [first] = records;
     assert(first !== undefined, 'a request carries an event');
     const atMs = clock.nowMs();
-    const url = first.url ?? endpoint.url;
+    const url = urlOf(endpoint, first);
     let [headers, body]: [Record<string, string>, string] = [{}, ''];
     const ended = (result: SendResult): void => {
       metrics.webhookRequests.inc({ result: result.error ?? 'ok' });
@@ -77,6 +77,15 @@ export class WebhookRequests {
     this.#secrets.set(endpoint, opened);
     return opened;
   }
+}
+
+/**
+ * A callback_url may be older than the endpoint's present URL: its origin was right when the message was accepted. When it is
+ * another one now, its host may have another owner, and the endpoint's own URL gets the event.
+ */
+function urlOf(endpoint: WebhookEndpoint, { url }: WebhookRecord): string {
+  if (url === null || new URL(url).origin !== new URL(endpoint.url).origin) return endpoint.url;
+  return url;
 }
 
 const unsendable = {

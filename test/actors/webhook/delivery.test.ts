@@ -109,14 +109,13 @@ test('an event is sent once, signed, with the message as clients know it', async
 test('only what an endpoint subscribes to, of its account and mode; a callback goes to its own URL', async () => {
   const [accountId, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
   const [all, failures, testOnly, others] = [await receiver(), await receiver(), await receiver(), await receiver()];
-  const callback = await receiver();
   const { entry } = await putEndpoint(bus.bus, { accountId, url: all.url });
   await putEndpoint(bus.bus, { accountId, url: failures.url, events: ['sms.undelivered'] });
   await putEndpoint(bus.bus, { accountId, url: testOnly.url, livemode: false });
   await putEndpoint(bus.bus, { accountId: other, url: others.url });
   await start();
   const [one, two, three] = [messageOf(accountId), messageOf(accountId, { livemode: false }), messageOf(other)];
-  const url = `${callback.url}/own`;
+  const url = `${all.url}/own`;
   const four = messageOf(accountId, { callback: { endpointId: entry.id, url } });
   await events.publish([
     eventOf(one, 'undelivered'),
@@ -126,11 +125,36 @@ test('only what an endpoint subscribes to, of its account and mode; a callback g
   ]);
   await until('all of them', () => receivers.every(({ received }) => received.length > 0));
   await allDone();
-  expect(idsOf(all)).toEqual([one.messageId]);
+  const [own, usual] = [true, false].map((isOwn) => all.received.filter(({ path }) => path.endsWith('/own') === isOwn));
+  expect(own?.map(({ json }) => json.data['id'])).toEqual([four.messageId]);
+  expect(usual?.map(({ json }) => json.data['id'])).toEqual([one.messageId]);
   expect(idsOf(failures)).toEqual([one.messageId]);
   expect(idsOf(testOnly)).toEqual([two.messageId]);
   expect(idsOf(others)).toEqual([three.messageId]);
-  expect(idsOf(callback)).toEqual([four.messageId]);
+});
+
+test('a callback_url of an origin that its endpoint does not have any more gets nothing: the present URL of the endpoint does', async () => {
+  const accountId = await putAccount(bus.bus);
+  const [former, present] = [await receiver(), await receiver()];
+  const { entry } = await putEndpoint(bus.bus, { accountId, url: former.url, events: [] });
+  await start();
+  const callback = { endpointId: entry.id, url: `${former.url}/own` };
+  const publish = (message = messageOf(accountId, { callback })) => events.publish([eventOf(message, 'delivered')]);
+  await publish();
+  await until('it was sent', () => former.received.length === 1);
+  await putEndpoint(bus.bus, { ...entry, url: present.url });
+  // It is known within a second or two.
+  await until('the present URL gets one', async () => {
+    const count = former.received.length + present.received.length;
+    await publish();
+    await until('it was sent', () => former.received.length + present.received.length > count);
+    return present.received.length > 0;
+  });
+  const before = former.received.length;
+  await publish();
+  await until('it was sent', () => present.received.length === 2);
+  expect(former.received).toHaveLength(before);
+  expect(new Set(present.received.map(({ path }) => path))).toEqual(new Set(['/hook']));
 });
 
 test("a subscriber's text arrives in clear and is sealed in the streams", async () => {

@@ -5,7 +5,7 @@ import { disableSubject } from '../../../actors/webhook/contract.ts';
 import type { Failing, FailureStreak } from '../../../actors/webhook/delivery/schedule.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
-import { retryFilter } from '../../../cluster/bus/subjects.ts';
+import { parkedFilter, retryFilter } from '../../../cluster/bus/subjects.ts';
 import { tenantEntities } from '../../../directory/tenant-entities.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
@@ -185,6 +185,51 @@ test('with ordering per_message an event that is given up is no success: the end
   );
   expect(await of.failing()).toMatchObject({ sinceMs: beganMs });
 });
+
+test('with ordering per_message an event has all its tries, however long the endpoint was away before', async () => {
+  let isAway = true;
+  const of = await endpointWith(() => 500, 'per_message');
+  of.hook.answer = () => (isAway ? { status: 503, headers: { 'retry-after': '1' } } : { status: 500 });
+  const clock = movedClock();
+  clock.to(systemClock.nowMs());
+  await start(clock);
+  const first = await publish(of.accountId);
+  await until('it fails', async () => (await of.failing()) !== null);
+  const nextTry = async () => {
+    const { tries, nextTryAtMs } = (await of.failing()) as Failing;
+    clock.to(Math.max(clock.nowMs(), nextTryAtMs));
+    await until('one more try', async () => ((await of.failing())?.tries ?? 0) > tries);
+    return ((await of.failing()) as Failing).nextTryAtMs - clock.nowMs();
+  };
+  const second = await publish(of.accountId);
+  // As after an absence of days: the schedule of the endpoint is at its end.
+  await until('both are in the line', async () => (await linesStored()) === 2);
+  await running?.stop();
+  running = null;
+  const { scheduleMs } = limits.delivery;
+  const away = { ...(await of.failing()), tries: 30, scheduledTries: scheduleMs.length, error: 'timeout' };
+  await (await openBucket(bus.bus, 'webhooks')).put(`failing.${of.entry.id}`, JSON.stringify(away));
+  isAway = false;
+  of.hook.received.length = 0;
+  await start(clock);
+
+  for (let times = 1; times < scheduleMs.length; times += 1) {
+    const waitMs = await nextTry();
+    expect([times, waitMs >= (scheduleMs[times] ?? 0)]).toEqual([times, true]);
+    expect([times, waitMs <= (scheduleMs[times] ?? 0) * 1.1]).toEqual([times, true]);
+    expect(of.hook.received.map(({ id }) => id)).toEqual(Array.from({ length: times }, () => first));
+    // Over a restart as well.
+    if (times === 3) await start(clock);
+  }
+  await nextTry();
+  await until('the next one is tried', () => of.hook.received.some(({ id }) => id === second));
+  expect(of.hook.received.filter(({ id }) => id === first)).toHaveLength(scheduleMs.length);
+});
+
+async function linesStored(): Promise<number> {
+  const info = await bus.bus.manager.streams.info(streamNames.webhookLog, { subjects_filter: parkedFilter });
+  return Object.values(info.state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+}
 
 test('of an endpoint that was deleted while no process delivered, nothing is stored any more', async () => {
   const of = await endpointWith(() => 500);

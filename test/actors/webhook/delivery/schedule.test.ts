@@ -22,11 +22,11 @@ const hourMs = 3_600_000;
 const nowMs = 1_800_000_000_000;
 const failing = (changes: Partial<Failing> = {}): Failing => ({
   ...{ sinceMs: nowMs, tries: 1, scheduledTries: 1, nextTryAtMs: nowMs, warnings: 0, isDisabledPublished: false },
-  ...{ triedSeq: 0, onlyWebhookId: null, enabledAtMs: null, error: 'timeout' },
+  ...{ triedSeq: 0, onlyWebhookId: null, enabledAtMs: null, refused: null, error: 'timeout' },
   ...changes,
 });
 const streak = { sinceMs: nowMs, failures: 4, onlyWebhookId: null };
-const refused = { error: 'http_error', retryAfterMs: null, triedSeq: 0, enabledAtMs: null } as const;
+const refused = { error: 'http_error', retryAfterMs: null, triedSeq: 0, refusedId: null, enabledAtMs: null } as const;
 const asking = (retryAfterMs: number) => ({ ...refused, error: 'throttled', retryAfterMs }) as const;
 
 describe('its account is notified', () => {
