@@ -13,7 +13,7 @@ import type { MessageStatus } from '../model/status.ts';
 import type { WebhookEventType } from '../model/webhook-endpoint.ts';
 import type { Use } from '../platform/shared-bound.ts';
 import type { ReportQuery } from './reports/report.ts';
-import type { ExportQuery } from './sql/export-statement.ts';
+import type { ExportQuery } from './sql/export-slice.ts';
 
 export const querySubjects = {
   /** GetMessage → GetMessageReply. */
@@ -208,14 +208,17 @@ export type FindWriterReply = Answer<{ readonly writer: { readonly accountId: st
 export type RunReport = ReportQuery | ExportQuery;
 
 /**
- * `found`: the answer is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than
+ * `found`: the answer, of an export one slice of it, is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than
  * a report may have. `no_place`: too many reports, of this account (`account_full`) or of all.
  */
 export type RunReportReply =
-  | { readonly result: 'found'; readonly subject: string; readonly id: string; readonly parts: number }
+  | ({ readonly result: 'found'; readonly subject: string; readonly id: string; readonly parts: number } & Slice)
   | { readonly result: 'too_large' }
   | { readonly result: 'no_place'; readonly why: 'account_full' | 'full' }
   | Unavailable;
+
+/** Of an export: where the next slice begins (`after`; absent: this is the last one), and the footer of Parquet, in base64. */
+type Slice = { readonly next?: string; readonly footer?: string };
 
 /** From 0 on, each once, in order. The reply is the octets; none when the report is not held any more. */
 export type ReportPart = { readonly id: string; readonly part: number };

@@ -14,7 +14,7 @@ import type { Bus } from '../cluster/bus/connect.ts';
 import { Publisher } from '../cluster/bus/publisher.ts';
 import { systemClock } from '../platform/clock.ts';
 import { until } from '../platform/deadline.ts';
-import { messageOf } from '../platform/errors.ts';
+import { ignoring, messageOf } from '../platform/errors.ts';
 import { contextOf } from '../test/analytics/support/events.ts';
 import { type TestBus, startBus } from '../test/support/bus.ts';
 import { type Bench, type BenchOptions, withStarted } from './harness/bench.ts';
@@ -295,8 +295,12 @@ async function askBeside(
     (messageId) => recorded.of({ accountId, messageId }),
     () => isDone,
   );
-  const recorder = await recording;
-  isDone = true;
+  // Awaited below, as above.
+  for (const each of [looking, reporting])
+    each.catch((error: unknown) => ignoring(error, 'the bench fails with it below'));
+  const recorder = await recording.finally(() => {
+    isDone = true;
+  });
   turns.disable();
   const tookS = (systemClock.monotonicMs() - beganMs) / 1_000;
   const [lookUpsMs, made] = await Promise.all([looking, reporting]);
@@ -326,8 +330,15 @@ async function lookUps(
   };
   while (!isDone()) {
     const messageId = known[(pending.length * 37) % known.length];
-    if (messageId !== undefined) pending.push(timed(messageId));
+    if (messageId !== undefined) {
+      const looked = timed(messageId);
+      // Awaited below: a failure until then must not end the process.
+      looked.catch((error: unknown) => ignoring(error, 'the bench fails with it when it awaits it'));
+      pending.push(looked);
+    }
     await systemClock.sleep(lookUpEveryMs);
   }
-  return Promise.all(pending);
+  return Promise.all(pending).catch((error: unknown) => {
+    throw new Error(`a status look-up failed beside the recorder: ${messageOf(error)}`, { cause: error });
+  });
 }

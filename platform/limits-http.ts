@@ -26,6 +26,8 @@ export const httpLimits = {
     bodyGraceMs: 3_000,
     /** Deadline of a request forwarded to the control role; limits-shares.ts bounds how many a thread has pending. */
     forwardMs: 10_000,
+    /** Without an octet of an answer that has begun: an export may wait `exports.sliceWaitMs` for its next slice. */
+    forwardStalledMs: 75_000,
     /** Octets of its answer that are forwarded in one write: more than any answer but a documentation page has. */
     forwardedAtOnceBytes: 64 * 1024,
     /** Deadline of status and list queries; the event store answers with an error at 2 s. */

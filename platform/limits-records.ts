@@ -114,9 +114,21 @@ export const recordLimits = {
     hourlyDaysMax: 62,
   },
   exports: {
-    /** × ~800 B as JSON: 40 MB of one export; it counts as a report. */
-    rowsMax: 50_000,
+    /**
+     * Two campaigns of a million messages with five events each. Nothing is held for the length of an export but ~6 KiB of each
+     * slice of a Parquet file, 2.4 MB; it bounds how long one takes its turns at the engine: 400 slices of two statements.
+     */
+    rowsMax: 10_000_000,
     daysMax: 31,
+    /** Read by one statement, × ~800 B as JSON: 20 MB, as a report, which a slice counts as. */
+    sliceRowsMax: 25_000,
+    /** More where rows share the value that slices are cut at: counts of one half hour, which are not yet added up. */
+    sliceRowsTiedMax: 100_000,
+    /** How long a running export asks again for a slice that it did not get: as long as the event store needs to restart. */
+    sliceWaitMs: 60_000,
+    sliceRetryMs: 500,
+    /** From its first octet to its last; then it is cut off. */
+    lastsMsMax: 3_600_000,
   },
   /** SQL of the operator on the embedded engine, one statement at a time beside the recorder. */
   operatorSql: {

@@ -121,7 +121,7 @@ export const sharedBounds = {
     perAccountUrgent: 250,
     reserve: 500,
   }),
-  /** Each takes up to 20 MB, an export 40 MB, until its last part is fetched: 8 are 320 MB. The event store runs one at a time. */
+  /** Each takes up to 20 MB, as does a slice of an export, until its last part is fetched: 8 are 160 MB. The event store runs one at a time. */
   reports_running: bound({
     unit: 'reports, from the query to the last part of the answer',
     countedIn: 'analytics process',

@@ -1,4 +1,4 @@
-// Runs reports and holds their answers until they are fetched in parts, so that the process that passes one on to a
+// Runs reports and slices of exports, and holds their answers until they are fetched in parts, so that the process that passes one on to a
 // client holds one part at a time. A report waits for other reports only, takes one thread, and is bounded in time,
 // rows and memory; the number of reports held is bounded, with a share for each account.
 import type { Bus } from '../../cluster/bus/connect.ts';
@@ -10,9 +10,9 @@ import { secretBytes } from '../../platform/random.ts';
 import type { SharedBound } from '../../platform/shared-bound.ts';
 import { type ReportPart, type RunReport, type RunReportReply, reportPartSubject } from '../contract.ts';
 import { reportOf } from '../reports/catalogue.ts';
-import { type Statement, statementOf } from '../reports/statement.ts';
-import { exportStatement } from '../sql/export-statement.ts';
-import { nativeFormats } from '../sql/public-tables.ts';
+import { statementOf } from '../reports/statement.ts';
+import { type Ask, type ExportSlice, exportSlice } from '../sql/export-slice.ts';
+import { nativeFormats, publicTable } from '../sql/public-tables.ts';
 import { type Engine, hasTooManyRows } from '../store/engine.ts';
 import { unavailable } from './up-to-date.ts';
 
@@ -53,21 +53,30 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
 
   return {
     async run(query) {
-      const statement = statementFor(query);
-      if (statement === null) return unavailable('away', 'this node has no such report or table');
+      const read = readerOf(query);
+      if (read === null) return unavailable('away', 'this node has no such report or table');
       const { accountId } = query;
       const taken = places.take(accountId);
       if (taken !== 'taken') return { result: 'no_place', why: taken };
-      const { sql, params } = statement;
-      let octets: Buffer;
+      const endMs = clock.monotonicMs() + bounds.deadlineMs;
+      // Who waits for a report goes before an export, which asks again and again.
+      const turn = 'table' in query ? 'background' : 'account';
+      const ask: Ask = ({ sql, params }, format) =>
+        engine.octets(sql, format, params, Math.max(1, endMs - clock.monotonicMs()), turn);
+      let found: ExportSlice | 'too_large';
       try {
-        octets = await engine.octets(sql, nativeFormats[query.format], params, bounds.deadlineMs, 'background');
+        found = await read(ask);
       } catch (error) {
         places.giveBack(accountId);
         if (hasTooManyRows(error)) return { result: 'too_large' };
         log.warn({ report: nameOf(query), error: messageOf(error) }, 'a report could not be made');
         return unavailable('away', 'the event store could not answer in time');
       }
+      if (found === 'too_large') {
+        places.giveBack(accountId);
+        return { result: 'too_large' };
+      }
+      const { octets, ...rest } = found;
       const id = secretBytes(12).toString('base64url');
       const drop = () => {
         if (!held.delete(id)) return;
@@ -77,7 +86,8 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
       const entry: Held = { octets, drop, cancel: () => {} };
       held.set(id, entry);
       hold(entry);
-      return { result: 'found', subject, id, parts: Math.max(1, Math.ceil(octets.length / bounds.partBytes)) };
+      if (octets.length === 0) drop();
+      return { result: 'found', subject, id, parts: Math.ceil(octets.length / bounds.partBytes), ...rest };
     },
     stop() {
       try {
@@ -90,10 +100,14 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
   };
 }
 
-function statementFor(query: RunReport): Statement | null {
-  if ('table' in query) return exportStatement(query);
+function readerOf(query: RunReport): ((ask: Ask) => Promise<ExportSlice | 'too_large'>) | null {
+  if ('table' in query) {
+    const table = publicTable(query.table);
+    return table === undefined ? null : (ask) => exportSlice(ask, table, query);
+  }
   const report = reportOf(query.report);
-  return report === undefined ? null : statementOf(report, query);
+  if (report === undefined) return null;
+  return async (ask) => ({ octets: await ask(statementOf(report, query), nativeFormats[query.format]) });
 }
 
 const nameOf = (query: RunReport): string => ('table' in query ? `export of ${query.table}` : query.report);

@@ -15,6 +15,8 @@ export type PublicTable = {
   readonly description: string;
   /** The time by which a client asks for a part of it. */
   readonly time: string;
+  /** The column that slices of an export are cut at: rows with one value of it are in one slice. Of its key, behind the account. */
+  readonly slicedBy: string;
   readonly columns: readonly PublicColumn[];
   /** Columns of the table that nobody but the system reads → why. */
   readonly withheld: Readonly<Record<string, string>>;
@@ -57,6 +59,7 @@ export const publicTables: readonly PublicTable[] = [
       'is (stream_epoch, stream_seq, batch_index). Rows go after `retention.history_days`, those of test messages after ' +
       '`retention.test_history_days`.',
     time: 'accepted_at',
+    slicedBy: 'message_id',
     columns: [
       shared.accountId,
       column('message_id', text, 'the message: `sms_…`; ids sort by time'),
@@ -109,6 +112,7 @@ export const publicTables: readonly PublicTable[] = [
       'Signed changes that add up to the number of messages in each status: always `sum(messages)`, never `count()`. A message whose ' +
       'status changes later adds −1 to the old and +1 to the new one, in the half hour of its acceptance. These counts are kept for ever.',
     time: 'slot',
+    slicedBy: 'slot',
     columns: [
       shared.accountId,
       shared.livemode,
@@ -135,6 +139,7 @@ export const publicTables: readonly PublicTable[] = [
       'Signed changes that add up to the number of messages in each latency bucket. Bucket 0 is below 1 ms; bucket n ≥ 1 is from 1.05^(n−1) ' +
       'to 1.05^n ms, so `pow(1.05, bucket - 0.5)` is its middle, to within 2.5 %.',
     time: 'slot',
+    slicedBy: 'slot',
     columns: [
       shared.accountId,
       shared.livemode,
@@ -154,6 +159,7 @@ export const publicTables: readonly PublicTable[] = [
       'One row for each short link in each message sent with `track_clicks`. A code is used again for another message when it has ' +
       'expired. Rows go after `retention.clicks_days`.',
     time: 'accepted_at',
+    slicedBy: 'code',
     columns: [
       column('code', 'UInt64', 'number of the code within the short link'),
       column('message_id', text, 'the message that it was in'),
@@ -171,6 +177,7 @@ export const publicTables: readonly PublicTable[] = [
     description:
       'One row for each request for a short link, with what it probably was and why. Nothing is dropped: choose by `class`.',
     time: 'accepted_at',
+    slicedBy: 'at',
     columns: [
       shared.accountId,
       column('at', time, 'when it was asked for, UTC'),
@@ -209,4 +216,5 @@ export const contentTypes: Readonly<Record<SqlFormat, string>> = {
 
 /** ClickHouse's names of them. */
 export const nativeFormats = { json: 'JSONEachRow', csv: 'CSVWithNames', parquet: 'Parquet' } as const;
-export type NativeFormat = (typeof nativeFormats)[SqlFormat];
+/** CSV: without the names, for what follows in one file. */
+export type NativeFormat = (typeof nativeFormats)[SqlFormat] | 'CSV';

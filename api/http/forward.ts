@@ -52,15 +52,24 @@ export function forwarder(
 
   function send(exchange: Exchange, method: string, path: string, headers: Record<string, string>, body: Buffer): void {
     const outgoing = httpRequest({ host: '127.0.0.1', port: controlPort, agent, method, path, headers });
-    const cancel = clock.after(limits.http.forwardMs, () =>
-      outgoing.destroy(new Error('the control role was too slow')),
-    );
-    outgoing.on('close', cancel);
+    const endAfter = (ms: number) =>
+      clock.after(ms, () => outgoing.destroy(new Error('the control role or the client was too slow')));
+    let cancel = endAfter(limits.http.forwardMs);
+    outgoing.on('close', () => cancel());
     outgoing.on('error', (error) => {
       ignoring(error, 'a forwarded request failed');
       guard(exchange, () => refuseAway(exchange));
     });
-    outgoing.on('response', (incoming) => guard(exchange, () => answerWith(exchange, incoming, method, turns)));
+    outgoing.on('response', (incoming) => {
+      // An export takes minutes, but not without an octet.
+      const goesOn = () => {
+        cancel();
+        cancel = endAfter(limits.http.forwardStalledMs);
+      };
+      goesOn();
+      guard(exchange, () => answerWith(exchange, incoming, method, turns));
+      incoming.on('data', goesOn);
+    });
     exchange.whenAborted(() => outgoing.destroy());
     finish(outgoing, body);
   }

@@ -1,7 +1,7 @@
 // GET /v1/exports/…: one route for each public table (docs/schema.md), with the account's own rows of a part of its time. The
-// answer comes from the event store in parts, as a report's does.
+// answer comes from the event store in slices, each in parts, as a report's does.
 import { z } from '@hono/zod-openapi';
-import type { ExportQuery } from '../../../analytics/sql/export-statement.ts';
+import type { ExportQuery } from '../../../analytics/sql/export-slice.ts';
 import { type PublicTable, contentTypes, publicTables } from '../../../analytics/sql/public-tables.ts';
 import { momentOf, momentShape } from '../../../model/moment.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -10,7 +10,8 @@ import { type OrProblem, problem } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { earliestMs, formatParameter, textParameter, wrong } from '../report-query.ts';
 import { capitalized } from '../schemas/common.ts';
-import { runReport } from './reports.ts';
+import { exportFile } from '../export-file.ts';
+import { askReport } from './reports.ts';
 
 const { daysMax, rowsMax } = limits.exports;
 const dayMs = 86_400_000;
@@ -48,10 +49,11 @@ export const exportEndpoints: readonly Endpoint[] = publicTables.map((table) =>
       const { fromMs, toMs } = read;
       const { format = 'json' } = query;
       const wanted: ExportQuery = { table: table.name, accountId, livemode, fromMs, toMs, format };
-      const answer = await runReport(bus, wanted, refusals);
-      if ('problem' in answer) return answer;
+      const ask = (slice: ExportQuery) => askReport(bus, slice, refusals);
+      const first = await ask(wanted);
+      if ('problem' in first) return first;
       const fileName = format === 'json' ? null : `${table.name}.${format}`;
-      return { stream: answer.octets, contentType: contentTypes[format], fileName };
+      return { stream: exportFile(bus, wanted, first, ask), contentType: contentTypes[format], fileName };
     },
   }),
 );

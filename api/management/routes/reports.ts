@@ -59,11 +59,19 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
 type Answer = { readonly octets: AsyncIterable<Uint8Array> } | { readonly problem: Problem };
 
 /** The octets of the answer, or why there are none. */
-export async function runReport(
+export async function runReport(bus: Pick<Bus, 'connection'>, query: ReportQuery): Promise<Answer> {
+  const reply = await askReport(bus, query, refusals);
+  return 'problem' in reply ? reply : { octets: fetched(bus, reply) };
+}
+
+export type FoundReport = Extract<RunReportReply, { readonly result: 'found' }>;
+
+/** The answer of the event store, whose octets are to be fetched at once. */
+export async function askReport(
   bus: Pick<Bus, 'connection'>,
   query: RunReport,
-  { away, tooLarge } = refusals,
-): Promise<Answer> {
+  { away, tooLarge }: { readonly away: Problem; readonly tooLarge: Problem },
+): Promise<FoundReport | { readonly problem: Problem }> {
   let reply: RunReportReply;
   try {
     const payload = JSON.stringify(query);
@@ -73,7 +81,7 @@ export async function runReport(
     ignoring(error, 'the event store did not answer');
     return { problem: away };
   }
-  if (reply.result === 'found') return { octets: fetched(bus, reply) };
+  if (reply.result === 'found') return reply;
   if (reply.result === 'too_large') return { problem: tooLarge };
   if (reply.result === 'unavailable') return { problem: away };
   if (reply.why === 'account_full')
@@ -91,14 +99,14 @@ const refusals = {
 };
 
 /** Throws when a part is missing: a client must not take half a report for a whole one. */
-async function* fetched(
+export async function* fetched(
   { connection }: Pick<Bus, 'connection'>,
-  { subject, id, parts }: Extract<RunReportReply, { readonly result: 'found' }>,
+  { subject, id, parts }: FoundReport,
 ): AsyncGenerator<Uint8Array> {
   for (let part = 0; part < parts; part += 1) {
     const wanted: ReportPart = { id, part };
     const { data } = await connection.request(subject, JSON.stringify(wanted), { timeout: limits.reports.partMs });
-    if (data.length === 0 && parts > 1) throw new Error(`part ${part} of a report is not held any more`);
+    if (data.length === 0) throw new Error(`part ${part} of a report is not held any more`);
     yield data;
   }
 }

@@ -1,11 +1,11 @@
-// Exports over HTTP: the account's own rows of the key's mode in every format and of every table, whole although they leave in
-// parts; wrong parameters are named; bounds and an event store that is away have their codes.
-import { mkdtempSync, rmSync } from 'node:fs';
+// Exports over HTTP: the account's own rows of the key's mode in every format and of every table, whole although they are read in
+// slices and leave in parts; wrong parameters are named; bounds and an event store that is away have their codes.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
-import { publicTables } from '../../../analytics/sql/public-tables.ts';
+import { nativeFormats, publicTables, sqlFormats } from '../../../analytics/sql/public-tables.ts';
 import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import type { AccountId } from '../../../model/ids.ts';
@@ -15,6 +15,8 @@ import { type RunningApi, callStore, refusal, runApi } from './support/running-a
 
 const dir = mkdtempSync(join(tmpdir(), 'heliograph-exports-'));
 const rows = 3_000;
+/** Two slices and a part of one. */
+const many = 2 * limits.exports.sliceRowsMax + 10_000;
 const range = 'from=2026-11-01&to=2026-11-02';
 let api: RunningApi;
 let engine: Engine;
@@ -33,7 +35,15 @@ beforeAll(async () => {
   await engine.command(filled(api.accountId, true, rows, '2026-11-01'));
   await engine.command(filled(api.accountId, false, 5, '2026-11-01'));
   await engine.command(filled(await api.newAccount(), true, 7, '2026-11-01'));
-  await engine.command(filled(api.accountId, true, limits.exports.rowsMax + 1, '2026-11-10'));
+  await engine.command(filled(api.accountId, true, many, '2026-11-10'));
+  await engine.command(filled(api.accountId, true, many, '2026-11-20'));
+  // More of one message than a slice may have, which are not divided.
+  await engine.command(
+    filled(api.accountId, true, limits.exports.sliceRowsTiedMax + 1, '2026-11-21').replace(
+      /concat\(.*?\), number/,
+      "'sms_zzz', number",
+    ),
+  );
   node = await startAnalytics(api.bus, engine);
 });
 afterAll(async () => {
@@ -80,6 +90,23 @@ test('csv and parquet have the same columns and rows', async () => {
   expect(parquet.subarray(0, 4).toString() + parquet.subarray(-4).toString()).toBe('PAR1PAR1');
 });
 
+test.each(sqlFormats)('more rows than a slice has are one file, each row once, as %s', async (format) => {
+  const octets = Buffer.from(await (await file(`from=2026-11-10&to=2026-11-11&format=${format}`)).arrayBuffer());
+  const path = join(dir, `whole.${format}`);
+  writeFileSync(path, octets);
+  if (format === 'json') expect(JSON.parse(octets.toString())).toHaveLength(many);
+  const read = await engine.rows(
+    `SELECT count(), uniqExact(message_id), min(message_id), max(message_id) FROM file('${path}', ${nativeFormats[format]})`,
+  );
+  expect(read).toEqual([[many, many, 'sms_000000000', `sms_${String(many - 1).padStart(9, '0')}`]]);
+});
+
+test('an export that cannot be finished ends without the end of its answer', async () => {
+  const cut = await file('from=2026-11-20&to=2026-11-22&format=csv');
+  expect(cut.status).toBe(200);
+  await expect(cut.text()).rejects.toThrow('terminated');
+});
+
 test.each(publicTables.map(({ name }) => name))('there is an export of %s', async (name) => {
   expect((await callStore(api, 'GET', `/v1/exports/${name}?${range}`)).status).toBe(200);
 });
@@ -111,7 +138,7 @@ test('needs the scope, and is of public tables only', async () => {
 });
 
 test('more rows than an export may have is a code, and so is a store that is away', async () => {
-  const whole = await callStore(api, 'GET', '/v1/exports/sms_events?from=2026-11-10&to=2026-11-12');
+  const whole = await callStore(api, 'GET', '/v1/exports/sms_events?from=2026-11-21&to=2026-11-22');
   expect(refusal(whole)).toMatchObject({ status: 422, code: 'export_too_large' });
   // The rows of the refused one are not in the next answer.
   expect((await callStore(api, 'GET', `/v1/exports/sms_events?${range}`)).body).toHaveLength(rows);
