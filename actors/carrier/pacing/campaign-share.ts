@@ -53,15 +53,17 @@ export class CampaignShare {
   }
 
   #lookTogether(nowMs: number): void {
-    if (nowMs - this.#promotionalAtMs > pauseMs || this.#slowness.count < otpMin) return;
+    if (nowMs - this.#promotionalAtMs > pauseMs) return this.#become(1);
+    if (this.#slowness.count < otpMin) return;
     const isNew = nowMs - this.#togetherAtMs > pauseMs;
     this.#togetherAtMs = nowMs;
-    if (!isNew || this.#share <= beginsAt) return;
+    if (!isNew) return;
     this.#isBeginning = true;
-    this.#become(beginsAt);
+    this.#become(Math.min(this.#share, beginsAt));
   }
 
   #become(share: number): void {
+    if (share === this.#share) return;
     this.#share = share;
     metrics.campaignWithheld.set(1 - share);
   }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { CampaignShare } from '../../../../actors/carrier/pacing/campaign-share.ts';
 import { limits } from '../../../../platform/limits.ts';
+import { metrics } from '../../../../platform/telemetry.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const {
@@ -158,6 +159,17 @@ describe('a campaign and OTP that come together', () => {
     clock.advance(pauseMs + 1);
     otp(otpMin, usualMs);
     expect(share.ofNext()).toBe(beginsAt);
+  });
+
+  test('nothing is withheld when the campaign is over', async () => {
+    const { clock, share, otp } = setUp();
+    const withheld = async () => (await metrics.campaignWithheld.get()).values[0]?.value;
+    otp(otpMin, usualMs);
+    expect(share.ofNext()).toBe(beginsAt);
+    expect(await withheld()).toBe(1 - beginsAt);
+    clock.advance(pauseMs + 1);
+    otp(1, usualMs);
+    expect(await withheld()).toBe(0);
   });
 
   test('have nothing to do with each other while OTP are few', () => {
