@@ -209,11 +209,11 @@ export type RunReport = ReportQuery | ExportQuery;
 
 /**
  * `found`: the answer, of an export one slice of it, is held for some seconds and fetched in parts with ReportPart from `subject`. `too_large`: more rows than
- * a report may have. `no_place`: too many reports, of this account (`account_full`) or of all.
+ * a report may have, or more of what `read` says than it can read in its time. `no_place`: too many reports, of this account (`account_full`) or of all.
  */
 export type RunReportReply =
   | ({ readonly result: 'found'; readonly subject: string; readonly id: string; readonly parts: number } & Slice)
-  | { readonly result: 'too_large' }
+  | { readonly result: 'too_large'; readonly read?: string }
   | { readonly result: 'no_place'; readonly why: 'account_full' | 'full' }
   | Unavailable;
 

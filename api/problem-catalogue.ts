@@ -175,8 +175,8 @@ export const problemCatalogue = {
   report_unavailable: operator(503, 'The report cannot be made now').fix(
     'Ask for less time or fewer groups if it repeats. Messages are still sent. Try again after the seconds in `Retry-After`.',
   ),
-  report_too_large: client(422, 'The report has too many rows').fix(
-    'Ask for less time or fewer groups, or filter by carrier, category or sender.',
+  report_too_large: client(422, 'The report is too large').fix(
+    'Ask for less time or fewer groups, or filter by carrier, category or sender. If `detail` has a number of one-time passwords, only a shorter time helps.',
   ),
   export_unavailable: operator(503, 'The export cannot be made now').fix(
     'Ask for less time if it repeats. Messages are still sent. Try again after the seconds in `Retry-After`.',

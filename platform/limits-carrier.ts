@@ -130,6 +130,9 @@ export const carrierLimits = {
     lateReceiptsFadeMs: 30_000,
     /** What is late all the time, of the last two thousand, is no outage: subscribers who are out of reach. */
     lateReceiptsUsual: { last: 2_000, countMin: 200, expected: 0.05, usualMax: 0.3 },
+    /** What one-time passwords wait for their turn while the carrier throttles: they have a second in all. */
+    otpWaitMsWeak: 300,
+    otpWaitMsGood: 100,
     /** Receipts arrive late: their share is measured over minutes, and only for a carrier that has sent receipts. */
     receiptsFadeMs: 120_000,
     receiptsMin: 100,

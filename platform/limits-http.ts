@@ -24,9 +24,9 @@ export const httpLimits = {
     /** Minimum mean rate of a body after the grace period, which is long enough for two lost packets to be resent. */
     bodyBytesPerS: 1_024,
     bodyGraceMs: 3_000,
-    /** Deadline of a request forwarded to the control role; limits-shares.ts bounds how many a thread has pending. */
+    /** From a request that is forwarded to the control role to the head of its answer; limits-shares.ts bounds how many a thread has pending. */
     forwardMs: 10_000,
-    /** Without an octet of an answer that has begun: an export may wait `exports.sliceWaitMs` for its next slice. */
+    /** The longest pause within such an answer: an export may wait `exports.sliceWaitMs` for its next slice, and is then answered. */
     forwardStalledMs: 75_000,
     /** Octets of its answer that are forwarded in one write: more than any answer but a documentation page has. */
     forwardedAtOnceBytes: 64 * 1024,

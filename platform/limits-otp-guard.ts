@@ -27,6 +27,8 @@ export const otpGuardLimits = {
   outageAccountsMax: 500,
   /** The next outage of a carrier is listed no sooner: at most 500 × 12 decisions an hour. Its threads find one within seconds. */
   outageEveryMs: 10 * 60_000,
+  /** After this an outage whose end nobody stored is over. */
+  outageMsMax: 86_400_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,

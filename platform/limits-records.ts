@@ -99,6 +99,8 @@ export const recordLimits = {
     /** × ~400 B as JSON: 20 MB of one report. */
     rowsMax: 50_000,
     memoryBytesMax: 400_000_000,
+    /** A report that reads more one-time passwords, and does not end in time, is too large; one that reads fewer may succeed later. */
+    readRowsMax: 300_000,
     /** In the embedded engine other reports wait for it. Below a query's deadline. */
     statementMsMax: 1_500,
     /** With the wait for other reports; then it fails as unavailable. */

@@ -121,7 +121,7 @@ export const sharedBounds = {
     perAccountUrgent: 250,
     reserve: 500,
   }),
-  /** Each takes up to 20 MB, as does a slice of an export, until its last part is fetched: 8 are 160 MB. The event store runs one at a time. */
+  /** Each takes up to 20 MB, as does a usual slice of an export, until its last part is fetched: 8 are 160 MB. The event store runs one at a time. */
   reports_running: bound({
     unit: 'reports, from the query to the last part of the answer',
     countedIn: 'analytics process',
@@ -219,6 +219,13 @@ export const sharedBounds = {
     countedIn: 'control process',
     total: 64,
     perAccount: 8,
+  }),
+  /** Each is a request in progress for up to an hour, here and in an ingress thread, and takes its turns at the event store. */
+  exports_running: bound({
+    unit: 'exports, from the request to the last octet of the answer',
+    countedIn: 'control process',
+    total: 16,
+    perAccount: 2,
   }),
   /** Each writes up to 10,000 numbers in one transaction, 0.2 to 1 s of PostgreSQL and a connection. */
   management_imports: bound({

@@ -82,10 +82,6 @@ export const deliveryLimits = {
   groupWaitMs: 5 * second,
   /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
   accountShardMax: 20_000,
-  /** Events of endpoints with an order that wait until what came before has left WEBHOOKS, × ~1 KiB; beyond, EVENTS is not read on. */
-  overflowMax: 20_000,
-  /** How often it is looked whether that is so. */
-  overflowLookMs: 250,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
   parkedPerEndpointMax: 1_000_000,
   parkedDays: 7,

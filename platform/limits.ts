@@ -67,6 +67,10 @@ assert(
   'a record could be moved to overflow twice, because the stream has forgotten the id of the first move',
 );
 assert(
+  limits.exports.sliceWaitMs + limits.reports.deadlineMs + limits.reports.partMs < limits.http.forwardStalledMs,
+  'the ingress would cut off an export that waits for its next slice',
+);
+assert(
   limits.delivery.replaySearchMs + limits.queries.deadlineMs < limits.webhooks.askMs &&
     limits.webhooks.askMs < limits.management.requestDeadlineMs,
   'the management API would not wait for the result of the search for an event',

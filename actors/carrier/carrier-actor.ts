@@ -178,7 +178,7 @@ export class CarrierActor {
     publishOtpTimes();
     // The nodes that hold its binds report its health.
     if (this.#shared?.isStandby === true) return health.forget();
-    health.look(binds.boundSubmitters);
+    health.look(binds.boundSubmitters, otpWaitMs(this.#made));
     const { state, why } = health;
     if (state === 'good') return;
     standDown(this.#made);
@@ -200,6 +200,14 @@ export class CarrierActor {
     setGauges(this.#made, this.#paces);
     sender.wake();
   }
+}
+
+/** How long the last one-time password will wait for its turn at the rate that the carrier's throttling has left; 0 at the whole rate. */
+function otpWaitMs({ pacing, lanes, clock }: AssembledCarrier): number {
+  const waiting = lanes.size('otp');
+  const nowMs = clock.monotonicMs();
+  if (waiting === 0 || pacing.pace(nowMs).slowedBy === '') return 0;
+  return pacing.waitMs(1, nowMs, 0) + ((waiting - 1) * 1_000) / pacing.ratePerS(nowMs);
 }
 
 /** Once a second, in one pass over the messages in flight. `paces`: a part of the contract is this node's. */

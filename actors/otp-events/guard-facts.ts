@@ -34,12 +34,20 @@ function factOfBlock(block: StoredBlock): GuardFact {
   };
 }
 
-/** That nothing is blocked while a carrier is in an outage, or that it has ended, for each account that sends by it. */
-function factsOfOutage({ accountIds, carrier, fromMs, untilMs, statistic, threshold }: StoredOutage): GuardFact[] {
-  const what = untilMs === null ? 'suspension' : 'resumption';
-  return accountIds.map((accountId) => ({
-    ...{ kind: 'guard', what, atMs: untilMs ?? fromMs, accountId, livemode: true, rule: 'outage', action: null },
-    ...{ mode: 'on', scope: carrier, prefix: '', statistic, threshold, times: 0, untilMs: 0, released: '' },
-    eventId: eventIdOf({ messageId: accountId, kind: `otp_guard.${what}`, detail: `${carrier}.${fromMs}` }),
-  }));
+/** That nothing is blocked while a carrier is in an outage, and that it has ended, for each account that sends by it. */
+function factsOfOutage({ accountIds, carrier, fromMs, end, statistic, threshold }: StoredOutage): GuardFact[] {
+  const decisions = [{ what: 'suspension' as const, atMs: fromMs, statistic, threshold }];
+  return accountIds.flatMap((accountId) =>
+    [...decisions, ...(end === null ? [] : [{ what: 'resumption' as const, ...end }])].map(
+      (decision): GuardFact => ({
+        ...{ kind: 'guard', accountId, livemode: true, rule: 'outage', action: null, mode: 'on' },
+        ...{ scope: carrier, prefix: '', times: 0, untilMs: 0, released: '', ...decision },
+        eventId: eventIdOf({
+          messageId: accountId,
+          kind: `otp_guard.${decision.what}`,
+          detail: `${carrier}.${fromMs}`,
+        }),
+      }),
+    ),
+  );
 }

@@ -78,7 +78,7 @@ async function startActive(
   const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
   const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
   const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
-  const queue = new WebhookQueue(bus, publisher, parked, clock);
+  const queue = new WebhookQueue(publisher, parked, clock);
   const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
   const replays = new Replays({ bus, bucket, directory, queue, share: shares.webhook_replays, clock });
   const inFlightMax = limits.webhookAttempts.publishesMax;

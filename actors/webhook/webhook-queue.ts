@@ -1,22 +1,16 @@
 // Writes a record for one event and one endpoint into WEBHOOKS. An account that has its share of the queue has what is
-// more put into the line of the endpoint at once, so that it fills nothing that others need; of an endpoint with an order,
-// when what came before has left the queue (ordered-overflow.ts).
-import type { Bus } from '../../cluster/bus/connect.ts';
+// more put into the line of the endpoint at once, so that it fills nothing that others need.
 import type { PublishResult, Publisher } from '../../cluster/bus/publisher.ts';
 import { webhookIdsSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
-import type { AccountId } from '../../model/ids.ts';
 import { type WebhookRecord, encodeWebhook, webhookRecordId } from '../../model/records/webhook-record.ts';
 import type { WebhookEndpoint } from '../../model/webhook-endpoint.ts';
 import { assert } from '../../platform/assert.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 import { ignoring } from '../../platform/errors.ts';
-import { InTurn } from '../../platform/in-turn.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import { chainOf } from './delivery/item.ts';
 import type { ParkedLog } from './delivery/parked-log.ts';
-import { OrderedOverflow } from './ordered-overflow.ts';
 
 const repeatMs = 500;
 
@@ -26,19 +20,14 @@ type WebhookEvent = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'conten
 export class WebhookQueue {
   readonly #publisher: Publisher;
   readonly #parked: ParkedLog;
-  readonly #overflow: OrderedOverflow;
-  /** Of an endpoint with an order the events of a message. */
-  readonly #inTurn = new InTurn();
   readonly #clock: Clock;
   #room: (() => void)[] = [];
 
   /** `publisher` with an endless deadline: an event must not be lost while this process runs. */
-  constructor(bus: Bus, publisher: Publisher, parked: ParkedLog, clock: Clock) {
+  constructor(publisher: Publisher, parked: ParkedLog, clock: Clock) {
     this.#publisher = publisher;
     this.#parked = parked;
     this.#clock = clock;
-    this.#overflow = new OrderedOverflow(bus, parked, clock);
-    this.#overflow.onLeft = () => this.#giveRoom();
   }
 
   /**
@@ -54,7 +43,7 @@ export class WebhookQueue {
   }
 
   get hasRoom(): boolean {
-    return this.#publisher.inFlight < limits.delivery.fanOutInFlightMax && this.#overflow.hasRoom;
+    return this.#publisher.inFlight < limits.delivery.fanOutInFlightMax;
   }
 
   /** Resolves when half of what may be in flight is durable, or when `stopping`. */
@@ -68,7 +57,6 @@ export class WebhookQueue {
 
   /** Resolves when what was put is durable, or after a moment: the process stops. */
   async settled(): Promise<void> {
-    this.#overflow.stop();
     await withDeadline('the queue of webhooks', limits.delivery.settleMs, this.#publisher.idle(), this.#clock).catch(
       (error: unknown) => ignoring(error, 'the next process reads again what is not known to be durable'),
     );
@@ -80,28 +68,8 @@ export class WebhookQueue {
    * `done` when it is durable. The stream keeps one of each event and endpoint for a while; `again` makes another of it.
    * When the process stops, `done` is not called: the process that reads the event next puts it again.
    */
-  put(endpoint: WebhookEndpoint, event: WebhookEvent, done: () => void, again = ''): void {
-    const { accountId, id: endpointId, ordering } = endpoint;
+  put({ accountId, id: endpointId }: WebhookEndpoint, event: WebhookEvent, done: () => void, again = ''): void {
     const record = { ...event, endpointId, tries: 0, dueAtMs: 0, group: null };
-    if (ordering === 'none') {
-      return this.#publish(accountId, record, again, done, () => this.#parked.park(accountId, record, done));
-    }
-    this.#inTurn.add(`${endpointId}.${chainOf(record)}`, (ended) => {
-      const overflows = () => {
-        this.#overflow.add(accountId, record, done);
-        ended();
-      };
-      if (this.#overflow.has(endpointId)) return overflows();
-      const stored = () => {
-        done();
-        ended();
-      };
-      this.#publish(accountId, record, again, stored, overflows);
-    });
-  }
-
-  #publish(accountId: AccountId, record: WebhookRecord, again: string, done: () => void, onFull: () => void): void {
-    const { endpointId } = record;
     const subject = webhookSubject(endpointId, accountId);
     const octets = encodeWebhook(record);
     const id = webhookRecordId(record) + again;
@@ -114,7 +82,7 @@ export class WebhookQueue {
       switch (result.failure) {
         case 'full':
         case 'subject_full':
-          return onFull();
+          return this.#parked.park(accountId, record, done);
         case 'too_large':
           metrics.webhookDropped.inc({ reason: 'too_large' });
           return done();
@@ -128,8 +96,7 @@ export class WebhookQueue {
   }
 
   #giveRoom(): void {
-    const isHalf = this.#publisher.inFlight <= limits.delivery.fanOutInFlightMax / 2;
-    if (this.#room.length === 0 || !isHalf || !this.#overflow.hasRoom) return;
+    if (this.#room.length === 0 || this.#publisher.inFlight > limits.delivery.fanOutInFlightMax / 2) return;
     const waiting = this.#room;
     this.#room = [];
     for (const go of waiting) go();

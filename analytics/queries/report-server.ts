@@ -10,7 +10,7 @@ import { secretBytes } from '../../platform/random.ts';
 import type { SharedBound } from '../../platform/shared-bound.ts';
 import { type ReportPart, type RunReport, type RunReportReply, reportPartSubject } from '../contract.ts';
 import { reportOf } from '../reports/catalogue.ts';
-import { statementOf } from '../reports/statement.ts';
+import { sizeOf, statementOf } from '../reports/statement.ts';
 import { type Ask, type ExportSlice, exportSlice } from '../sql/export-slice.ts';
 import { nativeFormats, publicTable } from '../sql/public-tables.ts';
 import { type Engine, hasTooManyRows } from '../store/engine.ts';
@@ -67,8 +67,11 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
       try {
         found = await read(ask);
       } catch (error) {
+        const isLate = clock.monotonicMs() > endMs - bounds.statementMsMax;
+        const tooMuch = isLate ? null : await tooMuchRead(query, ask);
         places.giveBack(accountId);
         if (hasTooManyRows(error)) return { result: 'too_large' };
+        if (tooMuch !== null) return { result: 'too_large', read: tooMuch };
         log.warn({ report: nameOf(query), error: messageOf(error) }, 'a report could not be made');
         return unavailable('away', 'the event store could not answer in time');
       }
@@ -108,6 +111,21 @@ function readerOf(query: RunReport): ((ask: Ask) => Promise<ExportSlice | 'too_l
   const report = reportOf(query.report);
   if (report === undefined) return null;
   return async (ask) => ({ octets: await ask(statementOf(report, query), nativeFormats[query.format]) });
+}
+
+/** What a report that did not end in time had to read, when it was too much. */
+async function tooMuchRead(query: RunReport, ask: Ask): Promise<string | null> {
+  if ('table' in query) return null;
+  const report = reportOf(query.report);
+  const counting = report === undefined ? null : sizeOf(report, query);
+  if (counting === null) return null;
+  try {
+    const { n } = JSON.parse((await ask(counting, nativeFormats.json)).toString()) as { readonly n: number };
+    return n > bounds.readRowsMax ? `${n} ${report?.size?.of}` : null;
+  } catch (error) {
+    ignoring(error, 'the report failed before');
+    return null;
+  }
 }
 
 const nameOf = (query: RunReport): string => ('table' in query ? `export of ${query.table}` : query.report);

@@ -39,6 +39,13 @@ const otps = (time: Time) => `
   LEFT JOIN (${messages(time)}) AS m ON o.message_id = m.message_id
   GROUP BY otp_id`;
 
+/** How many one-time passwords are read. */
+export const otpSize = {
+  of: 'one-time passwords',
+  count: ({ fromMs, toMs }: Time) =>
+    `SELECT count() FROM otps FINAL WHERE ${ofAccount} AND started_at >= ${moment(fromMs)} AND started_at < ${moment(toMs)}`,
+};
+
 /** Of the funnel: every one-time password, and every refusal beside them. */
 export function otpRows(time: Time): string {
   return `

@@ -1,6 +1,6 @@
 // The reports of one-time passwords, as data (report.ts): their funnel, whether carriers' receipts can be believed (who
 // enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
-import { otpDecisionRows, otpRows, otpTrustRows } from './otp-rows.ts';
+import { otpDecisionRows, otpRows, otpSize, otpTrustRows } from './otp-rows.ts';
 import { type Report, count, milliseconds, rate, share, shareSql, text } from './report.ts';
 
 const started = 'sum(otp)';
@@ -15,6 +15,7 @@ export const otp: Report = {
     'others were not. The carrier is the last one that took a message; refused requests have a prefix and a time only.',
   table: 'otps',
   rows: otpRows,
+  size: otpSize,
   where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
   filters: ['carrier', 'sender', 'prefix', 'language', 'purpose'],
@@ -81,6 +82,7 @@ export const otpTrust: Report = {
     'carrier and a code of Heliograph’s own, at the time of their start.',
   table: 'otps',
   rows: otpTrustRows,
+  size: otpSize,
   where: '',
   groupBy: ['hour', 'day', 'sender', 'prefix'],
   filters: ['carrier', 'sender', 'prefix'],

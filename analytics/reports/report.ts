@@ -56,6 +56,8 @@ export type Report = {
   readonly table: string;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
   readonly rows?: (time: Pick<ReportQuery, 'fromMs' | 'toMs'>) => string;
+  /** Of such rows: SQL of how many are read for them, without what is grouped or filtered, and what they are called. */
+  readonly size?: { readonly of: string; count(time: Pick<ReportQuery, 'fromMs' | 'toMs'>): string };
   /** A condition on rows, over columns of `reads`; '' for all. */
   readonly where: string;
   readonly groupBy: readonly Dimension[];

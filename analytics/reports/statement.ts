@@ -44,6 +44,14 @@ SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax /
   return { sql, params: { accountId, livemode, ...filters, ...choiceOf(report, query) } };
 }
 
+/** How many rows the report reads, where it computes its rows. */
+export function sizeOf({ size }: Report, query: ReportQuery): Statement | null {
+  if (size === undefined) return null;
+  const { accountId, livemode } = query;
+  const sql = `SELECT toUInt32((${size.count(query)})) AS n SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000}`;
+  return { sql, params: { accountId, livemode } };
+}
+
 /** The bits of the values that were chosen. */
 function choiceOf({ choice }: Report, { chosen }: ReportQuery): Readonly<Record<string, number>> {
   if (choice === undefined) return {};

@@ -62,7 +62,7 @@ const lastOf = (table: PublicTable, query: ExportQuery, rows: number): Statement
   statement(
     query,
     `SELECT toString(${table.slicedBy}) AS slice_end ${fromWhere(table, query)}
-ORDER BY ${keyOf(table)} LIMIT 2 OFFSET ${rows - 1} SETTINGS ${bounded}`,
+ORDER BY ${table.sortedBy} LIMIT 2 OFFSET ${rows - 1} SETTINGS ${bounded}`,
   );
 
 /** At most one more than the bound: no more are read. */
@@ -107,17 +107,9 @@ function valueOf({ columns, slicedBy }: PublicTable, parameter: string): string 
   return `CAST({${parameter}:String} AS ${type})`;
 }
 
-/** As the table is sorted, so that the engine reads no further than it must. */
-const keys: Readonly<Record<string, string>> = {
-  message_counts: 'account_id, livemode, slot',
-  latency_counts: 'account_id, livemode, slot',
-  link_codes: 'code',
-};
-const keyOf = ({ name, slicedBy }: PublicTable): string => keys[name] ?? `account_id, ${slicedBy}`;
-
 /** Events in their own order, by message. */
 const orderOf = (table: PublicTable): string =>
-  table.name === 'sms_events' ? `${keyOf(table)}, stream_epoch, stream_seq, batch_index` : keyOf(table);
+  table.name === 'sms_events' ? `${table.sortedBy}, stream_epoch, stream_seq, batch_index` : table.sortedBy;
 
 type Row = { readonly slice_end?: string; readonly n?: number };
 

@@ -5,7 +5,7 @@ import { type List, type Struct, readStruct, thrift, writeStruct } from './thrif
 
 const magic = Buffer.from('PAR1');
 
-/** `body`: from behind the magic number on, without the footer. */
+/** `body`: what is between the first magic number and the footer. */
 export function splitParquet(file: Buffer): { readonly body: Buffer; readonly footer: Buffer } {
   const end = file.length - magic.length - 4;
   assert(end >= magic.length && file.subarray(end + 4).equals(magic), 'a Parquet file');

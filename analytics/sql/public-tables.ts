@@ -17,6 +17,8 @@ export type PublicTable = {
   readonly time: string;
   /** The column that slices of an export are cut at: rows with one value of it are in one slice. Of its key, behind the account. */
   readonly slicedBy: string;
+  /** Its key, as far as slices follow it, so that the engine reads no further than it must. */
+  readonly sortedBy: string;
   readonly columns: readonly PublicColumn[];
   /** Columns of the table that nobody but the system reads → why. */
   readonly withheld: Readonly<Record<string, string>>;
@@ -60,6 +62,7 @@ export const publicTables: readonly PublicTable[] = [
       '`retention.test_history_days`.',
     time: 'accepted_at',
     slicedBy: 'message_id',
+    sortedBy: 'account_id, message_id',
     columns: [
       shared.accountId,
       column('message_id', text, 'the message: `sms_…`; ids sort by time'),
@@ -113,6 +116,7 @@ export const publicTables: readonly PublicTable[] = [
       'status changes later adds −1 to the old and +1 to the new one, in the half hour of its acceptance. These counts are kept for ever.',
     time: 'slot',
     slicedBy: 'slot',
+    sortedBy: 'account_id, livemode, slot',
     columns: [
       shared.accountId,
       shared.livemode,
@@ -140,6 +144,7 @@ export const publicTables: readonly PublicTable[] = [
       'to 1.05^n ms, so `pow(1.05, bucket - 0.5)` is its middle, to within 2.5 %.',
     time: 'slot',
     slicedBy: 'slot',
+    sortedBy: 'account_id, livemode, slot',
     columns: [
       shared.accountId,
       shared.livemode,
@@ -160,6 +165,7 @@ export const publicTables: readonly PublicTable[] = [
       'expired. Rows go after `retention.clicks_days`.',
     time: 'accepted_at',
     slicedBy: 'code',
+    sortedBy: 'code',
     columns: [
       column('code', 'UInt64', 'number of the code within the short link'),
       column('message_id', text, 'the message that it was in'),
@@ -178,6 +184,7 @@ export const publicTables: readonly PublicTable[] = [
       'One row for each request for a short link, with what it probably was and why. Nothing is dropped: choose by `class`.',
     time: 'accepted_at',
     slicedBy: 'at',
+    sortedBy: 'account_id, at',
     columns: [
       shared.accountId,
       column('at', time, 'when it was asked for, UTC'),

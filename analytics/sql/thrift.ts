@@ -89,7 +89,7 @@ function putStruct(to: Buffer[], fields: Struct): void {
     const step = id - before;
     to.push(step < 16 ? Buffer.of((step << 4) | type) : Buffer.concat([Buffer.of(type), whole(BigInt(id))]));
     before = id;
-    // A truth is its type.
+    // The type of a boolean field is its value.
     if (typeof value !== 'boolean') putValue(to, type, value);
   }
   to.push(Buffer.of(0));

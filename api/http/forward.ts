@@ -1,7 +1,7 @@
 // Forwards every route that is not hot to the control role on loopback, over kept-alive connections, and streams the
 // answer back with backpressure, a large one in slices of bulk work (slice-turns.ts). It knows only which routes are
-// public; for all others it authenticates. Body size, requests at a time (with a share per account) and time are
-// bounded, so that a control role that hangs does not slow the hot routes.
+// public; for all others it authenticates. Body size, requests at a time (with a share per account), the time to an answer and
+// its pauses are bounded, so that a control role that hangs does not slow the hot routes.
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { HttpRequest } from 'uWebSockets.js';
 import { formatIp } from '../../platform/ip-address.ts';
@@ -61,7 +61,7 @@ export function forwarder(
       guard(exchange, () => refuseAway(exchange));
     });
     outgoing.on('response', (incoming) => {
-      // An export takes minutes, but not without an octet.
+      // An export may take an hour: the time begins again with each chunk.
       const goesOn = () => {
         cancel();
         cancel = endAfter(limits.http.forwardStalledMs);

@@ -34,6 +34,8 @@ export type Endpoint<
   readonly liveOnly?: true;
   /** A long write: only a few run at a time. */
   readonly isImport?: true;
+  /** Its answer may take an hour, and takes a place of `exports_running`. */
+  readonly isExport?: true;
   /** A write that a suspended account may still make. */
   readonly whileSuspended?: true;
   /** Secret fields of its answer: null in a repeat under the same Idempotency-Key. */

@@ -6,6 +6,7 @@ import type { ExportQuery } from '../../analytics/sql/export-slice.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
 import type { Problem } from '../problem.ts';
 import { type FoundReport, fetched } from './routes/reports.ts';
 
@@ -50,8 +51,11 @@ async function sliceOf(query: ExportQuery, ask: AskSlice, clock: Clock): Promise
     const answer = await ask(query);
     if (!('problem' in answer)) return answer;
     const { retryAfterS, code, detail } = answer.problem;
-    if (retryAfterS === null || clock.monotonicMs() > endMs)
+    if (retryAfterS === null || clock.monotonicMs() > endMs) {
+      const { table, accountId, after } = query;
+      log.warn({ table, accountId, after, code, detail }, 'an export was cut off');
       throw new Error(`an export was cut off: ${code}: ${detail}`);
+    }
     await clock.sleep(sliceRetryMs);
   }
 }

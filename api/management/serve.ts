@@ -62,17 +62,45 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       const keyed = { principal: context.principal, operation, idempotencyKey, body: octets, shownOnce };
       const answer =
         idempotencyKey === '' ? { ...(await work()), replayed: false } : await parts.idempotentWrite(keyed, work);
-      if ('stream' in answer) return streamed(c, answer);
+      if ('stream' in answer) {
+        const { stream, ended } = withEnd(answer.stream);
+        working = ended;
+        return streamed(c, { ...answer, stream });
+      }
       if ('problem' in answer) return answerProblem(c, answer.problem);
       if (answer.replayed === true) c.header('idempotent-replayed', 'true');
       return c.json(answer.body as object, endpoint.answer.status);
     } catch (error) {
       return answerProblem(c, problemOfError(error, c.get('requestId')));
     } finally {
-      // After a timeout the work may still run in the database: the slot is kept until it ends.
+      // After a timeout the work may still run in the database: the slot is kept until it ends, and until an answer in parts has left.
       void working.then(leave, leave);
     }
   });
+}
+
+/** `ended` when the stream has ended, has failed, or its reader has gone away, also before the first part. */
+function withEnd(parts: AsyncIterable<Uint8Array>): { stream: AsyncIterable<Uint8Array>; ended: Promise<void> } {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const source = parts[Symbol.asyncIterator]();
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      try {
+        const next = await source.next();
+        if (next.done === true) resolve();
+        return next;
+      } catch (error) {
+        resolve();
+        throw error;
+      }
+    },
+    async return() {
+      resolve();
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+  return { stream: { [Symbol.asyncIterator]: () => iterator }, ended };
 }
 
 /** With the backpressure of the connection: a part is asked for when the one before it is written. */

@@ -13,34 +13,35 @@ import type { Endpoint } from './endpoint.ts';
 
 type Place = OrProblem<{ leave(): void }>;
 
-type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'whileSuspended'>;
+type WorkKind = Pick<Endpoint, 'method' | 'isImport' | 'isExport' | 'whileSuspended'>;
 
 export class SharedWork {
   readonly #requests: SharedBound;
   readonly #imports: SharedBound;
+  readonly #exports: SharedBound;
   readonly #writes: WriteRate;
   readonly #turns = new WriteTurns();
 
   constructor(shares: Shares = defaultShares, clock: Clock = systemClock) {
     this.#requests = new SharedBound('management_requests', shares.management_requests);
     this.#imports = new SharedBound('management_imports', shares.management_imports);
+    this.#exports = new SharedBound('exports_running', shares.exports_running);
     this.#writes = new WriteRate(shares.management_writes, clock);
   }
 
   /** Takes a slot before the body is read; `leave` returns it when the work has ended. */
-  enter(account: string, { method, isImport, whileSuspended }: WorkKind): Place {
+  enter(account: string, { method, isImport, isExport, whileSuspended }: WorkKind): Place {
     const taken = this.#requests.take(account);
     if (taken !== 'taken') return refused(taken, 'management requests of this account are at work');
     const leaveRequest = () => this.#requests.giveBack(account);
-    if (isImport === true) {
-      const import_ = this.#imports.take(account);
-      if (import_ !== 'taken') {
-        leaveRequest();
-        return refused(import_, 'imports of this account are at work');
-      }
+    const long = isImport === true ? this.#imports : isExport === true ? this.#exports : null;
+    const takenLong = long?.take(account) ?? 'taken';
+    if (takenLong !== 'taken') {
+      leaveRequest();
+      return refused(takenLong, `${isImport === true ? 'imports' : 'exports'} of this account are at work`);
     }
     const leave = () => {
-      if (isImport === true) this.#imports.giveBack(account);
+      long?.giveBack(account);
       leaveRequest();
     };
     // Revoking a key must always be possible; the number of keys bounds it.

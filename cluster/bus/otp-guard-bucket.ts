@@ -21,12 +21,12 @@ export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly note: string;
 };
 
-/** An outage of a carrier, in which nothing is blocked. Its figure and threshold are those of its begin, or of its end. */
+/** An outage of a carrier, in which nothing is blocked, with the figure and the threshold of its begin and of its end. */
 export type StoredOutage = CarrierOutage & {
   readonly accountIds: readonly string[];
   readonly fromMs: number;
   /** Null while it lasts. */
-  readonly untilMs: number | null;
+  readonly end: { readonly atMs: number; readonly statistic: number; readonly threshold: number } | null;
 };
 
 /** Of one account: prefixes with the plus sign. `destinations` null: those of the configuration. */
@@ -88,20 +88,29 @@ export async function releaseBlock(
   return ended;
 }
 
-/** Stores the begin of an outage. False when another thread has, and when the carrier had one shortly before. */
-export async function beginOutage(bucket: KV, outage: Omit<StoredOutage, 'untilMs'>): Promise<boolean> {
+/**
+ * Stores the begin of an outage. False when another thread has, and when the carrier had one shortly before. One whose end nobody
+ * stored, because every thread restarted meanwhile, lasts a day at most.
+ */
+export async function beginOutage(bucket: KV, outage: Omit<StoredOutage, 'end'>): Promise<boolean> {
   return change(bucket, nameOfOutage(outage), (held) => {
     const before = outageIn(held);
-    const isRecent = before !== null && outage.fromMs - before.fromMs < limits.otpGuard.outageEveryMs;
-    return isRecent ? null : { ...outage, untilMs: null };
+    if (before === null) return { ...outage, end: null };
+    const { outageEveryMs, outageMsMax } = limits.otpGuard;
+    const isKnown = outage.fromMs - before.fromMs < (before.end === null ? outageMsMax : outageEveryMs);
+    return isKnown ? null : { ...outage, end: null };
   });
 }
 
 /** Stores its end. False when it is stored already, or its begin was not. */
-export async function endOutage(bucket: KV, end: CarrierOutage, nowMs: number): Promise<boolean> {
-  return change(bucket, nameOfOutage(end), (held) => {
+export async function endOutage(
+  bucket: KV,
+  { carrier, statistic, threshold }: CarrierOutage,
+  nowMs: number,
+): Promise<boolean> {
+  return change(bucket, nameOfOutage({ carrier }), (held) => {
     const outage = outageIn(held);
-    return outage === null || outage.untilMs !== null ? null : { ...outage, ...end, untilMs: nowMs };
+    return outage === null || outage.end !== null ? null : { ...outage, end: { atMs: nowMs, statistic, threshold } };
   });
 }
 

@@ -5,7 +5,14 @@ import type { CarrierState } from '../../../model/carrier-state.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { HedgingRules } from '../../../policy/otp-hedging/contract.ts';
 
-export type HealthFault = 'no_bind' | 'errors' | 'slow' | 'late_answers' | 'late_receipts' | 'no_receipts';
+export type HealthFault =
+  | 'no_bind'
+  | 'errors'
+  | 'slow'
+  | 'late_answers'
+  | 'late_receipts'
+  | 'throttled'
+  | 'no_receipts';
 
 /** Measurements of a carrier at one moment. Shares are null when the sample is too small. */
 export type Signs = {
@@ -18,6 +25,8 @@ export type Signs = {
   readonly lateShare: number | null;
   /** One-time passwords whose receipt did not come within the carrier's usual time, without what is usual of them. */
   readonly lateReceiptShare: number | null;
+  /** How long the last one-time password in its lane will wait at the rate that the carrier's throttling has left; 0 at the whole rate. */
+  readonly otpWaitMs: number;
   /** Receipts of the submits old enough to have one; null also for a carrier that never sent many. */
   readonly receiptShare: number | null;
 };
@@ -77,8 +86,8 @@ export function decideHealth(before: HealthMemory, signs: Signs, nowMs: number, 
 
 /** A short loss of the bind is ignored; shares over many answers are not. */
 function stateAfter(fault: HealthFault, lastedMs: number, rules: FailoverPolicy): CarrierState {
-  // Only what waits for a code minds half a second: other messages stay while any receipts come.
-  if (fault === 'late_receipts') return 'weak';
+  // Only what waits for a code minds half a second: other messages stay while any receipts come, and keep to a lower rate.
+  if (fault === 'late_receipts' || fault === 'throttled') return 'weak';
   if (lastedMs >= rules.othersFailoverAfterMs) return 'down';
   if (fault === 'no_bind' && lastedMs < rules.otpFailoverAfterMs) return 'good';
   return 'weak';
@@ -101,6 +110,7 @@ function faultIn({ state, faultSinceMs, why }: HealthMemory, signs: Signs): Heal
   if (isHigh('slow', signs.answerMs, limit.answerMsWeak, limit.answerMsGood)) return 'slow';
   if (isHigh('late_answers', signs.lateShare, limit.lateShareWeak, limit.lateShareGood)) return 'late_answers';
   if (isHigh('late_receipts', signs.lateReceiptShare, limit.lateShareWeak, limit.lateShareGood)) return 'late_receipts';
+  if (isHigh('throttled', signs.otpWaitMs, limit.otpWaitMsWeak, limit.otpWaitMsGood)) return 'throttled';
   const receiptsTo = isIn('no_receipts') ? limit.receiptShareGood : limit.receiptShareWeak;
   return signs.receiptShare !== null && signs.receiptShare <= receiptsTo ? 'no_receipts' : null;
 }

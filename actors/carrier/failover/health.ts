@@ -133,7 +133,7 @@ export class CarrierHealth {
   }
 
   /** True when the state has changed. */
-  look(bound: number): boolean {
+  look(bound: number, otpWaitMs = 0): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     this.#fade(nowMs);
     if (this.#desiredState !== 'running') {
@@ -141,7 +141,7 @@ export class CarrierHealth {
       return false;
     }
     const before = this.#memory;
-    this.#memory = decideHealth(before, this.#signs(bound), nowMs, this.rules);
+    this.#memory = decideHealth(before, this.#signs(bound, otpWaitMs), nowMs, this.rules);
     const { state, why } = this.#memory;
     const changed = state !== before.state;
     if (changed) {
@@ -171,7 +171,7 @@ export class CarrierHealth {
     this.#parts.publish(this.state, this.why);
   }
 
-  #signs(bound: number): Signs {
+  #signs(bound: number, otpWaitMs: number): Signs {
     const { answersMin, receiptsMin, receiptShareUsual } = limits.carrierHealth;
     const enough = this.#answers >= answersMin;
     const receiptShare = this.#due >= receiptsMin ? this.#receipts / this.#due : null;
@@ -182,6 +182,7 @@ export class CarrierHealth {
       answerMs: enough ? this.#answerMsSum / this.#answers : null,
       lateShare: this.lateShare,
       lateReceiptShare: this.lateReceiptShare,
+      otpWaitMs,
       receiptShare: this.#sendsReceipts ? receiptShare : null,
     };
   }

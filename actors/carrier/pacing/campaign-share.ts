@@ -31,7 +31,8 @@ export class CampaignShare {
     this.#slowness.add({ count: 1, slow: isSlow ? 1 : 0 });
     const nowMs = this.#clock.monotonicMs();
     this.#lookTogether(nowMs);
-    if (!isSlow || !this.#slowness.isTooMuch || nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
+    if (nowMs - this.#promotionalAtMs > pauseMs || !isSlow || !this.#slowness.isTooMuch) return;
+    if (nowMs - this.#shrunkAtMs < shrinkEveryMs) return;
     this.#isBeginning = false;
     this.#become(Math.max(shareMin, this.#share * shrinkTo));
     this.#shrunkAtMs = nowMs;

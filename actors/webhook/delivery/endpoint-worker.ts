@@ -11,8 +11,7 @@ import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
 import { EndpointFailures, type FailedBefore, type FailureOwner } from './endpoint-failures.ts';
 import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
-import { type Item, type Shipment, batchOf, bySequence, groupOf, newItem, shipmentOf } from './item.ts';
-import { triesOf, triesOfShipment } from './item.ts';
+import { type Item, type Shipment, batchOf, groupOf, newItem, shipmentOf, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
 import { moveToLine } from './move-to-line.ts';
@@ -348,3 +347,4 @@ export class EndpointWorker {
 }
 
 const enabledAtOf = ({ enabledAtMs }: WebhookEndpoint): number | null => enabledAtMs ?? null;
+const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

@@ -29,8 +29,6 @@ export function newItem(of: Pick<Item, 'record' | 'from' | 'seq' | 'settle' | 'q
 
 export const triesOf = ({ record, tries }: Item): number => record.tries + tries;
 
-export const bySequence = (one: Item, other: Item): number => one.record.sequence - other.record.sequence;
-
 /** Events of one message have one chain; others are chains of their own. */
 export function chainOf({ content, eventId }: WebhookRecord): string {
   return 'event' in content ? content.event.messageId : eventId;
@@ -58,7 +56,7 @@ export function shipmentOf(item: Item): Shipment {
 
 /** The same events make the same batch, whatever their order. */
 export function batchOf(items: readonly Item[]): Shipment {
-  const sorted = items.toSorted(bySequence);
+  const sorted = items.toSorted((one, other) => one.record.sequence - other.record.sequence);
   const [first] = sorted;
   assert(first !== undefined, 'a batch has at least one event');
   const ids = sorted.map(({ record }) => record.eventId);

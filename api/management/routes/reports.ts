@@ -82,7 +82,13 @@ export async function askReport(
     return { problem: away };
   }
   if (reply.result === 'found') return reply;
-  if (reply.result === 'too_large') return { problem: tooLarge };
+  if (reply.result === 'too_large') {
+    const { read } = reply;
+    return {
+      problem:
+        read === undefined ? tooLarge : { ...tooLarge, detail: `${read} in the time asked for: ask for a shorter one` },
+    };
+  }
   if (reply.result === 'unavailable') return { problem: away };
   if (reply.why === 'account_full')
     return { problem: problem(429, 'account_busy', 'too many reports of this account at once', 1) };

@@ -109,13 +109,17 @@ test('an outage of a carrier and its end are stored once, for the accounts that 
   expect((await stored()).entry).toBeNull();
   await codes(false);
   const begun = await until('it is stored', async () => (await stored()).entry);
-  expect(begun.json()).toMatchObject({ carrier: 'omega', accountIds: [accountId], threshold: 0.6, untilMs: null });
+  expect(begun.json()).toMatchObject({ carrier: 'omega', accountIds: [accountId], threshold: 0.6, end: null });
   await codes(true);
   const ended = await until('its end is stored', async () => {
     const { entry } = await stored();
     return entry !== null && entry.revision > begun.revision && entry;
   });
-  expect(ended.json()).toMatchObject({ accountIds: [accountId], threshold: 0.3, untilMs: expect.any(Number) });
+  expect(ended.json()).toMatchObject({
+    accountIds: [accountId],
+    threshold: 0.6,
+    end: { threshold: 0.3, atMs: expect.any(Number) },
+  });
   stop();
   await Promise.all([here.stop(), there.stop()]);
   expect((await stored()).revision).toBe(ended.revision);

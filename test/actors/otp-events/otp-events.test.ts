@@ -235,7 +235,7 @@ test('an outage of a carrier and its end are facts of each account, once however
   const other = newAccountId(fromMs + 1);
   const outage = { carrier: 'alpha', accountIds: [accountId, other], statistic: 0.75, threshold: 0.6 };
   const end = { carrier: 'alpha', statistic: 0.25, threshold: 0.3 };
-  const { outageEveryMs } = limits.otpGuard;
+  const { outageEveryMs, outageMsMax } = limits.otpGuard;
   expect(await endOutage(bucket, end, fromMs)).toBe(false);
   expect(await beginOutage(bucket, { ...outage, fromMs })).toBe(true);
   expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + 900 })).toBe(false);
@@ -255,4 +255,8 @@ test('an outage of a carrier and its end are facts of each account, once however
   ]);
   expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs })).toBe(true);
   await until('the next one', async () => (await facts()).length === 6);
+  // Its end was not stored: it lasts a day at most.
+  const nextMs = fromMs + outageEveryMs;
+  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax - 1 })).toBe(false);
+  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax })).toBe(true);
 });

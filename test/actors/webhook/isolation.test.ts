@@ -108,40 +108,6 @@ test('an account that gets more than its share of the queue has the rest in its 
   }
 });
 
-test('with ordering per_message the events of a message come in their order also when the share of the queue is used up', async () => {
-  const accountId = await putAccount(bus.bus);
-  let isHeld = true;
-  const hook = await receiver(async () => {
-    await until('it answers', () => !isHeld);
-    return { status: 204 };
-  });
-  await putEndpoint(bus.bus, { accountId, url: hook.url, ordering: 'per_message' });
-  const { config } = await bus.bus.manager.streams.info(streamNames.webhooks);
-  await bus.bus.manager.streams.update(streamNames.webhooks, { ...config, max_msgs_per_subject: 200 });
-  try {
-    await start();
-    const messages = Array.from({ length: 300 }, () =>
-      messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) }),
-    );
-    for (const [at, kind] of (['submitted', 'delivered'] as const).entries()) {
-      const atMs = systemClock.nowMs() + at;
-      await events.publish(messages.map((message) => eventOfMessage(message, { kind, atMs, segment: 1 })));
-    }
-    await until('requests', () => hook.received.length > 0);
-    isHeld = false;
-    const ids = () => new Set(hook.received.map(({ id }) => id));
-    await until('all of them', () => ids().size === 2 * messages.length, { limitMs: 60_000 });
-  } finally {
-    await bus.bus.manager.streams.update(streamNames.webhooks, config);
-  }
-  const first = new Map<string, string>();
-  for (const { json } of hook.received) {
-    const messageId = String(json.data['id']);
-    if (!first.has(messageId)) first.set(messageId, json.type);
-  }
-  expect([...first.values()].filter((type) => type !== 'sms.submitted')).toEqual([]);
-});
-
 test.each([
   ['headers for ever', 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n'],
   ['1xx for ever', '', 'HTTP/1.1 102 Processing\r\n\r\n'],

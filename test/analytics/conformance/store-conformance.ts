@@ -169,6 +169,27 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     ]);
   });
 
+  test('a report over more one-time passwords than it can read in its time says so, and how many', async () => {
+    const accountId = newAccountId(acceptedAtMs);
+    const count = 3_000_000;
+    await engine.command(`INSERT INTO otps (account_id, livemode, started_at, otp_id, version, status, message_ids)
+      SELECT '${accountId}', true, fromUnixTimestamp64Milli(toInt64(${acceptedAtMs}), 'UTC'), leftPad(toString(number), 26, '0'), 1, 'verified',
+        [leftPad(toString(number), 26, '0')] FROM numbers(${count})`);
+    const asked = {
+      ...range,
+      accountId,
+      report: 'otp',
+      timeZone: 'UTC',
+      groupBy: [],
+      filters: {},
+      format: 'json',
+    } as const;
+    await expect(octetsOf(asked)).rejects.toThrow(
+      `${count} one-time passwords in the time asked for: ask for a shorter one`,
+    );
+    await engine.command(`DELETE FROM otps WHERE account_id = '${accountId}'`);
+  });
+
   describe.each(publicTables.map(({ name }) => name))('export of %s', (table) => {
     test.each(reportFormats)('as %s', async (format) => {
       expect((await octetsOf({ ...range, table, format })).toString('latin1')).toMatch(isFile[format]);

@@ -103,6 +103,19 @@ describe('a refusal', () => {
     },
   );
 
+  test('throttled: the OTP that wait for their turn at the lower rate are on the next carrier within seconds', async () => {
+    await openBoth({ tps: 20 });
+    harness.simulator.setFault('throttle');
+    const sent = await harness.send(150, { category: 'otp', plan: ['beta'] });
+    await until('all are at beta', () => sent.every(({ nonce }) => beta.nonceCount(nonce) === 1), {
+      ...within(6_000),
+      everyMs: 5,
+    });
+    expect(harness.simulator.stats().submits.total).toBeLessThan(100);
+    expect(await settled(sent)).toEqual({ delivered: 150 });
+    expectOnce(sent);
+  });
+
   test('throttled without another carrier: an OTP waits and is sent in the end', async () => {
     await openBoth();
     harness.simulator.setFault('throttle', { limit: 5 });

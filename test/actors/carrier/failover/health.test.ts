@@ -14,7 +14,15 @@ import { limits } from '../../../../platform/limits.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const rules: FailoverPolicy = { otpFailoverAfterMs: 1_000, othersFailoverAfterMs: 30_000 };
-const well: Signs = { bound: 2, errorShare: 0, answerMs: 20, lateShare: 0, lateReceiptShare: 0, receiptShare: 1 };
+const well: Signs = {
+  bound: 2,
+  errorShare: 0,
+  answerMs: 20,
+  lateShare: 0,
+  lateReceiptShare: 0,
+  otpWaitMs: 0,
+  receiptShare: 1,
+};
 const {
   lookEveryMs,
   holdMs,
@@ -23,6 +31,7 @@ const {
   errorShareGood,
   answerMsWeak,
   lateShareWeak,
+  otpWaitMsWeak,
   receiptShareWeak,
 } = limits.carrierHealth;
 
@@ -58,6 +67,7 @@ describe('the other measurements', () => {
     ['slow', { answerMs: answerMsWeak }, { answerMs: answerMsWeak - 1 }],
     ['late_answers', { lateShare: lateShareWeak }, { lateShare: lateShareWeak - 0.01 }],
     ['late_receipts', { lateReceiptShare: lateShareWeak }, { lateReceiptShare: lateShareWeak - 0.01 }],
+    ['throttled', { otpWaitMs: otpWaitMsWeak }, { otpWaitMs: otpWaitMsWeak - 1 }],
     ['no_receipts', { receiptShare: receiptShareWeak }, { receiptShare: receiptShareWeak + 0.01 }],
   ])('%s: at its threshold, and not below', (why, bad, good) => {
     expect(run(looks(200, bad)).at(-1)).toMatchObject({ state: 'weak', why });
@@ -71,8 +81,9 @@ describe('the other measurements', () => {
   test('for the whole time make it down', () => {
     expect(run(looks(31_000, { errorShare: 0.9 })).at(-1)?.state).toBe('down');
   });
-  test('but late receipts of one-time passwords only: other messages stay', () => {
+  test('but late receipts and throttling do not: other messages stay', () => {
     expect(run(looks(600_000, { lateReceiptShare: 1 })).map(({ state }) => state)).not.toContain('down');
+    expect(run(looks(600_000, { otpWaitMs: 20_000 })).map(({ state }) => state)).not.toContain('down');
   });
   test('too few answers are no evidence', () => {
     const none = { errorShare: null, answerMs: null, lateShare: null, lateReceiptShare: null, receiptShare: null };
@@ -86,6 +97,7 @@ const anySigns: fc.Arbitrary<Signs> = fc.record({
   answerMs: fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: null }),
   lateShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
   lateReceiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
+  otpWaitMs: fc.integer({ min: 0, max: 10_000 }),
   receiptShare: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: null }),
 });
 const anyStretch = fc.tuple(anySigns, fc.integer({ min: 1, max: 60 }));
