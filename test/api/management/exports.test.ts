@@ -9,6 +9,7 @@ import { nativeFormats, publicTables, sqlFormats } from '../../../analytics/sql/
 import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import type { AccountId } from '../../../model/ids.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { until } from '../../support/until.ts';
 import { type RunningApi, callStore, refusal, runApi } from './support/running-api.ts';
@@ -105,6 +106,28 @@ test('an export that cannot be finished ends without the end of its answer', asy
   const cut = await file('from=2026-11-20&to=2026-11-22&format=csv');
   expect(cut.status).toBe(200);
   await expect(cut.text()).rejects.toThrow('terminated');
+});
+
+test('an account has two exports at a time, until one is read or its client goes away', async () => {
+  const query = 'from=2026-11-10&to=2026-11-11';
+  const stops = [new AbortController(), new AbortController()];
+  const begin = (signal: AbortSignal) =>
+    until('an export begins', async () => {
+      const answer = await fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${query}`, {
+        headers: { authorization: `Bearer ${api.live}` },
+        signal,
+      });
+      return answer.status === 200 && answer;
+    });
+  const [, second] = await Promise.all(stops.map(({ signal }) => begin(signal)));
+  const third = () => api.call('GET', `/v1/exports/sms_events?${range}`);
+  const refused = await third();
+  expect(refusal(refused)).toMatchObject({ status: 429, code: 'account_busy' });
+  expect(refused.body.detail).toContain('exports of this account');
+  stops[0]?.abort();
+  await until('the place of the client that went away is free', async () => (await third()).status === 200);
+  stops[1]?.abort();
+  await second?.text().catch((error: unknown) => ignoring(error, 'its client went away'));
 });
 
 test.each(publicTables.map(({ name }) => name))('there is an export of %s', async (name) => {
