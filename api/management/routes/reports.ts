@@ -104,16 +104,30 @@ const refusals = {
   ),
 };
 
-/** Throws when a part is missing: a client must not take half a report for a whole one. */
+/** Throws when a part is missing: a client must not take half a report for a whole one. What a client that goes away has not fetched is dropped. */
 export async function* fetched(
   { connection }: Pick<Bus, 'connection'>,
   { subject, id, parts }: FoundReport,
 ): AsyncGenerator<Uint8Array> {
-  for (let part = 0; part < parts; part += 1) {
-    const wanted: ReportPart = { id, part };
-    const { data } = await connection.request(subject, JSON.stringify(wanted), { timeout: limits.reports.partMs });
-    if (data.length === 0) throw new Error(`part ${part} of a report is not held any more`);
-    yield data;
+  let part = 0;
+  try {
+    for (; part < parts; part += 1) {
+      const wanted: ReportPart = { id, part };
+      const { data } = await connection.request(subject, JSON.stringify(wanted), { timeout: limits.reports.partMs });
+      if (data.length === 0) throw new Error(`part ${part} of a report is not held any more`);
+      yield data;
+    }
+  } finally {
+    if (part < parts - 1) dropRest(connection, subject, { id, part: parts - 1 });
+  }
+}
+
+/** Whoever holds a report drops it with its last part. */
+function dropRest(connection: Bus['connection'], subject: string, last: ReportPart): void {
+  try {
+    connection.publish(subject, JSON.stringify(last));
+  } catch (error) {
+    ignoring(error, 'it is dropped when nobody has fetched the next part for some seconds');
   }
 }
 
