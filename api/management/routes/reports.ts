@@ -122,7 +122,7 @@ export async function* fetched(
   }
 }
 
-/** Whoever holds a report drops it with its last part. */
+/** The node that holds a report drops it with its last part. */
 function dropRest(connection: Bus['connection'], subject: string, last: ReportPart): void {
   try {
     connection.publish(subject, JSON.stringify(last));
