@@ -67,10 +67,11 @@ export function serveReports(bus: Bus, engine: Engine, places: SharedBound, cloc
       try {
         found = await read(ask);
       } catch (error) {
+        const hasTooMany = hasTooManyRows(error);
         const isLate = clock.monotonicMs() > endMs - bounds.statementMsMax;
-        const tooMuch = isLate ? null : await tooMuchRead(query, ask);
+        const tooMuch = hasTooMany || isLate ? null : await tooMuchRead(query, ask);
         places.giveBack(accountId);
-        if (hasTooManyRows(error)) return { result: 'too_large' };
+        if (hasTooMany) return { result: 'too_large' };
         if (tooMuch !== null) return { result: 'too_large', read: tooMuch };
         log.warn({ report: nameOf(query), error: messageOf(error) }, 'a report could not be made');
         return unavailable('away', 'the event store could not answer in time');
