@@ -8,7 +8,7 @@ import { type FloorRecord, ReplayFloors, type StreamEnds, replayStart } from '..
 import { changeSince, type StreamPosition } from '../cluster/bus/stream-position.ts';
 import { openBucket } from '../cluster/bus/ensure.ts';
 import { streamNames } from '../cluster/bus/streams.ts';
-import { readWebhookPlace } from '../cluster/bus/webhook-place.ts';
+import { neededAfter, readWebhookPlace } from '../cluster/bus/webhook-place.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { messageOf } from '../platform/errors.ts';
 import { limits } from '../platform/limits.ts';
@@ -110,14 +110,14 @@ export function purgeableTo(
 }
 
 /**
- * Up to where events were put into the queue of webhooks; infinity when there are no endpoints, and when the stream
- * fills up because no process does that: it would block all messages.
+ * Up to where endpoints have taken their events, or have them in their lines; infinity when there are no endpoints, and
+ * when the stream fills up because no process does that: it would block all messages.
  */
 async function publishedTo(bus: Bus, made: string, fullness: number): Promise<number> {
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
   if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
-  if (fullness <= limits.recorder.foreignReadersRatio) return place.position.seq;
-  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were queued');
+  if (fullness <= limits.recorder.foreignReadersRatio) return neededAfter(place);
+  log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were sent');
   return Number.POSITIVE_INFINITY;
 }
 

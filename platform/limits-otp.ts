@@ -161,8 +161,10 @@ export const factLimits = {
     /** Clicks that share a record, and their octets together; a click alone may have more. ~500 B each, at most ~7 KiB. */
     clicksPerRecordMax: 32,
     recordBytesMax: 64 * 1024,
-    /** Webhooks: records without an ack: with clicks 6,400 facts, and at most 13 MiB. */
-    webhooksHeldMax: 200,
+    /** Webhooks: records without an ack, each until its endpoints have it: with clicks 32,000 facts, and at most 65 MiB. */
+    webhooksHeldMax: 1_000,
+    /** Events of one account among them; what is more goes to the lines of its endpoints, which takes a few milliseconds. */
+    webhooksHeldPerAccount: 100,
   },
 } as const;
 

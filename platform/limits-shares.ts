@@ -190,6 +190,14 @@ export const sharedBounds = {
     total: 2_048,
     perAccount: 256,
   }),
+  /** × ~1 KiB. 32 busy endpoints of an account have half a thousand each. */
+  webhook_held: bound({
+    unit: 'events for webhook endpoints in memory; what is more waits in the lines of its endpoints',
+    countedIn: 'delivery process',
+    code: null,
+    total: 64_000,
+    perAccount: 16_000,
+  }),
   /** ~400 B each in WEBHOOK_LOG: 2 GiB. */
   webhook_parked: bound({
     unit: 'events that wait for slow, failing or disabled webhook endpoints; what is more is dropped',

@@ -16,8 +16,6 @@ export const streamMbDefault = {
   later: 512,
   /** ~300 B each: 1.7 million parts of subscribers' messages and parked receipts. */
   inbound: 512,
-  /** ~400 B each: 1.3 million events on their way to webhooks. */
-  webhooks: 512,
   /** ~400 B each: five million events that webhook endpoints did not take, for a week. */
   webhookLog: 2_048,
   /** ~3 KB a record: what 800 busy webhook endpoints keep, or 100,000 that get an event now and then. */

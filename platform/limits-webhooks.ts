@@ -60,16 +60,10 @@ export const deliveryLimits = {
   /** Origins of accounts with connections; 1,000 × ~100 KB at the most. */
   originsMax: 4_096,
 
-  /** Shards of the work queue; all events of an endpoint are in one. */
-  shards: 16,
-  /** Records of a shard in memory: 16 × 4,000 × ~1 KiB = 64 MB. */
-  shardHeldMax: 4_000,
-  /** Longer than any wait in memory: a record is parked or answered long before. */
-  ackWaitMs: 5 * minute,
-  /** Records of an endpoint in memory; what comes beyond them is parked. */
-  queueMax: 64,
-  /** Of one that answers quickly so many for each request at once: 32 × 8 = 256, what comes in 60 ms at 4,000/s. */
-  queuePerRequest: 8,
+  /** Events of an endpoint in memory (of all: limits.shares.webhook_held); what comes beyond them is parked. */
+  queueMax: 256,
+  /** Of one that answers quickly so many for each request at once: 32 × 32 = 1,024, what comes in 250 ms at 4,000/s. */
+  queuePerRequest: 32,
   /** An endpoint whose oldest record waits this long is slow: what it has is parked, and sent from there. */
   queueWaitMs: 10 * second,
   /** Requests at once to one endpoint: at first, and at most. */
@@ -80,8 +74,6 @@ export const deliveryLimits = {
   accountConcurrencyMin: 16,
   /** How long the events of a batch that is sent again wait for each other. */
   groupWaitMs: 5 * second,
-  /** Events of one account in one shard of WEBHOOKS; the rest is parked at once. ~400 B each. */
-  accountShardMax: 20_000,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
   parkedPerEndpointMax: 1_000_000,
   parkedDays: 7,
@@ -110,12 +102,14 @@ export const deliveryLimits = {
   /** The account is warned when an endpoint has failed for so long. */
   warnAfterMs: [hour, 24 * hour],
 
-  /** Publishes of the fan-out in flight. */
-  fanOutInFlightMax: 1_024,
-  /** Publishes that may be handed over at once: a record of 256 events, each for 51 endpoints. */
-  fanOutPublishesMax: 16_384,
-  /** All records of WEBHOOKS in memory may be parked at once. */
-  parkPublishesMax: 65_536,
+  /** Events that are on their way to lines: beyond, no further ones are read. */
+  parkingMax: 1_024,
+  /** All events in memory may be parked at once, and what one record of 256 events has for 51 endpoints. */
+  parkPublishesMax: 131_072,
+  /** How often the place in EVENTS is stored: what was answered since is sent again after a crash. */
+  placeEveryMs: 250,
+  /** Endpoints that are named in it, ~45 B each: an entry of 360 KB. */
+  pendingEndpointsMax: 8_000,
   /** How long a publish waits for others, so that they go out in one write. */
   gatherMs: 5,
   /** The process that delivers renews its entry; another takes over when it has not for so long. */
@@ -155,11 +149,6 @@ assert(
   deliveryLimits.connectMs + deliveryLimits.firstByteMs <= deliveryLimits.totalMs,
   'a slow connection would leave no time for the first byte',
 );
-assert(
-  deliveryLimits.queueWaitMs + 2 * deliveryLimits.totalMs + 2 * 5 * second < deliveryLimits.ackWaitMs,
-  'a record could be delivered a second time while it waits for its answer',
-);
-
 assert(
   deliveryLimits.testMs + second < webhookLimits.askMs,
   'the management API would not wait for the result of a test event',

@@ -1,4 +1,4 @@
-// The parts of the delivery process: fan-out, line and delivery, as long as this process is their owner; then again from
+// The parts of the delivery process: fan-out, delivery and lines, as long as this process is their owner; then again from
 // what is stored. How they hang together is all that is here.
 import type { KV } from '@nats-io/kv';
 import { Publisher } from '../../cluster/bus/publisher.ts';
@@ -17,6 +17,7 @@ import { type DisableRequest, disableSubject } from './contract.ts';
 import { AttemptLog } from './attempts/attempt-log.ts';
 import { AccountRequests } from './delivery/account-requests.ts';
 import { Delivery, type DeliveryParts } from './delivery/delivery.ts';
+import { emptyFormerQueue } from './delivery/former-queue.ts';
 import type { EndpointWorker } from './delivery/endpoint-worker.ts';
 import { ParkedLog } from './delivery/parked-log.ts';
 import { fanOutFacts } from './fan-out/fact-fan-out.ts';
@@ -26,14 +27,13 @@ import type { HttpSender } from './send/http-sender.ts';
 import { WebhookRequests } from './send/webhook-requests.ts';
 import { serveRequests } from './serve-requests.ts';
 import { disabledEvent, failingEvent } from './endpoint-events.ts';
-import { WebhookQueue } from './webhook-queue.ts';
 
 type WebhookNodeParts = {
   readonly bus: Bus;
   readonly directory: Directory;
   readonly sender: HttpSender;
   readonly cipher: BodyCipher;
-  readonly shares: Pick<Shares, `webhook_${'requests' | 'parked' | 'replays' | 'management'}`>;
+  readonly shares: Pick<Shares, `webhook_${'requests' | 'held' | 'parked' | 'replays' | 'management'}`>;
   readonly replicas: number;
   /** No other process can deliver. */
   readonly alone: boolean;
@@ -74,13 +74,9 @@ async function startActive(
   bucket: KV,
 ): Promise<{ stop(answersWithinMs: number): Promise<void> }> {
   const { bus, directory, clock, shares } = parts;
-  const { fanOutPublishesMax, parkPublishesMax, gatherMs } = limits.delivery;
-  const publisher = new Publisher(bus, { deadlineMs: again, inFlightMax: fanOutPublishesMax, gatherMs, clock });
+  const { parkPublishesMax, gatherMs } = limits.delivery;
   const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
   const parked = new ParkedLog(bus, parking, shares.webhook_parked, clock);
-  const queue = new WebhookQueue(publisher, parked, clock);
-  const fanOut = new FanOut({ bus, bucket, directory, queue, clock });
-  const replays = new Replays({ bus, bucket, directory, queue, share: shares.webhook_replays, clock });
   const inFlightMax = limits.webhookAttempts.publishesMax;
   const attemptPublisher = new Publisher(bus, { inFlightMax, gatherMs, clock });
   const attempts = new AttemptLog(attemptPublisher, parts.cipher, clock);
@@ -88,15 +84,18 @@ async function startActive(
   const sends = new SharedBound('webhook_requests', shares.webhook_requests);
   const requestsOf = new AccountRequests(sends, shares.webhook_requests);
   const delivery = new Delivery({
-    ...{ bus, bucket, directory, requests, parked, publisher: parking, requestsOf, attempts, clock },
-    publishEvent: endpointEventsThrough(fanOut, clock),
+    ...{ bucket, directory, requests, parked, requestsOf, attempts, clock },
+    held: new SharedBound('webhook_held', shares.webhook_held),
+    publishEvent: (...event) => publishEndpointEvent(fanOut, clock, ...event),
     disable: (worker, reason) => void askToDisable(bus, worker, reason),
   });
-  await queue.loadIds();
+  const fanOut = new FanOut({ bus, bucket, directory, delivery, clock });
+  const replays = new Replays({ bus, bucket, directory, delivery, share: shares.webhook_replays, clock });
   await delivery.start();
+  await emptyFormerQueue(bus, directory, parked, clock);
   await fanOut.start();
   const facts = await fanOutFacts({
-    ...{ bus, directory, queue, publisher: parking, clock },
+    ...{ bus, directory, delivery, publisher: parking, clock },
     sequence: () => fanOut.sequence,
   });
   await replays.start();
@@ -108,30 +107,32 @@ async function startActive(
     async stop(answersWithinMs) {
       stopServing();
       replays.stop();
-      const factsStopped = facts.stop().then(() => queue.settled());
-      await Promise.all([fanOut.stop(), factsStopped, delivery.stop(answersWithinMs)]);
+      await Promise.all([fanOut.stop(), facts.stop()]);
+      await delivery.stop(answersWithinMs);
+      await fanOut.saveLast();
       await attempts.stop();
       // Acks have no answer of their own: when the server answers this, it has them.
       await withDeadline('acks of webhooks', limits.delivery.settleMs, bus.connection.flush(), clock).catch(
         (error: unknown) => ignoring(error, 'the next process repeats what was delivered last'),
       );
       attemptPublisher.close();
-      publisher.close();
       parking.close();
     },
   };
 }
 
-/** Publishes to the account's other endpoints. */
-function endpointEventsThrough(fanOut: FanOut, clock: Clock): DeliveryParts['publishEvent'] {
-  return (what, { endpoint }, failing, done) => {
-    const { id: endpointId, accountId } = endpoint;
-    const { sinceMs, error } = failing;
-    const isDisabled = what === 'disabled';
-    if (!isDisabled) log.warn({ endpointId, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
-    const event = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
-    fanOut.publishEndpointEvent(endpoint, event, done);
-  };
+/** To the account's other endpoints. */
+function publishEndpointEvent(
+  fanOut: FanOut,
+  clock: Clock,
+  ...[what, { endpoint }, failing, done]: Parameters<DeliveryParts['publishEvent']>
+): void {
+  const { id: endpointId, accountId } = endpoint;
+  const { sinceMs, error } = failing;
+  const isDisabled = what === 'disabled';
+  if (!isDisabled) log.warn({ endpointId, accountId, sinceMs, error }, 'a webhook endpoint has failed for long');
+  const event = isDisabled ? disabledEvent(endpoint, failing, clock.nowMs()) : failingEvent(endpoint, failing);
+  fanOut.publishEndpointEvent(endpoint, event, done);
 }
 
 /**

@@ -25,7 +25,6 @@ import {
   waitSecondFilter,
   messageFilter,
   type MessageShard,
-  webhookFilter,
 } from './subjects.ts';
 
 const mib = 2 ** 20;
@@ -42,7 +41,6 @@ export const streamNames = {
   links: 'LINKS',
   clicks: 'CLICKS',
   facts: 'FACTS',
-  webhooks: 'WEBHOOKS',
   webhookLog: 'WEBHOOK_LOG',
   webhookAttempts: 'WEBHOOK_ATTEMPTS',
   orders: 'ORDERS',
@@ -106,15 +104,8 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     { ...of('links', 'links.>'), max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000) },
     // Codes with their messages, and clicks, until ClickHouse has them.
     of('clicks', 'clicks.>'),
-    // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse and the queue of webhooks have them.
+    // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse and webhook endpoints have them.
     of('facts', factFilter),
-    {
-      // Events on their way to webhook endpoints, ~400 bytes each; of one account so many in each shard.
-      ...of('webhooks', 'wh.>'),
-      ...workQueue,
-      max_msgs_per_subject: limits.delivery.accountShardMax,
-      discard_new_per_subject: true,
-    },
     {
       // What an endpoint did not take, ~400 bytes each, until it does. Of one endpoint the oldest ones go beyond its
       // bound; the stream itself refuses.
@@ -200,12 +191,6 @@ export function fallbackConsumer(filter: string | undefined): Partial<ConsumerCo
 
 /** The consumer with which the control role stores subscribers' decisions. */
 export const decisionConsumer = () => consumerOf('inbound_decisions', decisionFilter, limits.inbound.decisionsHeldMax);
-
-/** The consumer of one shard of webhook endpoints. */
-export const webhookConsumer = (shard: number) => {
-  const { shardHeldMax, ackWaitMs } = limits.delivery;
-  return consumerOf(`webhooks_${shard}`, webhookFilter(shard), shardHeldMax, ackWaitMs);
-};
 
 /** Each reader of FACTS has a durable consumer, and what both have acked is purged. */
 export function factConsumer(reader: 'recorder' | 'webhooks'): Partial<ConsumerConfig> {

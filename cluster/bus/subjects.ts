@@ -128,13 +128,6 @@ export const auditNoteSubject = 'audit.note';
 /** Core NATS: asks every node that serves carriers for their state. */
 export const carrierReportsSubject = 'ask.carriers';
 
-/** `wh.<shard>.<account>`: events for the webhook endpoints of one shard; an account has a share of each shard. */
-export const webhookSubject = (endpointId: string, accountId: string) =>
-  `wh.${shardOf(endpointId, limits.delivery.shards)}.${accountId}`;
-/** Of the same stream; nothing is ever stored under it. */
-export const webhookIdsSubject = 'wh.ids';
-export const webhookFilter = (shard: number) => `wh.${shard}.*`;
-
 /** `whl.<account>.<endpoint>`: events of an endpoint that is slow, fails or is disabled, in order. */
 export const parkedSubject = (accountId: string, endpointId: string) => `whl.${accountId}.${endpointId}`;
 export const parkedFilter = 'whl.*.*';

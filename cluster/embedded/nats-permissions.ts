@@ -59,7 +59,6 @@ const streamAccess: Readonly<Record<Names<typeof streamNames>, Access>> = {
     read: ['analytics', 'delivery', 'control'],
     remove: ['analytics'],
   },
-  WEBHOOKS: { write: ['delivery'], read: ['delivery'], erase: ['control'] },
   WEBHOOK_LOG: { write: ['delivery'], read: ['delivery'], remove: ['delivery'], erase: ['control'] },
   WEBHOOK_ATTEMPTS: { write: ['delivery'], read: ['control'], erase: ['control'] },
   ORDERS: { write: ['control'], read: ['actors', 'control'], remove: ['control'] },
@@ -163,6 +162,7 @@ export function permissionsOf(...roles: readonly NatsRole[]): Permissions {
         ...(isOurs(access.remove) ? removing(name) : []),
         ...(isOurs(access.erase) ? erasing(name) : []),
       ]),
+      ...(roles.includes('delivery') ? formerQueue : []),
       ...spoken.filter(([, { publish }]) => isOurs(publish)).map(([subject]) => subject),
       ...new Set(roles.flatMap((role) => answers[role] ?? [])),
     ],
@@ -215,6 +215,9 @@ const reading = (stream: string) => [
 const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
 const erasing = (stream: string) => [`$JS.API.STREAM.MSG.GET.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
+
+/** The queue of webhooks that versions before decision 254 had: what is left there is read once, and it is removed. */
+const formerQueue = ['$JS.API.STREAM.MSG.GET.WEBHOOKS', '$JS.API.STREAM.DELETE.WEBHOOKS'];
 
 /** In the form of nats-server's configuration. */
 export function permissionsText({ publish, subscribe }: Permissions): string {

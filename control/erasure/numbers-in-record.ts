@@ -54,8 +54,7 @@ function read(stream: string, record: StoredMsg, cipher: BodyCipher): HeldNumber
     if (later.subject.startsWith('mt.')) return ofMessage(data);
     return later.subject.endsWith('.in') ? nothing : { held: receipt(data, storedMs), message: null };
   }
-  if (stream === streamNames.webhooks || stream === streamNames.webhookLog)
-    return ofWebhook(data, storedMs, accountIn(subject));
+  if (stream === streamNames.webhookLog) return ofWebhook(data, storedMs, accountIn(subject));
   if (stream === streamNames.webhookAttempts) return ofAttempts(record, cipher);
   if (stream === streamNames.facts) return ofFact(data, storedMs);
   if (stream !== streamOfBucket('otp') || data.length === 0) return nothing;
@@ -78,7 +77,8 @@ function dead(from: string, { data, header, time }: StoredMsg): HeldNumbers {
     );
     return { held: [...events.map(ofEvent), ...raw], message: null };
   }
-  if (from === streamNames.webhooks || from === streamNames.webhookLog) return ofWebhook(data, storedMs, null);
+  // WEBHOOKS: the queue that former versions had.
+  if (from === 'WEBHOOKS' || from === streamNames.webhookLog) return ofWebhook(data, storedMs, null);
   if (from === streamNames.facts) return ofFact(data, storedMs);
   if (from !== streamNames.inbound) return { ...ofMessage(data), message: null };
   const was = header.get('Heliograph-Subject');

@@ -14,7 +14,7 @@ import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { publishLater } from '../../cluster/bus/later.ts';
 import { numberKey } from '../../cluster/bus/installation-secret.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import { attemptSubject, messageSubject, parkedSubject, webhookSubject } from '../../cluster/bus/subjects.ts';
+import { attemptSubject, messageSubject, parkedSubject } from '../../cluster/bus/subjects.ts';
 import { type CommandsAudit, auditCommands } from '../../control/audit-commands.ts';
 import { encodeAttempts } from '../../actors/webhook/attempts/attempt-record.ts';
 import type { DeliveryAttempt } from '../../actors/webhook/contract.ts';
@@ -87,7 +87,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-const kept = ['SCHEDULED', 'HOLDS', 'WEBHOOKS', 'WEBHOOK_LOG', 'DEAD', 'KV_otp'] as const;
+const kept = ['SCHEDULED', 'HOLDS', 'WEBHOOK_LOG', 'DEAD', 'KV_otp'] as const;
 
 async function put(subject: string, octets: Uint8Array): Promise<void> {
   const stored = await publisher.publishOne(subject, octets, null);
@@ -130,7 +130,6 @@ async function fill(recipient: string) {
     group: null,
   };
   const webhook = encodeWebhook({ ...published, content: { event: submitted } });
-  await put(webhookSubject(endpoint, account), webhook);
   await put(parkedSubject(account, endpoint), webhook);
   await put(attemptSubject(account, endpoint, true), encodeAttempts([attemptAt(recipient)], endpoint, cipher));
   await put('dead.MT_TXN', encodeMessage(message(), cipher));
@@ -192,10 +191,10 @@ test('removes a person everywhere and from the files, keeps them suppressed, and
     object: 'erasure',
     account: null,
     removed: {
-      ...{ messages: 1, sms_events: 1, SCHEDULED: 1, HOLDS: 1, LATER: 0, WEBHOOKS: 1, WEBHOOK_LOG: 1, DEAD: 1 },
+      ...{ messages: 1, sms_events: 1, SCHEDULED: 1, HOLDS: 1, LATER: 0, WEBHOOK_LOG: 1, DEAD: 1 },
       ...{ WEBHOOK_ATTEMPTS: 1, KV_otp: 1, suppressions: 2, decisions: 1 },
     },
-    looked_at: { SCHEDULED: 2, HOLDS: 2, LATER: 2, WEBHOOKS: 2, WEBHOOK_LOG: 2, DEAD: 2, KV_otp: 2 },
+    looked_at: { SCHEDULED: 2, HOLDS: 2, LATER: 2, WEBHOOK_LOG: 2, DEAD: 2, KV_otp: 2 },
     left: { in_flight: 1 },
     database_files: 'rewritten',
   });

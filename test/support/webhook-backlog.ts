@@ -13,7 +13,7 @@ import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import type { TestBus } from './bus.ts';
 import { messageWith } from './messages.ts';
 import { until } from './until.ts';
-import { eventPublisher, putAccount, putEndpoint, startDelivery, startReceiver } from './webhooks.ts';
+import { eventPublisher, isHandedOver, putAccount, putEndpoint, startDelivery, startReceiver } from './webhooks.ts';
 
 /** The endpoint that gets an event is chosen by its kind: each has one of its own. */
 export const kindsOfEndpoints = [
@@ -100,7 +100,7 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
   const events = eventPublisher(bus.bus);
   try {
     await events.publish([eventOf(accountId, 'expired')]);
-    await until('the process delivers', async () => (await isIdle(bus)) && probes > 0, { limitMs: 120_000 });
+    await until('the process delivers', async () => (await isHandedOver(bus.bus)) && probes > 0, { limitMs: 120_000 });
     const began = systemClock.monotonicMs();
     for (let offered = 0; offered < rate * seconds; ) {
       const due = Math.floor(((systemClock.monotonicMs() - began) / 1_000) * rate) - offered;
@@ -149,8 +149,6 @@ export const eventOf = (accountId: AccountId, kind: EventKind): DeliveryEvent =>
   // With a carrier it would be about a copy that is not needed, which no client is sent.
   return kind === 'canceled' ? canceledEvent(message, nowMs) : eventOfMessage(message, { kind, atMs: nowMs });
 };
-
-const isIdle = async ({ bus }: TestBus) => (await bus.manager.streams.info('WEBHOOKS')).state.messages === 0;
 
 /** As the delivery process parks events, many at a time. */
 async function fillLine({ bus }: TestBus, { accountId, id }: WebhookEntry, count: number): Promise<void> {

@@ -8,6 +8,8 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import { EventWriter } from '../../cluster/bus/event-writer.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
+import { streamNames } from '../../cluster/bus/streams.ts';
+import { readWebhookPlace } from '../../cluster/bus/webhook-place.ts';
 import type { Directory, WebhookEntry } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { filledEntryName, tenantEntities } from '../../directory/tenant-entities.ts';
@@ -107,6 +109,18 @@ export async function putEndpoint(
   const bucket = await openBucket(bus, 'directory');
   await bucket.put(webhook.nameOf(webhook.idOf(entry)), webhook.encode(entry));
   return { entry, secret };
+}
+
+/** Whether each event published so far is delivered or in WEBHOOK_LOG, as it is stored for the next process. */
+export async function isHandedOver({ manager, ...bus }: Bus): Promise<boolean> {
+  const { state } = await manager.streams.info(streamNames.events);
+  const place = await readWebhookPlace(await openBucket({ manager, ...bus }, 'webhooks'));
+  return place !== null && place.pending.size === 0 && place.position.seq >= state.last_seq;
+}
+
+/** Events that wait in lines and for retries. */
+export async function waitingInLog({ manager }: Bus): Promise<number> {
+  return (await manager.streams.info(streamNames.webhookLog)).state.messages;
 }
 
 /** Publishes delivery events, and waits until they are durable. */

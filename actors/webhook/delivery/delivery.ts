@@ -1,21 +1,15 @@
-// Delivers what the fan-out wrote: a consumer for each shard of WEBHOOKS gives records to the workers of their
-// endpoints, which take turns. So many requests are in flight in all, and so many of one account. It belongs to one
-// process at a time (single-owner.ts).
-import type { JsMsg } from '@nats-io/jetstream';
+// Delivers events: the worker of each endpoint takes what it is handed, and the workers take turns. So many requests are in
+// flight in all, and so many of one account; so many events are in memory. It belongs to one process at a time
+// (single-owner.ts).
 import type { KV } from '@nats-io/kv';
-import type { Bus } from '../../../cluster/bus/connect.ts';
-import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
-import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
-import { dropConsumer } from '../../../cluster/bus/ensure.ts';
-import type { Publisher } from '../../../cluster/bus/publisher.ts';
-import { streamNames, webhookConsumer } from '../../../cluster/bus/streams.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
-import { type WebhookRecord, decodeWebhook } from '../../../model/records/webhook-record.ts';
+import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
+import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import type { Cancel, Clock } from '../../../platform/clock.ts';
-import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
+import type { SharedBound } from '../../../platform/shared-bound.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { WebhookRequests } from '../send/webhook-requests.ts';
@@ -24,21 +18,19 @@ import type { AccountRequests } from './account-requests.ts';
 import { EndpointStates } from './endpoint-states.ts';
 import { EndpointWorker } from './endpoint-worker.ts';
 import { type Shipment, triesOfShipment } from './item.ts';
-import { GatheredAcks } from './gathered-acks.ts';
 import type { EndpointKey } from './parked-counts.ts';
 import type { ParkedLog } from './parked-log.ts';
 import { Retries } from './retries.ts';
 import { type FailureStreak, type Failing, disabledBy, isWarningDue } from './schedule.ts';
 
 export type DeliveryParts = {
-  readonly bus: Bus;
   readonly bucket: KV;
   readonly directory: Directory;
   readonly requests: WebhookRequests;
   readonly parked: ParkedLog;
-  /** For records that cannot be read. */
-  readonly publisher: Publisher;
   readonly requestsOf: AccountRequests;
+  /** Events in memory. */
+  readonly held: SharedBound;
   readonly attempts: AttemptLog;
   readonly clock: Clock;
   /** Publishes the event that an endpoint fails, or was disabled, to its account. `done` when that is durable. */
@@ -51,6 +43,9 @@ export type DeliveryParts = {
   /** The endpoint is to be disabled, for this reason. Called again until it is. */
   readonly disable: (worker: EndpointWorker, reason: 'gone' | 'failing') => void;
 };
+
+/** One event for one endpoint, not tried yet. */
+type WebhookEvent = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
 
 const bounds = limits.delivery;
 const lookEveryMs = 1_000;
@@ -67,10 +62,6 @@ export class Delivery {
   /** Those that wait for a request of their account to end. */
   readonly #waitingFor = new Map<AccountId, EndpointWorker[]>();
   readonly #retries: Retries;
-  /** Sequences of WEBHOOKS in memory: a redelivered one is there already. */
-  readonly #held = new Set<number>();
-  readonly #acks: GatheredAcks;
-  #consumptions: Consumption[] = [];
   #stopLooking: Cancel = () => {};
   #isPumping = false;
   /** finishes: nothing more is sent, and what is answered counts. stopped: no answer counts any more. */
@@ -80,32 +71,16 @@ export class Delivery {
     this.#parts = parts;
     this.#states = new EndpointStates(parts.bucket);
     this.#retries = new Retries({ log: parts.parked, clock: parts.clock, workerOf: (key) => this.#workerOf(key) });
-    this.#acks = new GatheredAcks(parts.clock, (seq) => this.#held.delete(seq));
   }
 
   /** Resolves when it delivers. */
   async start(): Promise<void> {
-    const { bus, parked, clock } = this.#parts;
+    const { parked, clock } = this.#parts;
     this.#failing = await this.#states.readFailing();
     this.#streaks = await this.#states.readStreaks();
     const { lines, retries } = await parked.start();
     parked.watch((key) => this.#workerOf(key)?.readLine());
     for (const key of retries) this.#retries.found(key);
-    for (let shard = 0; shard < bounds.shards; shard += 1) {
-      const consumer = webhookConsumer(shard);
-      // A new one begins with the oldest record that was not acked: in order, and at once after a crash.
-      await dropConsumer(bus.manager, streamNames.webhooks, consumer.durable_name ?? '');
-      const consumption = await consumeStream(bus, {
-        stream: streamNames.webhooks,
-        consumer,
-        prefetch: bounds.prefetch,
-        handle: (msg) => this.#take(msg),
-        onPoison: (msg, reason) => this.#moveToDead(msg, reason),
-        lowPriority: true,
-        clock,
-      });
-      this.#consumptions.push(consumption);
-    }
     for (const key of lines) this.#workerOf(key)?.readLine();
     for (const endpointId of [...this.#failing.keys(), ...this.#streaks.keys()]) {
       const endpoint = this.#parts.directory.webhookEndpoint(endpointId);
@@ -127,40 +102,42 @@ export class Delivery {
   }
 
   /**
-   * Sends nothing more, waits so long for the answers of requests in flight, and makes durable what they say. What was not
-   * delivered is delivered by the next one.
+   * Sends nothing more, waits so long for the answers of requests in flight, and makes durable what they say. What is left
+   * in memory is stored in the lines, from where the next process sends it.
    */
   async stop(answersWithinMs: number): Promise<void> {
     const { parked, requestsOf, clock } = this.#parts;
     this.#state = 'finishes';
     this.#stopLooking();
     this.#retries.stop();
-    const stopped = this.#consumptions.map((each) => each.stop());
-    await Promise.all([requestsOf.wait(answersWithinMs, clock), ...stopped]);
+    await requestsOf.wait(answersWithinMs, clock);
     this.#state = 'stopped';
     for (const worker of this.#workers.values()) worker.stop();
     await parked.settled();
-    this.#acks.flush();
   }
 
-  #take(msg: JsMsg): void {
-    if (this.#held.has(msg.seq)) return;
-    let record: WebhookRecord;
-    try {
-      record = decodeWebhook(msg.data);
-    } catch (error) {
-      return this.#moveToDead(msg, messageOf(error));
-    }
-    const endpoint = this.#parts.directory.webhookEndpoint(record.endpointId);
-    // It was deleted: nobody wants its events.
-    if (endpoint === undefined) return msg.ack();
-    const worker = this.#workerOf({ accountId: endpoint.accountId, endpointId: endpoint.id });
-    this.#held.add(msg.seq);
-    worker?.take(record, () => this.#acks.add(msg));
+  /**
+   * Hands an event to its endpoint. `done` when the endpoint has taken it, when it is stored in the line or among the retries of its
+   * endpoint, or when nobody wants it; never when the process stops before: who handed it over does so again. `toLine`: it is stored
+   * at once.
+   */
+  put(endpoint: WebhookEndpoint, event: WebhookEvent, done: () => void, toLine = false): void {
+    const { accountId, id: endpointId } = endpoint;
+    metrics.webhookEvents.inc();
+    const worker = this.#workerOf({ accountId, endpointId });
+    // It was deleted.
+    if (worker === null) return done();
+    worker.take({ ...event, endpointId, tries: 0, dueAtMs: 0, group: null }, done, toLine);
   }
 
-  #moveToDead(msg: JsMsg, reason: string): void {
-    moveToDead(this.#parts.publisher, msg, streamNames.webhooks, reason);
+  /** False: so many events are on their way to lines that no further ones are to be handed over. */
+  get hasRoom(): boolean {
+    return this.#parts.parked.hasRoom;
+  }
+
+  /** Resolves when there is room, or when `stopping`. */
+  room(stopping: AbortSignal): Promise<void> {
+    return this.#parts.parked.room(stopping);
   }
 
   /** Null when the endpoint was deleted. */
@@ -169,8 +146,8 @@ export class Delivery {
     if (known !== undefined) return known;
     const endpoint = this.#parts.directory.webhookEndpoint(key.endpointId);
     if (endpoint === undefined) return null;
-    const { parked, clock } = this.#parts;
-    const { endpointId } = key;
+    const { parked, held, clock } = this.#parts;
+    const { accountId, endpointId } = key;
     const before = {
       failing: this.#failing.get(endpointId) ?? null,
       streak: this.#streaks.get(endpointId) ?? null,
@@ -178,6 +155,8 @@ export class Delivery {
     const worker = new EndpointWorker(key, endpoint, before, {
       log: parked,
       clock,
+      hold: () => held.take(accountId) === 'taken',
+      release: () => held.giveBack(accountId),
       ready: (each) => this.#becameReady(each),
       changed: (failing) => this.#changed(key, failing),
       keepStreak: (streak) => this.#keepStreak(endpointId, streak),
@@ -334,7 +313,7 @@ export class Delivery {
   /** It was deleted, and its events are nobody's. */
   #forget(worker: EndpointWorker): void {
     const { endpointId } = worker.key;
-    worker.stop();
+    worker.forget();
     this.#workers.delete(endpointId);
     this.#forgetState(endpointId);
     this.#retries.forget(worker.key);

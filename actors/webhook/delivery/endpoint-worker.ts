@@ -24,6 +24,10 @@ import { type Failing, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } f
 export type WorkerOwner = FailureOwner & {
   readonly log: ParkedLog;
   readonly clock: Clock;
+  /** False: its account, or all, have as many events in memory as they may. */
+  hold(): boolean;
+  /** An event that it held is not in memory any more. */
+  release(): void;
   /** It has something to send. */
   ready(worker: EndpointWorker): void;
   /** An event is kept there until its time. */
@@ -98,18 +102,26 @@ export class EndpointWorker {
     return this.#owner.log.countOf(this.key.endpointId) > 0;
   }
 
-  /** A record of WEBHOOKS; `ack` when it is delivered or stored elsewhere. */
-  take(record: WebhookRecord, ack: () => void): void {
+  /** A new event; `done` when it is delivered or stored. `toLine`: it is to be stored at once. */
+  take(record: WebhookRecord, done: () => void, toLine: boolean): void {
     // What comes later must not overtake the line.
-    if (this.#isFull || this.#hasLine || !this.#isServed) {
-      if (this.#endpoint.ordering === 'per_message') this.#moveAllToLine();
-      const isOther = this.#endpoint.ordering === 'none' && this.#failures.isOther(record.eventId);
-      return this.#owner.log.park(this.key.accountId, record, (seq) => {
-        ack();
-        if (isOther && seq !== null) this.#failures.tryNext(seq, this.#owner.clock.nowMs());
-      });
+    if (toLine || this.#hasLine || this.#isFull || !this.#isServed || !this.#owner.hold()) {
+      return this.#takeToLine(record, done);
     }
-    this.#add(newItem({ record, from: 'queue', seq: 0, settle: ack, queuedAtMs: this.#owner.clock.monotonicMs() }));
+    const settle = () => {
+      this.#owner.release();
+      done();
+    };
+    this.#add(newItem({ record, from: 'queue', seq: 0, settle, queuedAtMs: this.#owner.clock.monotonicMs() }));
+  }
+
+  #takeToLine(record: WebhookRecord, done: () => void): void {
+    if (!this.#hasLine) this.#moveAllToLine();
+    const isOther = this.#endpoint.ordering === 'none' && this.#failures.isOther(record.eventId);
+    this.#owner.log.park(this.key.accountId, record, (seq) => {
+      done();
+      if (isOther && seq !== null) this.#failures.tryNext(seq, this.#owner.clock.nowMs());
+    });
   }
 
   get takesRetry(): boolean {
@@ -181,7 +193,8 @@ export class EndpointWorker {
       return;
     }
     const { first } = this.#queue;
-    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > bounds.queueWaitMs) this.#parkQueue();
+    // It is slow: what it has waits in the line, and comes from there.
+    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > bounds.queueWaitMs) this.#moveAllToLine();
     this.readLine();
   }
 
@@ -195,10 +208,20 @@ export class EndpointWorker {
     this.#failures.change(of);
   }
 
-  /** What it has stays where it is stored. */
+  /** Ends its requests; what is in memory alone is stored in the line. */
   stop(): void {
+    for (const item of this.#abandoned().toSorted(bySequence)) this.#park(item);
+  }
+
+  /** The endpoint was deleted: nobody wants its events. */
+  forget(): void {
+    for (const item of this.#abandoned()) if (!item.isMoving) item.settle();
+  }
+
+  /** Of what it has, what is stored nowhere. */
+  #abandoned(): readonly Item[] {
     this.#wake?.();
-    this.#out.abandon();
+    return [...this.#out.abandon(), ...this.#queue.clear()].filter(({ from }) => from === 'queue');
   }
 
   get #isFull(): boolean {
@@ -293,15 +316,9 @@ export class EndpointWorker {
     for (const item of items.toSorted(bySequence)) this.#park(item);
   }
 
-  /** It is slow: what waits in memory goes to the line, and comes from there. */
-  #parkQueue(): void {
-    if (this.#endpoint.ordering === 'per_message') return this.#moveAllToLine();
-    for (const item of this.#queue.takeQueued()) this.#park(item);
-  }
-
   /**
-   * Where order matters, what is being sent goes to the line as well, before what comes later: after a crash it would
-   * otherwise come from WEBHOOKS, behind the line.
+   * Everything that is stored nowhere goes to the line, before what comes later, and what is being sent as well: after a crash
+   * it would otherwise be handed over again, behind the line.
    */
   #moveAllToLine(): void {
     const moved = new Set(this.#out.items.filter(({ from, isMoving }) => from === 'queue' && !isMoving));

@@ -7,7 +7,7 @@ import type { Cancel } from '../../../platform/clock.ts';
 
 export type Item = {
   readonly record: WebhookRecord;
-  /** queue: WEBHOOKS · line: the endpoint's line in WEBHOOK_LOG · retry: an event there with a time of its own. */
+  /** queue: in memory alone · line: the endpoint's line in WEBHOOK_LOG · retry: an event there with a time of its own. */
   from: 'queue' | 'line' | 'retry';
   /** Of its record in WEBHOOK_LOG; 0 for one from the queue. */
   seq: number;

@@ -39,6 +39,7 @@ export class ParkedLog {
   /** Deletes of delivered events that were not answered. */
   readonly #deletes = new Set<Promise<void>>();
   #onParked: (key: EndpointKey) => void = () => {};
+  #waitForRoom: (() => void)[] = [];
   #isComparing = false;
 
   /** `publisher` with an endless deadline. */
@@ -52,6 +53,19 @@ export class ParkedLog {
   /** Called whenever an event was put into a line, by whomever. */
   watch(onParked: (key: EndpointKey) => void): void {
     this.#onParked = onParked;
+  }
+
+  get hasRoom(): boolean {
+    return this.#publisher.inFlight < limits.delivery.parkingMax;
+  }
+
+  /** Resolves when half of what may be on its way is durable, or when `stopping`. */
+  room(stopping: AbortSignal): Promise<void> {
+    if (this.hasRoom || stopping.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waitForRoom.push(resolve);
+      stopping.addEventListener('abort', () => resolve(), { once: true });
+    });
   }
 
   /** Counts what is there. Resolves with the endpoints that have parked events or such with a time of their own. */
@@ -168,6 +182,7 @@ export class ParkedLog {
     const octets = encodeWebhook(record);
     const attempt = (): void =>
       this.#publisher.publish(subject, octets, id, (result) => {
+        this.#giveRoom();
         if (result.ok) return done(result.seq);
         const { failure } = result;
         if (failure === 'closed') return; // the source has its record still
@@ -175,6 +190,11 @@ export class ParkedLog {
         this.#clock.after(repeatMs, attempt);
       });
     attempt();
+  }
+
+  #giveRoom(): void {
+    if (this.#waitForRoom.length === 0 || this.#publisher.inFlight > limits.delivery.parkingMax / 2) return;
+    for (const go of this.#waitForRoom.splice(0)) go();
   }
 
   #drop(accountId: AccountId, record: WebhookRecord, reason: string, done: (seq: null) => void): void {

@@ -12,10 +12,12 @@ import { RotatingMap } from '../../../platform/rotating-map.ts';
 
 /**
  * Bits of a message's state: whether everything before is in it (0), the segments submitted (1–10), those delivered
- * (17–26), and what was published.
+ * (17–26), and what was published (11–13, 27–29).
  */
 const complete = 1;
 const deliveredFrom = 16;
+/** Events that are complete by themselves, and may be published again by a process that was killed. */
+const publishedAlone = { received: 1 << 11, opted_out: 1 << 12, canceled: 1 << 13 } as const;
 const publishedSubmitted = 1 << 27;
 const publishedUnknown = 1 << 28;
 const publishedEnd = 1 << 29;
@@ -97,11 +99,14 @@ export class ClientEvents {
 
   #isPublished(event: DeliveryEvent): boolean {
     const { kind, messageId } = event;
-    // Each is complete by itself.
-    if (kind === 'received' || kind === 'opted_out') return true;
     // One with a carrier is about a copy of a message that is delivered (model/copies.ts).
-    if (kind === 'canceled') return event.carrier === '';
+    if (kind === 'canceled' && event.carrier !== '') return false;
     const before = this.#messages.get(messageId) ?? 0;
+    if (kind === 'received' || kind === 'opted_out' || kind === 'canceled') {
+      const after = before | publishedAlone[kind];
+      if (after !== before) this.#messages.set(messageId, after);
+      return after !== before;
+    }
     const after = this.#stateAfter(before, event);
     if (after !== before) this.#messages.set(messageId, after);
     return (after & ~before & (publishedSubmitted | publishedUnknown | publishedEnd)) !== 0;

@@ -1,17 +1,23 @@
-// Reads EVENTS and writes one record into WEBHOOKS for each event and each endpoint that it matches. While no account
-// has an endpoint it reads nothing. A record is published under the event's id and the endpoint's, so what is read
-// again after a crash is stored once within the stream's memory; later than that it is sent again with the same
-// webhook-id. An event about an endpoint itself is published through `publishEndpointEvent`.
+// Reads EVENTS and hands each event to the endpoints that get it (delivery.ts). It keeps no copy: an event is in EVENTS
+// until its endpoint has taken it, or has it in its line (decision 254). So the place from where EVENTS is read after a crash has
+// the first event that each endpoint has not taken; what was taken since the place was stored is sent again with the
+// same webhook-id. While no account has an endpoint it reads nothing.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { type StreamReader, readStream } from '../../../cluster/bus/read-stream.ts';
 import { type StreamPosition, changeSince } from '../../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
-import { type WebhookPlace, readWebhookPlace, writeWebhookPlace } from '../../../cluster/bus/webhook-place.ts';
+import {
+  type WebhookPlace,
+  neededAfter,
+  readWebhookPlace,
+  webhookSequence,
+  writeWebhookPlace,
+} from '../../../cluster/bus/webhook-place.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
-import type { AccountId } from '../../../model/ids.ts';
+import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
 import { eventsOf } from '../../../model/records/event-record.ts';
 import { type WebhookEndpoint, subscribesTo, webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -20,25 +26,29 @@ import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { EndpointEvent } from '../endpoint-events.ts';
-import type { WebhookQueue } from '../webhook-queue.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import { ClientEvents } from './client-events.ts';
 import { targetOf } from './event-target.ts';
+import { Outstanding } from './outstanding.ts';
 import { UndecidedEvents } from './undecided-events.ts';
 
 type FanOutParts = {
   readonly bus: Bus;
   readonly bucket: KV;
   readonly directory: Directory;
-  readonly queue: WebhookQueue;
+  readonly delivery: Pick<Delivery, 'put' | 'hasRoom' | 'room'>;
   readonly clock: Clock;
 };
 
-/** A record of EVENTS of which some events are not decided, or some publishes not durable yet. */
+/** A record of EVENTS of which some events are not decided yet. */
 type Taken = { readonly seq: number; readonly storedAtNs: bigint; left: number };
 
+/** Of an event: its record in EVENTS, and its place among all events. */
+type EventPlace = { readonly seq: number; readonly sequence: number };
+
 const bounds = limits.delivery;
-const eventsPerRecord = 1_024;
 const lookEveryMs = 1_000;
+const beginning: StreamPosition = { made: '', seq: 0, storedAtNs: null };
 
 export class FanOut {
   readonly #parts: FanOutParts;
@@ -46,8 +56,13 @@ export class FanOut {
   readonly #undecided: UndecidedEvents;
   /** In stream order; the first is the oldest. */
   readonly #taken: Taken[] = [];
-  #place: WebhookPlace = { position: { made: '', seq: 0, storedAtNs: null }, sequenceBase: 0, idle: true };
-  #savedSeq = -1;
+  #place: Omit<WebhookPlace, 'pending'> = { position: beginning, sequenceBase: 0, idle: true };
+  readonly #outstanding = new Outstanding();
+  /** What was handed to whom before EVENTS was opened. */
+  #before: Pick<WebhookPlace, 'position' | 'pending'> = { position: beginning, pending: new Map() };
+  /** Everything up to here is decided and handed over. */
+  #doneTo = 0;
+  #saved = '';
   #reader: StreamReader | null = null;
   /** Up to here events were published before this process: read again for what they say of messages on their way. */
   #warmUpTo = 0;
@@ -65,7 +80,7 @@ export class FanOut {
   /** Resolves when it knows where to go on. */
   async start(): Promise<void> {
     const found = await readWebhookPlace(this.#parts.bucket);
-    if (found !== null) this.#place = found;
+    if (found !== null) [this.#place, this.#before] = [found, found];
     const { position } = this.#place;
     // Endpoints may have been made while no process read: what came before each of them is left out by its time.
     if (position.made !== '' && (await changeSince(this.#parts.bus, streamNames.events, position)) !== null) {
@@ -74,17 +89,20 @@ export class FanOut {
     this.#running = this.#keep();
   }
 
+  /** Hands over no further event. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the fan-out stops'));
     this.#wake();
     this.#reader?.stop();
     await this.#running;
-    // Else the next one puts into WEBHOOKS what is there already, or was delivered from there.
-    await this.#parts.queue.settled();
+  }
+
+  /** After `stop`, when what was handed over is taken or stored: else the next one hands it over again. */
+  async saveLast(): Promise<void> {
     await this.#save().catch((error: unknown) => ignoring(error, 'the next fan-out reads a little again'));
   }
 
-  /** Publishes an event about an endpoint to the account's other endpoints. `done` when it is durable. */
+  /** Hands an event about an endpoint to the account's other endpoints. `done` when they have it. */
   publishEndpointEvent(of: WebhookEndpoint, { eventId, content }: EndpointEvent, done: () => void): void {
     const all = this.#parts.directory.account(of.accountId)?.webhooks.of(of.livemode) ?? [];
     const others = all.filter((each) => each.id !== of.id && subscribesTo(each, content.type));
@@ -92,16 +110,16 @@ export class FanOut {
     let left = others.length;
     if (left === 0) return done();
     for (const endpoint of others) {
-      this.#parts.queue.put(endpoint, { eventId, url: null, sequence, content }, () => {
+      this.#parts.delivery.put(endpoint, { eventId, url: null, sequence, content }, () => {
         left -= 1;
         if (left === 0) done();
       });
     }
   }
 
-  /** Of what is published now and is no delivery event: after the delivery events that were published. */
+  /** Of what is sent from now on and is no delivery event: after the delivery events that were handed over. */
   get sequence(): number {
-    return this.#sequenceOf(this.#place.position.seq, 0);
+    return webhookSequence(this.#place, this.#place.position.seq, 0);
   }
 
   async #keep(): Promise<void> {
@@ -115,7 +133,9 @@ export class FanOut {
       } catch (error) {
         log.warn({ error: messageOf(error) }, 'the place of the webhooks could not be stored, trying again');
       }
-      await clock.sleep(lookEveryMs, signal).catch((error: unknown) => ignoring(error, 'the fan-out stops'));
+      await clock
+        .sleep(this.#reader === null ? lookEveryMs : bounds.placeEveryMs, signal)
+        .catch((error: unknown) => ignoring(error, 'the fan-out stops'));
     }
   }
 
@@ -135,6 +155,8 @@ export class FanOut {
     const { created, state } = await this.#parts.bus.manager.streams.info(streamNames.events);
     this.#nextRest = { made: String(created), seq: state.last_seq, storedAtNs: null };
     this.#place = { ...this.#place, position: before ?? this.#nextRest, idle: true };
+    this.#outstanding.clear();
+    this.#before = { position: this.#place.position, pending: new Map() };
   }
   #nextRest: StreamPosition | null = null;
 
@@ -142,8 +164,8 @@ export class FanOut {
     const { bus, clock } = this.#parts;
     const { position } = this.#place;
     this.#place = { ...this.#place, idle: false };
-    this.#warmUpTo = position.seq;
-    const seq = Math.max(0, position.seq - bounds.warmUpRecords);
+    this.#warmUpTo = this.#doneTo = neededAfter({ ...this.#place, ...this.#before });
+    const seq = Math.max(0, this.#warmUpTo - bounds.warmUpRecords);
     const from = seq === position.seq ? position : { made: position.made, seq, storedAtNs: null };
     const reader = readStream(bus, {
       stream: streamNames.events,
@@ -157,6 +179,9 @@ export class FanOut {
     reader.done.catch((error: unknown) => {
       if (this.#stopping.signal.aborted || this.#reader !== reader) return ignoring(error, 'the fan-out was stopped');
       log.error({ error: messageOf(error) }, 'the fan-out to webhooks ended, reopening it');
+      // What it handed over is in memory still.
+      if (!this.#isAgain) this.#before = { position: this.#place.position, pending: new Map() };
+      this.#taken.length = 0;
       this.#reader = null;
     });
   }
@@ -167,8 +192,12 @@ export class FanOut {
     log.error({ alarm: 'events_changed' }, 'reads EVENTS again for webhooks');
     this.#warmUpTo = 0;
     this.#taken.length = 0;
-    const sequenceBase = this.#place.sequenceBase + (this.#place.position.seq + 1) * eventsPerRecord;
-    this.#place = { ...this.#place, sequenceBase, position: { made: '', seq: 0, storedAtNs: null } };
+    // Those of the other stream are in memory, and nowhere else.
+    this.#outstanding.clear();
+    const sequenceBase = webhookSequence(this.#place, this.#place.position.seq + 1, 0);
+    this.#place = { ...this.#place, sequenceBase, position: beginning };
+    this.#before = { position: beginning, pending: new Map() };
+    this.#doneTo = 0;
   }
 
   #take(record: JsMsg): Promise<void> | undefined {
@@ -179,12 +208,12 @@ export class FanOut {
     const taken: Taken = { seq: record.seq, storedAtNs: record.timestampNanos, left: 1 };
     this.#taken.push(taken);
     for (const { event, at } of this.#wantedOf(record)) {
-      const sequence = this.#sequenceOf(record.seq, at);
-      if (this.#undecided.has(event) || !this.#clientEvents.knows(event)) this.#decideLater(event, taken, sequence);
-      else this.#publish(this.#clientEvents.next(event), taken, sequence);
+      const place = { seq: record.seq, sequence: webhookSequence(this.#place, record.seq, at) };
+      if (this.#undecided.has(event) || !this.#clientEvents.knows(event)) this.#decideLater(event, taken, place);
+      else this.#handOver(this.#clientEvents.next(event), place);
     }
     this.#done(taken);
-    return this.#parts.queue.hasRoom && this.#hasRoom ? undefined : this.#room();
+    return this.#parts.delivery.hasRoom && this.#hasRoom ? undefined : this.#room();
   }
 
   /** While the event store is away, undecided events hold back the place of all that come after them. */
@@ -194,15 +223,15 @@ export class FanOut {
 
   async #room(): Promise<void> {
     const { signal } = this.#stopping;
-    await this.#parts.queue.room(signal);
+    await this.#parts.delivery.room(signal);
     while (!this.#hasRoom && !signal.aborted) await new Promise<void>((resolve) => (this.#wake = resolve));
   }
   #wake: () => void = () => {};
 
-  #decideLater(event: DeliveryEvent, taken: Taken, sequence: number): void {
+  #decideLater(event: DeliveryEvent, taken: Taken, place: EventPlace): void {
     taken.left += 1;
     this.#undecided.add(event, (shown) => {
-      this.#publish(shown, taken, sequence);
+      this.#handOver(shown, place);
       this.#done(taken);
     });
   }
@@ -227,22 +256,25 @@ export class FanOut {
   readonly #isWanted = (accountId: string, livemode: boolean): boolean =>
     (this.#parts.directory.account(accountId as AccountId)?.webhooks.of(livemode).length ?? 0) > 0;
 
-  #sequenceOf(seq: number, at: number): number {
-    return this.#place.sequenceBase + seq * eventsPerRecord + at;
-  }
-
-  #publish(event: DeliveryEvent | null, taken: Taken, sequence: number): void {
+  #handOver(event: DeliveryEvent | null, { seq, sequence }: EventPlace): void {
     if (event === null || webhookTypeOfKind[event.kind] === undefined) return;
     const { eventId } = event;
     for (const endpoint of this.#parts.directory.account(event.accountId as AccountId)?.webhooks.of(event.livemode) ??
       []) {
       if (event.atMs < endpoint.createdAtMs - bounds.clockDifferenceMs) continue;
       const target = targetOf(endpoint, event, event.callback);
-      if (target === null) continue;
+      if (target === null || this.#hadBefore(endpoint.id, seq, sequence)) continue;
       const { url } = target;
-      taken.left += 1;
-      this.#parts.queue.put(endpoint, { eventId, url, sequence, content: { event } }, () => this.#done(taken));
+      this.#outstanding.add(endpoint.id, sequence);
+      const done = () => this.#outstanding.remove(endpoint.id, sequence);
+      this.#parts.delivery.put(endpoint, { eventId, url, sequence, content: { event } }, done);
     }
+  }
+
+  /** The endpoint took it from the process before this one, or it is in its line. */
+  #hadBefore(endpointId: WebhookEndpointId, seq: number, sequence: number): boolean {
+    const { position, pending } = this.#before;
+    return seq <= position.seq && sequence < (pending.get(endpointId) ?? Number.POSITIVE_INFINITY);
   }
 
   #done(taken: Taken): void {
@@ -253,16 +285,27 @@ export class FanOut {
     if (last !== undefined) {
       // At once: after an outage of the event store there may be thousands.
       this.#taken.splice(0, done);
+      this.#doneTo = last.seq;
       const { made } = this.#reader?.position ?? this.#place.position;
-      this.#place = { ...this.#place, position: { made, seq: last.seq, storedAtNs: last.storedAtNs } };
+      if (!this.#isAgain)
+        this.#place = { ...this.#place, position: { made, seq: last.seq, storedAtNs: last.storedAtNs } };
     }
     if (this.#hasRoom) this.#wake();
   }
 
+  /** It reads what was read before, for endpoints that had not taken all of it. */
+  get #isAgain(): boolean {
+    return this.#doneTo < this.#before.position.seq;
+  }
+
   async #save(): Promise<void> {
-    const place = this.#place;
-    if (place.position.made === '' || place.position.seq === this.#savedSeq) return;
+    const place = { ...this.#place, pending: this.#outstanding.first() };
+    const { position, pending, idle } = place;
+    // Then the place that is stored still says all.
+    if (position.made === '' || this.#isAgain) return;
+    const saved = `${position.made} ${position.seq} ${idle} ${[...pending].join()}`;
+    if (saved === this.#saved) return;
     await writeWebhookPlace(this.#parts.bucket, place);
-    this.#savedSeq = place.position.seq;
+    this.#saved = saved;
   }
 }

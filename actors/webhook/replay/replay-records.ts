@@ -15,9 +15,7 @@ export type Replay = {
   readonly accountId: AccountId;
   readonly sinceMs: number;
   readonly untilMs: number;
-  /** Added to the ids of its records: those that are put a second time are stored once. */
-  readonly again: string;
-  /** What comes before it is durable in the queue. */
+  /** What comes before it is delivered, or in the line of its endpoint. */
   readonly place: ReplayPlace;
 };
 
@@ -88,7 +86,8 @@ export class ReplayRecords {
   }
 
   #encoded(replay: Replay): string {
-    return JSON.stringify({ ...replay, runner: this.#runner });
+    // `again`: a version that has a queue of webhooks reads no entry without it.
+    return JSON.stringify({ ...replay, again: '', runner: this.#runner });
   }
 }
 
@@ -96,8 +95,8 @@ const answered = <T>(work: Promise<T>): Promise<T> =>
   withDeadline('the entry of a replay', limits.delivery.answerMs, work);
 
 function replayIn(octets: Uint8Array): Replay | null {
-  const { endpointId, accountId, sinceMs, untilMs, again, place } = (jsonObjectIn(octets) ?? {}) as Partial<Replay>;
-  if (endpointId === undefined || accountId === undefined || again === undefined || place === undefined) return null;
+  const { endpointId, accountId, sinceMs, untilMs, place } = (jsonObjectIn(octets) ?? {}) as Partial<Replay>;
+  if (endpointId === undefined || accountId === undefined || place === undefined) return null;
   if (typeof sinceMs !== 'number' || typeof untilMs !== 'number') return null;
-  return { endpointId, accountId, sinceMs, untilMs, again, place };
+  return { endpointId, accountId, sinceMs, untilMs, place };
 }

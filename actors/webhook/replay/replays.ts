@@ -1,4 +1,4 @@
-// Sends events to an endpoint again, from the event store: one, or all of a time. They pass the queue like new ones and
+// Sends events to an endpoint again, from the event store: one, or all of a time. They are handed over like new ones and
 // have the webhook-id they had. What there is to send is read page by page (replay-pages.ts); how far a replay is, is
 // stored after each page (replay-records.ts), and the process that delivers next goes on there.
 import type { KV } from '@nats-io/kv';
@@ -12,10 +12,9 @@ import { limits } from '../../../platform/limits.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
-import { secretBytes } from '../../../platform/random.ts';
 import { SharedBound } from '../../../platform/shared-bound.ts';
 import type { Busy, ReplayAnswer, ReplayRequest } from '../contract.ts';
-import type { WebhookQueue } from '../webhook-queue.ts';
+import type { Delivery } from '../delivery/delivery.ts';
 import {
   type ReplayPage,
   type ReplayPlace,
@@ -31,7 +30,7 @@ type Parts = {
   readonly bus: Bus;
   readonly bucket: KV;
   readonly directory: Directory;
-  readonly queue: WebhookQueue;
+  readonly delivery: Pick<Delivery, 'put' | 'room'>;
   readonly share: Share;
   readonly clock: Clock;
 };
@@ -89,7 +88,8 @@ export class Replays {
   async #sendOne(endpoint: WebhookEndpoint, asked: Parameters<typeof findEvent>[2]): Promise<ReplayAnswer> {
     const found = await findEvent(this.#parts, endpoint, asked);
     if (typeof found === 'string') return { ok: false, why: found };
-    await this.#put(endpoint, [found], newAgain());
+    // The answer waits for it: no endpoint is waited for.
+    await this.#put(endpoint, [found], true);
     return this.#stopping.signal.aborted ? { ok: false, why: 'unavailable' } : { ok: true, events: 1 };
   }
 
@@ -106,7 +106,7 @@ export class Replays {
       if (page.result !== 'found') return { answer: { ok: false, why: 'unavailable' }, replay: null };
       pages.push(page);
     }
-    const replay: Replay = { endpointId, accountId, sinceMs, untilMs, again: newAgain(), place };
+    const replay: Replay = { endpointId, accountId, sinceMs, untilMs, place };
     // One whose begin was not answered in time may be stored.
     if (!(await this.#records.begin(replay))) {
       return { answer: { ok: false, why: 'running' }, replay: await this.#records.takeOverOf(endpointId) };
@@ -136,7 +136,7 @@ export class Replays {
       if (endpoint === undefined) break;
       const page: ReplayPage | null = await this.#page(endpoint, replay, place);
       if (page === null) return;
-      await this.#put(endpoint, page.items, replay.again);
+      await this.#put(endpoint, page.items);
       if (signal.aborted) return;
       place = page.next ?? placeAfter(endpoint, place);
       if (place === null) break;
@@ -170,10 +170,10 @@ export class Replays {
     return untilDone(work, onFailure, { everyMs: limits.delivery.answerMs, stopping: this.#stopping.signal, clock });
   }
 
-  /** Resolves when all are durable, or the process stops. */
-  async #put(endpoint: WebhookEndpoint, items: readonly ReplayedEvent[], again: string): Promise<void> {
+  /** Resolves when all are delivered or in the line, or the process stops. */
+  async #put(endpoint: WebhookEndpoint, items: readonly ReplayedEvent[], toLine = false): Promise<void> {
     const { signal } = this.#stopping;
-    const { queue } = this.#parts;
+    const { delivery } = this.#parts;
     const { promise, resolve } = Promise.withResolvers<void>();
     let left = items.length;
     const done = () => {
@@ -181,9 +181,9 @@ export class Replays {
       if (left === 0) resolve();
     };
     for (const { eventId, atMs, url, content } of items) {
-      await queue.room(signal);
+      await delivery.room(signal);
       if (signal.aborted) return;
-      queue.put(endpoint, { eventId, url, sequence: atMs, content }, done, again);
+      delivery.put(endpoint, { eventId, url, sequence: atMs, content }, done, toLine);
     }
     if (left === 0) return;
     const stop = () => resolve();
@@ -192,5 +192,3 @@ export class Replays {
     signal.removeEventListener('abort', stop);
   }
 }
-
-const newAgain = (): string => `.${secretBytes(6).toString('base64url')}`;

@@ -24,6 +24,8 @@ import {
   runWebhooks,
   startReceiver,
   webhookCipher,
+  isHandedOver,
+  waitingInLog,
 } from '../../support/webhooks.ts';
 
 let bus: TestBus;
@@ -73,11 +75,7 @@ test('attempts outlive a restart, with what was sent and what was answered', asy
   await events.publish([event]);
   await until('it is taken', () => receiver?.received.length === 2);
   // The request has arrived; without its answer a stop would abandon it.
-  const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
-  await until(
-    'nothing waits',
-    async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
-  );
+  await until('nothing waits', async () => (await isHandedOver(bus.bus)) && (await waitingInLog(bus.bus)) === 0);
   await running?.stop();
   running = null;
 

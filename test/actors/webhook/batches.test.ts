@@ -21,6 +21,8 @@ import {
   runWebhooks,
   startReceiver,
   webhookCipher,
+  isHandedOver,
+  waitingInLog,
 } from '../../support/webhooks.ts';
 
 let bus: TestBus;
@@ -36,7 +38,7 @@ afterEach(async () => {
   await running?.stop();
   running = null;
   for (const receiver of receivers.splice(0)) await receiver.close();
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(async () => {
   events.close();
@@ -56,12 +58,8 @@ const messageOf = (accountId: AccountId, changes: Partial<Message> = {}): Messag
   messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()), ...changes });
 const eventOf = (message: Message, kind: DeliveryEvent['kind']): DeliveryEvent =>
   eventOfMessage(message, { kind, atMs: systemClock.nowMs() });
-const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const allDone = () =>
-  until(
-    'nothing waits',
-    async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
-  );
+  until('nothing waits', async () => (await isHandedOver(bus.bus)) && (await waitingInLog(bus.bus)) === 0);
 
 type InBatch = { readonly id: string; readonly type: string; readonly data: { readonly id: string } };
 const eventsIn = ({ json }: Received) => json.data['events'] as readonly InBatch[];

@@ -22,6 +22,8 @@ import {
   runWebhooks,
   startReceiver,
   webhookCipher,
+  isHandedOver,
+  waitingInLog,
 } from '../../support/webhooks.ts';
 
 let bus: TestBus;
@@ -38,7 +40,7 @@ afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.close();
   await running?.stop();
   running = null;
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(async () => {
   events.close();
@@ -56,12 +58,8 @@ const messageOf = (accountId: AccountId, changes: Partial<Message> = {}): Messag
 const eventOf = (message: Message, kind: DeliveryEvent['kind'], segment = 1): DeliveryEvent =>
   eventOfMessage(message, { kind, atMs: systemClock.nowMs(), segment });
 const idsOf = ({ received }: Receiver) => received.map(({ json }) => json.data['id']);
-const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const allDone = () =>
-  until(
-    'nothing waits',
-    async () => (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog)) === 0,
-  );
+  until('nothing waits', async () => (await isHandedOver(bus.bus)) && (await waitingInLog(bus.bus)) === 0);
 
 /** Starts, and waits until an event that is published now is delivered. */
 async function start(...given: Parameters<typeof runWebhooks> extends [unknown, ...infer Rest] ? Rest : never) {
@@ -171,10 +169,13 @@ test("a subscriber's text arrives in clear and is sealed in the streams", async 
   const inbound = { sealedBody, keepBody: false, keyword: null, parts: 1 };
   await events.publish([receivedEvent(origin, { encoding: 'gsm7', segments: 1, inbound })]);
   await until('a try', () => hook.received.length === 1);
-  const { state } = await bus.bus.manager.streams.info(streamNames.webhooks);
-  const stored = await bus.bus.manager.streams.getMessage(streamNames.webhooks, { seq: state.first_seq });
+  await running?.stop();
+  const { state } = await bus.bus.manager.streams.info(streamNames.webhookLog);
+  const stored = await bus.bus.manager.streams.getMessage(streamNames.webhookLog, { seq: state.first_seq });
+  expect(Buffer.from(stored?.data ?? []).includes(messageId)).toBe(true);
   expect(Buffer.from(stored?.data ?? []).includes('my secret')).toBe(false);
   hook.answer = () => ({ status: 200 });
+  await start();
   await allDone();
   expect(hook.received.at(-1)?.json).toMatchObject({
     type: 'sms.received',
@@ -263,7 +264,7 @@ test('a disabled endpoint is not called, and gets what it missed when it is enab
   });
   await start();
   await events.publish([eventOf(messageOf(accountId), 'delivered')]);
-  await until('it is parked', async () => (await waiting(streamNames.webhookLog)) === 1);
+  await until('it is parked', async () => (await waitingInLog(bus.bus)) === 1);
   expect(hook.received).toHaveLength(0);
   await putEndpoint(bus.bus, { ...entry, status: 'enabled', disabledReason: null });
   await until('it is received', () => hook.received.length === 1);
@@ -289,5 +290,5 @@ test('an event that an endpoint refuses is tried again beside others that it tak
     );
   });
   expect(idsOf(hook).filter((id) => id === poison.messageId)).toHaveLength(2);
-  await until('all are acked', async () => (await waiting(streamNames.webhooks)) === 0);
+  await until('all are handed over', () => isHandedOver(bus.bus));
 });

@@ -18,6 +18,7 @@ import {
   putEndpoint,
   runWebhooks,
   startReceiver,
+  waitingInLog,
 } from '../../support/webhooks.ts';
 
 let bus: TestBus;
@@ -31,7 +32,7 @@ afterEach(async () => {
   await running?.stop();
   running = null;
   for (const receiver of receivers.splice(0)) await receiver.close();
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(async () => {
   await bus.stop();
@@ -50,12 +51,9 @@ async function start(): Promise<void> {
 
 /** What was sent is durable as sent: the next process does not send it again. */
 async function allDone(): Promise<void> {
-  const { streams, consumers } = bus.bus.manager;
-  const waiting = async (stream: string) => (await streams.info(stream)).state.messages;
   await until('nothing waits', async () => {
-    const { num_pending, num_ack_pending } = await consumers.info(streamNames.facts, 'facts_webhooks');
-    const published = (await waiting(streamNames.webhooks)) + (await waiting(streamNames.webhookLog));
-    return num_pending + num_ack_pending + published === 0;
+    const consumer = await bus.bus.manager.consumers.info(streamNames.facts, 'facts_webhooks');
+    return consumer.num_pending + consumer.num_ack_pending + (await waitingInLog(bus.bus)) === 0;
   });
 }
 

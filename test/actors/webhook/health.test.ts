@@ -24,6 +24,7 @@ import {
   putEndpoint,
   runWebhooks,
   startReceiver,
+  isHandedOver,
 } from '../../support/webhooks.ts';
 
 const hourMs = 3_600_000;
@@ -57,7 +58,7 @@ afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.close();
   asked.length = 0;
   disabling = null;
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(async () => {
   events.close();
@@ -83,7 +84,7 @@ async function failingEndpoint(status: number) {
   await events.publish(all);
   await until('it fails', async () => (await stateOf(entry)) !== null);
   await until('the other one has all', () => other.received.length === all.length);
-  await until('all of it is parked', async () => (await waiting(streamNames.webhooks)) === 0);
+  await until('all of it is parked', () => isHandedOver(bus.bus));
   const published = (type: string) => other.received.filter(({ json }) => json.type === type);
   return { entry, broken, other, clock, all, published };
 }
@@ -93,7 +94,6 @@ const eventOf = (accountId: AccountId): DeliveryEvent =>
     kind: 'delivered',
     atMs: systemClock.nowMs(),
   });
-const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 async function stateOf({ id }: WebhookEntry): Promise<Failing | null> {
   const entry = await (await openBucket(bus.bus, 'webhooks')).get(`failing.${id}`);
   return entry === null || entry.operation !== 'PUT' ? null : entry.json<Failing>();

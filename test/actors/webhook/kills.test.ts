@@ -2,7 +2,6 @@
 // webhook-id of the first, the events of a message keep their order, and an endpoint that was failing goes on where it
 // was. Of two processes one delivers, and the other takes over when it is gone.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { streamNames } from '../../../cluster/bus/streams.ts';
 import { eventOfMessage } from '../../../model/delivery-event.ts';
 import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -16,6 +15,8 @@ import {
   putEndpoint,
   startDelivery,
   startWebhookBus,
+  isHandedOver,
+  waitingInLog,
 } from '../../support/webhooks.ts';
 
 let bus: WebhookBus;
@@ -27,7 +28,6 @@ afterAll(() => bus.stop());
 const messageOf = (accountId: AccountId) => messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
 const eventOf = (accountId: AccountId) =>
   eventOfMessage(messageOf(accountId), { kind: 'delivered', atMs: systemClock.nowMs() });
-const waiting = async (stream: string) => (await bus.bus.manager.streams.info(stream)).state.messages;
 const publishMany = async (accountId: AccountId, count: number) => {
   const all = Array.from({ length: count }, () => eventOf(accountId));
   for (let at = 0; at < all.length; at += 50) await bus.events.publish(all.slice(at, at + 50));
@@ -53,7 +53,7 @@ test('kill -9 again and again under load: every event is sent, and repeats have 
     kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
-  await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
+  await until('nothing waits', () => isHandedOver(bus.bus));
   expect(idsOf(receiver)).toEqual(new Set(published));
   await kill();
 });
@@ -70,14 +70,14 @@ test('kill -9 while an endpoint fails: it is not forgotten, and gets its line fr
   let kill = await startDelivery(bus.nats.url);
   const published = await publishMany(accountId, 300);
   await until('it fails', () => receiver.received.length >= first);
-  await until('some are parked', async () => (await waiting(streamNames.webhookLog)) > 0);
+  await until('some are parked', async () => (await waitingInLog(bus.bus)) > 0);
   await kill();
   kill = await startDelivery(bus.nats.url);
   await until('half of them', () => receiver.received.length > published.length / 2);
   await kill();
   kill = await startDelivery(bus.nats.url);
   await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
-  await until('the line is empty', async () => (await waiting(streamNames.webhookLog)) === 0);
+  await until('the line is empty', async () => (await waitingInLog(bus.bus)) === 0);
   await kill();
 });
 
@@ -143,7 +143,7 @@ test('kill -9 between batches: every event is sent, in batches, under the id it 
     kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => published.every((id) => inBatches().has(id)));
-  await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
+  await until('nothing waits', () => isHandedOver(bus.bus));
   expect(inBatches()).toEqual(new Set(published));
   await kill();
 });
@@ -171,7 +171,7 @@ test('of two processes one delivers; when it is killed the other takes over and 
   await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
   const tookMs = systemClock.monotonicMs() - killedAtMs;
   expect(tookMs).toBeGreaterThan(limits.delivery.takenOverAfterMs / 2);
-  await until('nothing waits', async () => (await waiting(streamNames.webhooks)) === 0);
+  await until('nothing waits', () => isHandedOver(bus.bus));
   expect(idsOf(receiver)).toEqual(new Set(published));
   await killSecond();
 }, 120_000);

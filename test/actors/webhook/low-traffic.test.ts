@@ -47,7 +47,7 @@ afterEach(async () => {
   await running?.stop();
   running = null;
   asked.length = 0;
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(() => bus.stop());
 

@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await running?.stop();
   running = null;
-  for (const stream of [streamNames.webhooks, streamNames.webhookLog]) await bus.bus.manager.streams.purge(stream);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
 });
 afterAll(async () => {
   publisher.close();

@@ -77,7 +77,7 @@ async function another(): Promise<void> {
   await until('another message is sent', () => sentOf(context).length === 2);
 }
 
-/** What was published is decided, and durable in WEBHOOKS. */
+/** What was published is decided, and handed over. */
 async function decided(): Promise<void> {
   const { state } = await store.bus.manager.streams.info(streamNames.events);
   const bucket = await openBucket(store.bus, 'webhooks');

@@ -84,7 +84,6 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   FACTS: { ingress: 'w', actors: 'w', analytics: 'wrx', control: 'r', delivery: 'r' },
   INBOUND: { actors: 'wrx', control: 'r' },
   EVENTS: { ingress: 'w', actors: 'wr', analytics: 'wrx', control: 'wr', delivery: 'r' },
-  WEBHOOKS: { delivery: 'wr', control: 'e' },
   WEBHOOK_LOG: { delivery: 'wrx', control: 'e' },
   WEBHOOK_ATTEMPTS: { delivery: 'w', control: 're' },
   ORDERS: { actors: 'r', control: 'wrx' },
