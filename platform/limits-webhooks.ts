@@ -60,12 +60,18 @@ export const deliveryLimits = {
   /** Origins of accounts with connections; 1,000 × ~100 KB at the most. */
   originsMax: 4_096,
 
-  /** Events of an endpoint in memory (of all: limits.shares.webhook_held); what comes beyond them is parked. */
-  queueMax: 256,
-  /** Of one that answers quickly so many for each request at once: 32 × 32 = 1,024, what comes in 250 ms at 4,000/s. */
-  queuePerRequest: 32,
-  /** An endpoint whose oldest record waits this long is slow: what it has is parked, and sent from there. */
-  queueWaitMs: 10 * second,
+  /**
+   * Events of an endpoint in memory, half a second at 2,000/s; what comes beyond them is parked. Of an account and in all:
+   * limits.shares.webhook_held.
+   */
+  queueMax: 1_024,
+  /** Of one that answers quickly so many for each request at once: 32 × 64 = 2,048, half a second at 4,000/s. */
+  queuePerRequest: 64,
+  /** An endpoint whose oldest event waits this long, beside the wait for its batch, is slow: what it has is parked, and sent from there. */
+  queueWaitMs: 2 * second,
+  /** Of a line so many events are read at once; and so many of their places are known, 8 B each. */
+  lineReadsMax: 64,
+  linePlacesMax: 16_384,
   /** Requests at once to one endpoint: at first, and at most. */
   concurrencyFirst: 4,
   concurrencyMax: 32,

@@ -79,7 +79,7 @@ export class Delivery {
     this.#failing = await this.#states.readFailing();
     this.#streaks = await this.#states.readStreaks();
     const { lines, retries } = await parked.start();
-    parked.watch((key) => this.#workerOf(key)?.readLine());
+    parked.watch((key, seq) => this.#workerOf(key)?.appended(seq));
     for (const key of retries) this.#retries.found(key);
     for (const key of lines) this.#workerOf(key)?.readLine();
     for (const endpointId of [...this.#failing.keys(), ...this.#streaks.keys()]) {

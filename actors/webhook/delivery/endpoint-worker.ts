@@ -48,6 +48,8 @@ export class EndpointWorker {
   readonly #line: LineReader;
   /** Events that are being sent and on their way to the line. */
   #moving = 0;
+  /** Events in memory that are not known to be stored, those too. */
+  #fresh = 0;
   /** Wakes it when a batch is due. */
   #wake: Cancel | null = null;
   #concurrency: number = bounds.concurrencyFirst;
@@ -104,11 +106,14 @@ export class EndpointWorker {
 
   /** A new event; `done` when it is delivered or stored. `toLine`: it is to be stored at once. */
   take(record: WebhookRecord, done: () => void, toLine: boolean): void {
-    // What comes later must not overtake the line.
-    if (toLine || this.#hasLine || this.#isFull || !this.#isServed || !this.#owner.hold()) {
+    // What comes later must not overtake what waits in the line.
+    if (toLine || this.#line.waiting > 0 || this.#isFull || !this.#isServed || !this.#owner.hold()) {
+      if (!toLine) this.#moveAllToLine();
       return this.#takeToLine(record, done);
     }
+    this.#fresh += 1;
     const settle = () => {
+      this.#fresh -= 1;
       this.#owner.release();
       done();
     };
@@ -116,7 +121,6 @@ export class EndpointWorker {
   }
 
   #takeToLine(record: WebhookRecord, done: () => void): void {
-    if (!this.#hasLine) this.#moveAllToLine();
     const isOther = this.#endpoint.ordering === 'none' && this.#failures.isOther(record.eventId);
     this.#owner.log.park(this.key.accountId, record, (seq) => {
       done();
@@ -194,13 +198,20 @@ export class EndpointWorker {
     }
     const { first } = this.#queue;
     // It is slow: what it has waits in the line, and comes from there.
-    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > bounds.queueWaitMs) this.#moveAllToLine();
+    const waitMs = bounds.queueWaitMs + (this.#endpoint.batch?.waitMs ?? 0);
+    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > waitMs) this.#moveAllToLine();
+    this.readLine();
+  }
+
+  /** An event of it was put at the end of its line. */
+  appended(seq: number): void {
+    this.#line.appended(seq);
     this.readLine();
   }
 
   /** Reads its line into memory, as far as there is room. */
   readLine(): void {
-    this.#line.read({ mayRead: () => this.#mayRead(), add: (item) => this.#add(item) });
+    this.#line.read({ room: () => this.#roomForLine(), add: (item) => this.#add(item) });
   }
 
   /** The event about it that was due is published. */
@@ -228,9 +239,9 @@ export class EndpointWorker {
     return this.#held >= queueMaxOf(this.#endpoint, this.#concurrency);
   }
 
-  #mayRead(): boolean {
-    const hasRoom = this.#held < queueMaxOf(this.#endpoint, this.#concurrency) / 2 && this.#moving === 0;
-    return this.#isServed && this.#hasLine && hasRoom;
+  #roomForLine(): number {
+    if (!this.#isServed || this.#line.waiting === 0 || this.#moving > 0) return 0;
+    return queueMaxOf(this.#endpoint, this.#concurrency) / 2 - this.#held;
   }
 
   #add(item: Item): void {
@@ -321,6 +332,7 @@ export class EndpointWorker {
    * it would otherwise be handed over again, behind the line.
    */
   #moveAllToLine(): void {
+    if (this.#fresh === this.#moving) return;
     const moved = new Set(this.#out.items.filter(({ from, isMoving }) => from === 'queue' && !isMoving));
     for (const item of [...moved, ...this.#queue.takeQueued()].toSorted(bySequence)) {
       if (!moved.has(item)) {

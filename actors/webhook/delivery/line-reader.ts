@@ -1,19 +1,27 @@
-// Reads the line of one endpoint into memory, in its order and each event once.
+// Reads the line of one endpoint into memory, in its order and each event once. Of events that this process parked lately it
+// knows the places, and reads several at once; of others it asks for the next one each time.
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
+import { limits } from '../../../platform/limits.ts';
 import type { WebhookGroup } from '../../../model/records/webhook-record.ts';
 import { type Item, goesWith, newItem } from './item.ts';
 import type { EndpointKey } from './parked-counts.ts';
 import type { ParkedLog, ParkedRecord } from './parked-log.ts';
 
+/** `upTo`: the place after which the next one is read · isEnd: there was nothing more. */
+type Fetched = { readonly records: readonly ParkedRecord[]; readonly upTo: number; readonly isEnd: boolean };
+
 /** Two batches for each try of the schedule and more. */
 const groupsMax = 4_096;
 
 type Reading = {
-  /** Asked before and after each event is fetched. */
-  readonly mayRead: () => boolean;
+  /** How many may be read; asked before and after they are fetched. */
+  readonly room: () => number;
   readonly add: (item: Item) => void;
 };
+
+const { lineReadsMax, linePlacesMax } = limits.delivery;
+const unknown = Number.POSITIVE_INFINITY;
 
 export class LineReader {
   readonly #key: EndpointKey;
@@ -21,7 +29,12 @@ export class LineReader {
   readonly #clock: Clock;
   /** Up to here the line was read. */
   #readSeq = 0;
-  /** Events of the line in memory, and those that were removed while something was being fetched. */
+  /** The places of all events after `#knownAfter`, as far as they were not read. */
+  #places: number[] = [];
+  #knownAfter: number;
+  /** Events of the line in memory that are not delivered. */
+  readonly #inMemory = new Set<number>();
+  /** Those, and others that are being removed; and such that were removed while something was being fetched. */
   readonly #held = new Set<number>();
   readonly #removed = new Set<number>();
   #isFetching = false;
@@ -35,15 +48,32 @@ export class LineReader {
     this.#key = key;
     this.#log = log;
     this.#clock = clock;
+    this.#knownAfter = log.countOf(key.endpointId) === 0 ? 0 : unknown;
   }
 
   get isReading(): boolean {
     return this.#isReading;
   }
 
-  /** Reads on as long as it may. */
+  /** Events of the line, and on their way there, that are not in memory. */
+  get waiting(): number {
+    return Math.max(0, this.#log.countOf(this.#key.endpointId) - this.#inMemory.size);
+  }
+
+  /** An event was put at the end of the line. */
+  appended(seq: number): void {
+    // An answer that came late: what is after it is not known in order.
+    if (seq <= (this.#places.at(-1) ?? 0)) return this.#forgetPlaces();
+    if (this.#knownAfter === unknown) this.#knownAfter = seq - 1;
+    this.#places.push(seq);
+    if (this.#places.length <= linePlacesMax) return;
+    this.#places = this.#places.slice(linePlacesMax / 2);
+    this.#knownAfter = (this.#places[0] ?? seq) - 1;
+  }
+
+  /** Reads on as long as there is room. */
   read(reading: Reading): void {
-    if (this.#isReading || !reading.mayRead()) return;
+    if (this.#isReading || reading.room() <= 0) return;
     this.#isReading = true;
     this.#readAll(reading)
       .catch((error: unknown) => ignoring(error, 'the line of an endpoint is read again in a second'))
@@ -52,28 +82,42 @@ export class LineReader {
       });
   }
 
-  async #readAll({ mayRead, add }: Reading): Promise<void> {
-    while (mayRead()) {
+  async #readAll({ room, add }: Reading): Promise<void> {
+    for (let left = room(); left > 0; left = room()) {
       const round = this.#round;
       this.#forgetRemoved();
-      let next: ParkedRecord | null;
       this.#isFetching = true;
+      let fetched: Fetched;
       try {
-        next = await this.#next(this.#readSeq);
+        fetched = await this.#fetch(left);
       } finally {
         this.#isFetching = false;
       }
       // Decided before the removal of any event is forgotten.
-      const isStopped = this.#round !== round || !mayRead();
-      if (!isStopped && next !== null) {
-        this.#readSeq = next.seq;
-        if (!this.#held.has(next.seq)) add(this.itemOf(next));
-        continue;
-      }
+      if (this.#round !== round || room() <= 0) return this.#forgetRemoved();
+      this.#readSeq = fetched.upTo;
+      for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.itemOf(each));
+      if (!fetched.isEnd) continue;
       this.#forgetRemoved();
-      if (!isStopped && this.#held.size === 0) this.#log.foundEmpty(this.#key);
+      if (this.#held.size === 0) this.#log.foundEmpty(this.#key);
       return;
     }
+  }
+
+  async #fetch(room: number): Promise<Fetched> {
+    if (this.#readSeq < this.#knownAfter) {
+      const next = await this.#next(this.#readSeq);
+      return next === null
+        ? { records: [], upTo: this.#readSeq, isEnd: true }
+        : { records: [next], upTo: next.seq, isEnd: false };
+    }
+    const from = this.#places.findIndex((seq) => seq > this.#readSeq);
+    this.#places = from === -1 ? [] : this.#places.slice(from);
+    const places = this.#places.slice(0, Math.min(room, lineReadsMax));
+    const wanted = places.filter((seq) => !this.#held.has(seq));
+    const found = await Promise.all(wanted.map((seq) => this.#log.at(seq)));
+    const records = found.flatMap((each) => (each === null ? [] : [this.#withGroup(each)]));
+    return { records, upTo: places.at(-1) ?? this.#readSeq, isEnd: places.length === 0 };
   }
 
   /** The first events of the line after a place, or from its beginning, at most so many. */
@@ -91,7 +135,7 @@ export class LineReader {
 
   /** An event of the line that is in memory from now on. */
   itemOf({ seq, record }: ParkedRecord): Item {
-    this.#held.add(seq);
+    this.hold(seq);
     const settle = () => this.remove(seq);
     return newItem({ record, from: 'line', seq, settle, queuedAtMs: this.#clock.monotonicMs() });
   }
@@ -99,11 +143,13 @@ export class LineReader {
   /** An event that is being sent was put into the line: it is not to be read from there. */
   hold(seq: number): void {
     this.#held.add(seq);
+    this.#inMemory.add(seq);
   }
 
   /** It was delivered. */
   remove(seq: number): void {
     this.#groups.delete(seq);
+    this.#inMemory.delete(seq);
     // Until it is gone there, it could be read once more, also by a fetch that began before and is answered later.
     void this.#log.remove(this.#key, seq).finally(() => {
       this.#removed.add(seq);
@@ -125,13 +171,24 @@ export class LineReader {
   /** Nothing of the line is in memory any more. */
   forget(): void {
     this.#held.clear();
+    this.#inMemory.clear();
     this.#readSeq = 0;
     this.#round += 1;
+    this.#forgetPlaces();
+  }
+
+  #forgetPlaces(): void {
+    this.#places = [];
+    this.#knownAfter = unknown;
   }
 
   async #next(afterSeq: number): Promise<ParkedRecord | null> {
     const found = await this.#log.next(this.#key, afterSeq);
-    const group = found === null ? undefined : this.#groups.get(found.seq);
-    return found === null || group === undefined ? found : { ...found, record: { ...found.record, group } };
+    return found === null ? null : this.#withGroup(found);
+  }
+
+  #withGroup(found: ParkedRecord): ParkedRecord {
+    const group = this.#groups.get(found.seq);
+    return group === undefined ? found : { ...found, record: { ...found.record, group } };
   }
 }

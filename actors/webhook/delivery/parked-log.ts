@@ -2,6 +2,7 @@
 // single events that failed beside others that succeeded, each with the time of its next try. A record is deleted when
 // it was delivered, so the first one left is where its endpoint goes on: after a restart, too. Bounded for an endpoint,
 // for an account and for all.
+import type { StoredMsg } from '@nats-io/jetstream';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -38,7 +39,7 @@ export class ParkedLog {
   readonly #counts: ParkedCounts;
   /** Deletes of delivered events that were not answered. */
   readonly #deletes = new Set<Promise<void>>();
-  #onParked: (key: EndpointKey) => void = () => {};
+  #onParked: (key: EndpointKey, seq: number) => void = () => {};
   #waitForRoom: (() => void)[] = [];
   #isComparing = false;
 
@@ -50,8 +51,8 @@ export class ParkedLog {
     this.#clock = clock;
   }
 
-  /** Called whenever an event was put into a line, by whomever. */
-  watch(onParked: (key: EndpointKey) => void): void {
+  /** Called whenever an event was put into a line, with its place. */
+  watch(onParked: (key: EndpointKey, seq: number) => void): void {
     this.#onParked = onParked;
   }
 
@@ -126,7 +127,7 @@ export class ParkedLog {
     this.#store(subjects.lines.of(key), record, null, (seq) => {
       this.#counts.stored('lines', key, seq !== null);
       done(seq);
-      if (seq !== null) this.#onParked(key);
+      if (seq !== null) this.#onParked(key, seq);
     });
   }
 
@@ -205,20 +206,37 @@ export class ParkedLog {
     done(null);
   }
 
+  /** The event at this place; null when it is gone. */
+  async at(seq: number): Promise<ParkedRecord | null> {
+    const stored = await this.#ask({ seq });
+    return stored === null ? null : this.#read(stored);
+  }
+
   async #first(subject: string, afterSeq: number): Promise<ParkedRecord | null> {
     for (let seq = afterSeq; ; ) {
       const query = { seq: seq + 1, next_by_subj: subject };
-      const asked = this.#bus.manager.streams.getMessage(stream, query);
-      const stored = await withDeadline('a parked event', limits.delivery.answerMs, asked, this.#clock);
+      const stored = await this.#ask(query);
       if (stored === null) return null;
       ({ seq } = stored);
-      try {
-        return { seq, record: decodeWebhook(stored.data) };
-      } catch (error) {
-        metrics.webhookDropped.inc({ reason: 'unreadable' });
-        log.error({ alarm: 'webhook_dropped', seq, error: messageOf(error) }, 'a parked event cannot be read');
-        await this.#delete(seq);
-      }
+      const read = await this.#read(stored);
+      if (read !== null) return read;
+    }
+  }
+
+  #ask(query: { readonly seq: number }): Promise<StoredMsg | null> {
+    const asked = this.#bus.manager.streams.getMessage(stream, query);
+    return withDeadline('a parked event', limits.delivery.answerMs, asked, this.#clock);
+  }
+
+  /** Null: it cannot be read, and is removed. */
+  async #read({ seq, data }: StoredMsg): Promise<ParkedRecord | null> {
+    try {
+      return { seq, record: decodeWebhook(data) };
+    } catch (error) {
+      metrics.webhookDropped.inc({ reason: 'unreadable' });
+      log.error({ alarm: 'webhook_dropped', seq, error: messageOf(error) }, 'a parked event cannot be read');
+      await this.#delete(seq);
+      return null;
     }
   }
 
