@@ -97,3 +97,8 @@ export type WebhookEndpoint = {
 export function subscribesTo({ events }: Pick<WebhookEndpoint, 'events'>, type: string): boolean {
   return events.includes(type) || (events.includes(everyEventType) && !namedOnly.has(type));
 }
+
+/** When a client enabled it last; null: it was never disabled. */
+export function enabledAtOf({ enabledAtMs }: WebhookEndpoint): number | null {
+  return enabledAtMs ?? null;
+}

@@ -1,6 +1,7 @@
 // The parts of the delivery process: fan-out, delivery and lines, as long as this process is their owner; then again from
 // what is stored. How they hang together is all that is here.
 import type { KV } from '@nats-io/kv';
+import { enabledAtOf } from '../../model/webhook-endpoint.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import type { Directory } from '../../directory/contract.ts';
@@ -140,7 +141,7 @@ function publishEndpointEvent(
  */
 async function askToDisable(bus: Bus, { endpoint }: EndpointWorker, reason: DisableRequest['reason']): Promise<void> {
   const { accountId, id: endpointId } = endpoint;
-  const request: DisableRequest = { accountId, endpointId, reason, enabledAtMs: endpoint.enabledAtMs ?? null };
+  const request: DisableRequest = { accountId, endpointId, reason, enabledAtMs: enabledAtOf(endpoint) };
   try {
     await bus.connection.request(disableSubject, JSON.stringify(request), { timeout: limits.delivery.answerMs });
   } catch (error) {

@@ -26,7 +26,7 @@ export function webhookSequence({ sequenceBase }: Pick<WebhookPlace, 'sequenceBa
   return sequenceBase + seq * eventsPerRecord + at;
 }
 
-/** The record of EVENTS after which somebody needs what is there. */
+/** The record of EVENTS after which an endpoint needs what is there. */
 export function neededAfter({ position, pending, sequenceBase }: WebhookPlace): number {
   const first = [...pending.values()].reduce((least, each) => Math.min(least, each), Number.POSITIVE_INFINITY);
   return Math.max(0, Math.min(position.seq, Math.floor((first - sequenceBase) / eventsPerRecord) - 1));

@@ -152,12 +152,12 @@ export class Delivery {
       failing: this.#failing.get(endpointId) ?? null,
       streak: this.#streaks.get(endpointId) ?? null,
     };
-    const worker = new EndpointWorker(key, endpoint, before, {
+    const worker: EndpointWorker = new EndpointWorker(key, endpoint, before, {
       log: parked,
       clock,
       hold: () => held.take(accountId) === 'taken',
       release: () => held.giveBack(accountId),
-      ready: (each) => this.#becameReady(each),
+      ready: () => this.#becameReady(worker),
       changed: (failing) => this.#changed(key, failing),
       keepStreak: (streak) => this.#keepStreak(endpointId, streak),
       retryLater: (seq, dueAtMs) => this.#retries.add(key, { seq, dueAtMs }),

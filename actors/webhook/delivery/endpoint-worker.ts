@@ -1,42 +1,24 @@
 // The work of one endpoint: a small queue, requests at once by AIMD, and what becomes of failures. An endpoint that
 // cannot follow has its events parked in its line and reads them from there, in order; one that fails as a whole has
 // all of them parked and costs one request for each step of the schedule. Nothing it does delays another endpoint.
-import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
+import { type WebhookEndpoint, enabledAtOf } from '../../../model/webhook-endpoint.ts';
 import type { WebhookRecord } from '../../../model/records/webhook-record.ts';
-import type { Cancel, Clock } from '../../../platform/clock.ts';
+import type { Cancel } from '../../../platform/clock.ts';
 import { messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
-import { EndpointFailures, type FailedBefore, type FailureOwner } from './endpoint-failures.ts';
+import { EndpointFailures, type FailedBefore } from './endpoint-failures.ts';
 import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
-import { type Item, type Shipment, batchOf, groupOf, newItem, shipmentOf, triesOf, triesOfShipment } from './item.ts';
+import { type Item, type Shipment, bySequence, groupOf, newItem, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
 import { moveToLine } from './move-to-line.ts';
 import type { EndpointKey } from './parked-counts.ts';
-import type { ParkedLog } from './parked-log.ts';
 import { ShipmentsOut, sentBefore } from './shipments-out.ts';
-import { type Failing, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
-
-/** What a worker has its owner do. */
-export type WorkerOwner = FailureOwner & {
-  readonly log: ParkedLog;
-  readonly clock: Clock;
-  /** False: its account, or all, have as many events in memory as they may. */
-  hold(): boolean;
-  /** An event that it held is not in memory any more. */
-  release(): void;
-  /** It has something to send. */
-  ready(worker: EndpointWorker): void;
-  /** An event is kept there until its time. */
-  retryLater(seq: number, dueAtMs: number): void;
-  /** It could not be taken from there: it stays, and is tried later. */
-  retryStays(seq: number): void;
-  /** It is not needed there any more. */
-  removeRetry(seq: number): void;
-};
+import type { WorkerOwner } from './worker-owner.ts';
+import { type Failing, failsAsWhole, isExhausted, isOfEndpoint, nextConcurrency, waitAfter } from './schedule.ts';
 
 const bounds = limits.delivery;
 
@@ -251,7 +233,7 @@ export class EndpointWorker {
 
   #wakeWhenDue(): void {
     const dueInMs = this.#queue.dueInMs(this.#endpoint, this.#owner.clock.monotonicMs());
-    if (dueInMs === 0) return this.#owner.ready(this);
+    if (dueInMs === 0) return this.#owner.ready();
     if (dueInMs === null || this.#wake !== null) return;
     this.#wake = this.#owner.clock.after(dueInMs, () => {
       this.#wake = null;
@@ -267,25 +249,17 @@ export class EndpointWorker {
   #failed(shipment: Shipment, error: SendError, result: SendResult): void {
     const { webhookId, items } = shipment;
     const inARow = this.#failures.add(error, webhookId, this.#owner.clock.nowMs());
-    const isFirst = items.every(({ tries }) => tries <= 1);
-    const isWhole =
-      this.failing !== null ||
-      error === 'gone' ||
-      (error === 'throttled' && result.retryAfterMs !== null) ||
-      inARow >= bounds.failuresInARow ||
-      (!isFirst && isOfEndpoint(error)) ||
-      // A try by itself would let later events of its message come before it.
-      (this.#endpoint.ordering === 'per_message' && triesOfShipment(shipment) > 1);
-    if (isWhole) return this.#failAsWhole(shipment, error, result);
-    if (triesOfShipment(shipment) === 1) return this.#tryAgain(shipment);
-    this.#retryLater(shipment);
-  }
-
-  /** The second try is made from memory. */
-  #tryAgain(shipment: Shipment): void {
+    const tries = triesOfShipment(shipment);
+    const wasFailing = this.failing !== null;
+    const isAgain = items.some((item) => item.tries > 1);
+    const { ordering } = this.#endpoint;
+    if (failsAsWhole({ error, retryAfterMs: result.retryAfterMs, inARow, tries, isAgain, wasFailing, ordering }))
+      return this.#failAsWhole(shipment, error, result);
+    if (tries > 1) return this.#retryLater(shipment);
+    // The second try is made from memory.
     this.#out.wait(shipment, waitAfter(1), this.#owner.clock, () => {
       this.#queue.addShipment(shipment);
-      this.#owner.ready(this);
+      this.#owner.ready();
     });
   }
 
@@ -360,13 +334,10 @@ export class EndpointWorker {
     if (this.#isProbing || this.#held > 0 || !this.#hasLine) return;
     this.#isProbing = true;
     try {
-      const { ordering, batch } = this.#endpoint;
-      const found = await this.#line.from(ordering === 'per_message' ? 0 : triedSeq, batch?.max ?? 1);
-      const items = found.map((each) => this.#line.itemOf(each));
-      const [first] = items;
-      if (first === undefined) return;
-      this.#queue.addShipment(batch === null ? shipmentOf(first) : batchOf(items));
-      this.#owner.ready(this);
+      const shipment = await this.#line.shipmentAfter(triedSeq, this.#endpoint);
+      if (shipment === null) return;
+      this.#queue.addShipment(shipment);
+      this.#owner.ready();
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'an endpoint that fails is tried in a second');
     } finally {
@@ -374,6 +345,3 @@ export class EndpointWorker {
     }
   }
 }
-
-const enabledAtOf = ({ enabledAtMs }: WebhookEndpoint): number | null => enabledAtMs ?? null;
-const bySequence = (one: Item, other: Item) => one.record.sequence - other.record.sequence;

@@ -54,9 +54,11 @@ export function shipmentOf(item: Item): Shipment {
   return { items: [item], webhookId: item.record.eventId, isBatch: false, cancel: null };
 }
 
+export const bySequence = (one: Item, other: Item): number => one.record.sequence - other.record.sequence;
+
 /** The same events make the same batch, whatever their order. */
 export function batchOf(items: readonly Item[]): Shipment {
-  const sorted = items.toSorted((one, other) => one.record.sequence - other.record.sequence);
+  const sorted = items.toSorted(bySequence);
   const [first] = sorted;
   assert(first !== undefined, 'a batch has at least one event');
   const ids = sorted.map(({ record }) => record.eventId);

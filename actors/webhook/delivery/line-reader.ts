@@ -3,8 +3,9 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import type { WebhookGroup } from '../../../model/records/webhook-record.ts';
-import { type Item, goesWith, newItem } from './item.ts';
+import { type Item, type Shipment, batchOf, goesWith, newItem, shipmentOf } from './item.ts';
 import type { EndpointKey } from './parked-counts.ts';
 import type { ParkedLog, ParkedRecord } from './parked-log.ts';
 
@@ -96,7 +97,7 @@ export class LineReader {
       // Decided before the removal of any event is forgotten.
       if (this.#round !== round || room() <= 0) return this.#forgetRemoved();
       this.#readSeq = fetched.upTo;
-      for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.itemOf(each));
+      for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.#itemOf(each));
       if (!fetched.isEnd) continue;
       this.#forgetRemoved();
       if (this.#held.size === 0) this.#log.foundEmpty(this.#key);
@@ -120,8 +121,19 @@ export class LineReader {
     return { records, upTo: places.at(-1) ?? this.#readSeq, isEnd: places.length === 0 };
   }
 
-  /** The first events of the line after a place, or from its beginning, at most so many. */
-  async from(afterSeq: number, max: number): Promise<readonly ParkedRecord[]> {
+  /** What the first request after a place carries, or from the beginning; where order matters, always from there. */
+  async shipmentAfter(
+    seq: number,
+    { ordering, batch }: Pick<WebhookEndpoint, 'ordering' | 'batch'>,
+  ): Promise<Shipment | null> {
+    const found = await this.#from(ordering === 'per_message' ? 0 : seq, batch?.max ?? 1);
+    const items = found.map((each) => this.#itemOf(each));
+    const [first] = items;
+    if (first === undefined) return null;
+    return batch === null ? shipmentOf(first) : batchOf(items);
+  }
+
+  async #from(afterSeq: number, max: number): Promise<readonly ParkedRecord[]> {
     const first = (await this.#next(afterSeq)) ?? (await this.#next(0));
     const found: ParkedRecord[] = [];
     for (let next = first; next !== null; next = await this.#next(next.seq)) {
@@ -134,7 +146,7 @@ export class LineReader {
   }
 
   /** An event of the line that is in memory from now on. */
-  itemOf({ seq, record }: ParkedRecord): Item {
+  #itemOf({ seq, record }: ParkedRecord): Item {
     this.hold(seq);
     const settle = () => this.remove(seq);
     return newItem({ record, from: 'line', seq, settle, queuedAtMs: this.#clock.monotonicMs() });

@@ -1,6 +1,7 @@
 // When an endpoint that fails, or one event that fails, is tried again; when its account is warned and when it is
 // disabled. Pure.
 import type { EventId } from '../../../model/ids.ts';
+import type { WebhookEndpoint } from '../../../model/webhook-endpoint.ts';
 import { limits } from '../../../platform/limits.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import type { SendError } from '../send/send-error.ts';
@@ -115,6 +116,32 @@ export function disabledBy({ sinceMs, tries, error }: Failing, nowMs: number): '
 /** Failures that say something of the endpoint and nothing of the event. */
 export function isOfEndpoint(error: SendError): boolean {
   return error !== 'http_error' && error !== 'redirect';
+}
+
+type FailedTry = {
+  readonly error: SendError;
+  readonly retryAfterMs: number | null;
+  /** Failures of the endpoint since its last success, this one too. */
+  readonly inARow: number;
+  /** Of its events, this one too; and whether one of them was made by this process before. */
+  readonly tries: number;
+  readonly isAgain: boolean;
+  readonly wasFailing: boolean;
+  readonly ordering: WebhookEndpoint['ordering'];
+};
+
+/** Whether a failed request means that its endpoint fails, and not its events alone. */
+export function failsAsWhole(of: FailedTry): boolean {
+  const { error } = of;
+  return (
+    of.wasFailing ||
+    error === 'gone' ||
+    (error === 'throttled' && of.retryAfterMs !== null) ||
+    of.inARow >= bounds.failuresInARow ||
+    (of.isAgain && isOfEndpoint(error)) ||
+    // A try by itself would let later events of its message come before it.
+    (of.ordering === 'per_message' && of.tries > 1)
+  );
 }
 
 /** Failures that say that a receiver cannot follow, or is not there. */
