@@ -55,3 +55,12 @@ test('an event about the whole message needs no history, except that nobody know
   const known = kinds.filter((kind) => new ClientEvents(new ManualClock()).knows(eventOf(kind, 0, 1)));
   expect(known).toEqual(kinds.filter((kind) => kind !== 'unknown'));
 });
+
+test.each(['received', 'opted_out', 'canceled'] as const)(
+  '%s is shown once, also when it is published again',
+  (kind) => {
+    const clientEvents = new ClientEvents(new ManualClock());
+    const event = { ...eventOf(kind, 0, 1), carrier: '' };
+    expect([clientEvents.next(event)?.kind, clientEvents.next(event)]).toEqual([kind, null]);
+  },
+);

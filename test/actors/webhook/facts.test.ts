@@ -9,6 +9,7 @@ import { type AccountId, type MessageId, type OtpId, eventIdOf } from '../../../
 import { clickFactRecords, encodeFact } from '../../../model/records/fact-record.ts';
 import { type FactEventType, webhookTypesOfFacts } from '../../../model/webhook-endpoint.ts';
 import { systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
 import { startBus, type TestBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -254,6 +255,26 @@ test('clicks that share a record go each to its own account, mode and endpoints,
   const both = new Set([first, last]);
   expect([hook, second, its, test].map(idsOf)).toEqual([both, both, new Set([of]), new Set([ofTest])]);
   expect([hook, second, its, test].map(({ received }) => received.length)).toEqual([2, 2, 1, 1]);
+});
+
+test('facts of an account whose endpoint hangs hold up nobody: what is more than its share goes to the line', async () => {
+  const [slow, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
+  const hook = await receiver();
+  const hanging = await startReceiver(() => null);
+  receivers.push(hanging);
+  await putEndpoint(bus.bus, { accountId: slow, url: hanging.url });
+  await putEndpoint(bus.bus, { accountId: other, url: hook.url });
+  await start();
+  const { webhooksHeldMax, webhooksHeldPerAccount } = limits.facts;
+  const count = webhooksHeldMax + 100;
+  await Promise.all(Array.from({ length: count }, () => put(otpOf(slow))));
+  await put(otpOf(other));
+  await until('the other one has its event', () => hook.received.length === 1);
+  await until('all but the share are in the line', async () => {
+    const { num_pending, num_ack_pending } = await bus.bus.manager.consumers.info(streamNames.facts, 'facts_webhooks');
+    return num_pending === 0 && num_ack_pending <= webhooksHeldPerAccount;
+  });
+  expect(await waitingInLog(bus.bus)).toBeGreaterThanOrEqual(count - webhooksHeldPerAccount);
 });
 
 test('what happens while no process delivers is sent afterwards, once; what cannot be read goes to DEAD', async () => {
