@@ -18,6 +18,9 @@ const key = 'owner';
 const { renewEveryMs, takenOverAfterMs, answerMs } = limits.delivery;
 const beginAgainMs = 1_000;
 
+/** stops: the process does, and the next owner begins after it · lost: another one works already. */
+export type OwnershipEnd = 'stops' | 'lost';
+
 type OwnedWork = {
   readonly bus: Bus;
   readonly bucket: KeyValueBucket;
@@ -28,7 +31,7 @@ type OwnedWork = {
   readonly alone: boolean;
   readonly clock: Clock;
   /** Begins the work as its owner. */
-  readonly start: (bucket: KV) => Promise<{ stop(): Promise<void> }>;
+  readonly start: (bucket: KV) => Promise<{ stop(end: OwnershipEnd): Promise<void> }>;
 };
 
 /**
@@ -51,7 +54,7 @@ export function runAsOwner(work: OwnedWork): { readonly isAtWork: boolean; stop(
         isAtWork = true;
         await owner.lost(signal).catch((error: unknown) => ignoring(error, 'the process stops'));
         isAtWork = false;
-        await active.stop();
+        await active.stop(signal.aborted ? 'stops' : 'lost');
         if (signal.aborted) await owner.release();
         else log.warn(`another process is the owner of ${what} now`);
       } catch (error) {

@@ -1,6 +1,6 @@
 // Purges EVENTS without removing a record that a reader needs: only records that are in ClickHouse, behind every
-// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and queued
-// for webhook endpoints. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the
+// reader, older than two replay windows, behind the replay floor of every carrier, however long it was down, and taken by
+// webhook endpoints, or in their lines. A stream that fills up nevertheless raises an alarm that names the blocking carrier, before the
 // ingress must answer 503.
 import { waitsFor } from '../cluster/bus/waiting-messages.ts';
 import type { Bus } from '../cluster/bus/connect.ts';
@@ -53,7 +53,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     const readers = readersThatCount(await readersOf(bus, streamNames.events), fullness);
     const recordedAndRead = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
-    const upTo = Math.min(recordedAndRead, await publishedTo(bus, String(created), fullness));
+    const upTo = Math.min(recordedAndRead, await takenByWebhooksTo(bus, String(created), fullness));
     const kept = await keptByCarriers(upTo, await floors.all(), {
       stream: String(created),
       firstSeq: state.first_seq,
@@ -113,7 +113,7 @@ export function purgeableTo(
  * Up to where endpoints have taken their events, or have them in their lines; infinity when there are no endpoints, and
  * when the stream fills up because no process does that: it would block all messages.
  */
-async function publishedTo(bus: Bus, made: string, fullness: number): Promise<number> {
+async function takenByWebhooksTo(bus: Bus, made: string, fullness: number): Promise<number> {
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
   if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
   if (fullness <= limits.recorder.foreignReadersRatio) return neededAfter(place);

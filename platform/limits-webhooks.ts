@@ -69,9 +69,11 @@ export const deliveryLimits = {
   queuePerRequest: 64,
   /** An endpoint whose oldest event waits this long, beside the wait for its batch, is slow: what it has is parked, and sent from there. */
   queueWaitMs: 2 * second,
-  /** Of a line so many events are read at once; and so many of their places are known, 8 B each. */
+  /** Of its line so many for each request at once: 32 × 8 = 256; and so many are read at once. */
+  linePerRequest: 8,
   lineReadsMax: 64,
-  linePlacesMax: 16_384,
+  /** Places of events in its line that are known, 8 B each. */
+  linePlacesMax: 4_096,
   /** Requests at once to one endpoint: at first, and at most. */
   concurrencyFirst: 4,
   concurrencyMax: 32,

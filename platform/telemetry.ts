@@ -323,7 +323,7 @@ export const metrics = {
   acceptToSubmit: histogram('accept_to_submit_seconds', 'From the 202 to submit_sm written, by category', ['category']),
   submitRoundTrip: histogram('submit_round_trip_seconds', 'From submit_sm to its response, by carrier', ['carrier']),
 
-  webhookEvents: counter('webhook_events_total', 'Events written for webhook endpoints, one for each endpoint'),
+  webhookEvents: counter('webhook_events_total', 'Events handed to webhook endpoints, one for each endpoint'),
   webhookRequests: counter('webhook_requests_total', 'Requests to webhook endpoints, by result', ['result']),
   webhookSeconds: histogram('webhook_request_seconds', 'Duration of one request to a webhook endpoint'),
   webhookParked: gauge('webhook_parked_events', 'Events that wait for slow, failing or disabled webhook endpoints'),

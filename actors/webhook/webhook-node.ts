@@ -4,6 +4,7 @@ import type { KV } from '@nats-io/kv';
 import { enabledAtOf } from '../../model/webhook-endpoint.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
+import type { Consumption } from '../../cluster/bus/consume.ts';
 import type { Directory } from '../../directory/contract.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -13,7 +14,7 @@ import { limits } from '../../platform/limits.ts';
 import type { Shares } from '../../platform/limits-shares.ts';
 import { log } from '../../platform/log.ts';
 import { SharedBound } from '../../platform/shared-bound.ts';
-import { runAsOwner } from '../single-owner.ts';
+import { type OwnershipEnd, runAsOwner } from '../single-owner.ts';
 import { type DisableRequest, disableSubject } from './contract.ts';
 import { AttemptLog } from './attempts/attempt-log.ts';
 import { AccountRequests } from './delivery/account-requests.ts';
@@ -56,7 +57,7 @@ export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
   let answersMs: number = limits.delivery.stopAnswersMs;
   const start = async (bucket: KV) => {
     const active = await startActive(parts, bucket);
-    return { stop: () => active.stop(answersMs) };
+    return { stop: (end: OwnershipEnd) => (end === 'lost' ? active.abandon() : active.stop(answersMs)) };
   };
   const running = runAsOwner({ bus, bucket: 'webhooks', replicas, what: 'the webhooks', alone, clock, start });
   return {
@@ -73,7 +74,7 @@ export function startWebhooks(parts: WebhookNodeParts): WebhookNode {
 async function startActive(
   parts: WebhookNodeParts,
   bucket: KV,
-): Promise<{ stop(answersWithinMs: number): Promise<void> }> {
+): Promise<{ stop(answersWithinMs: number): Promise<void>; abandon(): Promise<void> }> {
   const { bus, directory, clock, shares } = parts;
   const { parkPublishesMax, gatherMs } = limits.delivery;
   const parking = new Publisher(bus, { deadlineMs: again, inFlightMax: parkPublishesMax, gatherMs, clock });
@@ -92,14 +93,33 @@ async function startActive(
   });
   const fanOut = new FanOut({ bus, bucket, directory, delivery, clock });
   const replays = new Replays({ bus, bucket, directory, delivery, share: shares.webhook_replays, clock });
-  await delivery.start();
-  await emptyFormerQueue(bus, directory, parked, clock);
-  await fanOut.start();
-  const facts = await fanOutFacts({
-    ...{ bus, directory, delivery, publisher: parking, clock },
-    sequence: () => fanOut.sequence,
-  });
-  await replays.start();
+  const emptying = new AbortController();
+  let facts: Consumption | null = null;
+  const handNothingMore = async () => {
+    emptying.abort(new Error('the delivery stops'));
+    replays.stop();
+    await Promise.all([fanOut.stop(), facts?.stop()]);
+  };
+  const close = () => {
+    attemptPublisher.close();
+    parking.close();
+  };
+  try {
+    await delivery.start();
+    void emptyFormerQueue({ bus, directory, parked, clock, stopping: emptying.signal });
+    await fanOut.start();
+    facts = await fanOutFacts({
+      ...{ bus, directory, delivery, publisher: parking, clock },
+      sequence: () => fanOut.sequence,
+    });
+    await replays.start();
+  } catch (error) {
+    // It is begun again: two would send from the same lines.
+    await handNothingMore();
+    delivery.abandon();
+    close();
+    throw error;
+  }
   const stopServing = serveRequests({
     ...{ bus, directory, delivery, parked, attempts, requests, replays, clock },
     share: shares.webhook_management,
@@ -107,8 +127,7 @@ async function startActive(
   return {
     async stop(answersWithinMs) {
       stopServing();
-      replays.stop();
-      await Promise.all([fanOut.stop(), facts.stop()]);
+      await handNothingMore();
       await delivery.stop(answersWithinMs);
       await fanOut.saveLast();
       await attempts.stop();
@@ -116,8 +135,14 @@ async function startActive(
       await withDeadline('acks of webhooks', limits.delivery.settleMs, bus.connection.flush(), clock).catch(
         (error: unknown) => ignoring(error, 'the next process repeats what was delivered last'),
       );
-      attemptPublisher.close();
-      parking.close();
+      close();
+    },
+    async abandon() {
+      stopServing();
+      await handNothingMore();
+      delivery.abandon();
+      await attempts.stop();
+      close();
     },
   };
 }

@@ -217,7 +217,7 @@ const removing = (stream: string) => [`$JS.API.STREAM.PURGE.${stream}`, `$JS.API
 const erasing = (stream: string) => [`$JS.API.STREAM.MSG.GET.${stream}`, `$JS.API.STREAM.MSG.DELETE.${stream}`];
 
 /** The queue of webhooks that versions before decision 254 had: what is left there is read once, and it is removed. */
-const formerQueue = ['$JS.API.STREAM.MSG.GET.WEBHOOKS', '$JS.API.STREAM.DELETE.WEBHOOKS'];
+const formerQueue = ['MSG.GET', 'MSG.DELETE', 'DELETE'].map((what) => `$JS.API.STREAM.${what}.WEBHOOKS`);
 
 /** In the form of nats-server's configuration. */
 export function permissionsText({ publish, subscribe }: Permissions): string {

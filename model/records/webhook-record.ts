@@ -1,4 +1,4 @@
-// One event on its way to one webhook endpoint, as octets in WEBHOOKS and WEBHOOK_LOG: a msgpack array with frozen
+// One event on its way to one webhook endpoint, as octets in WEBHOOK_LOG: a msgpack array with frozen
 // positions, as in message-record.ts. A delivery event is carried as it is in EVENTS, its text still sealed; its JSON is
 // made when it is sent. Events of other parts (one-time passwords, clicks, the delivery itself) carry their JSON.
 import type { DeliveryEvent } from '../delivery-event.ts';
@@ -83,7 +83,7 @@ function groupOf(position: unknown): WebhookGroup | null {
   return Array.isArray(position) ? { id: textAt(position[0]), size: numberAt(position[1]) } : null;
 }
 
-/** The Nats-Msg-Id: the same event for the same endpoint is stored once. */
+/** Of the Nats-Msg-Id of a retry: the same event for the same endpoint is stored once for each try. */
 export function webhookRecordId({ eventId, endpointId }: Pick<WebhookRecord, 'eventId' | 'endpointId'>): string {
   return `${eventId}.${endpointId}`;
 }

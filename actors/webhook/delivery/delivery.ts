@@ -45,7 +45,7 @@ export type DeliveryParts = {
 };
 
 /** One event for one endpoint, not tried yet. */
-type WebhookEvent = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
+export type WebhookEvent = Pick<WebhookRecord, 'eventId' | 'url' | 'sequence' | 'content'>;
 
 const bounds = limits.delivery;
 const lookEveryMs = 1_000;
@@ -114,6 +114,14 @@ export class Delivery {
     this.#state = 'stopped';
     for (const worker of this.#workers.values()) worker.stop();
     await parked.settled();
+  }
+
+  /** Ends everything at once, and leaves it where it is: another process delivers. */
+  abandon(): void {
+    this.#state = 'stopped';
+    this.#stopLooking();
+    this.#retries.stop();
+    for (const worker of this.#workers.values()) worker.abandon();
   }
 
   /**
@@ -262,7 +270,10 @@ export class Delivery {
 
   #compareCounts(): Promise<void> {
     const { parked, directory } = this.#parts;
-    return parked.compare((endpointId) => directory.webhookEndpoint(endpointId) !== undefined);
+    return parked.compare(
+      (endpointId) => directory.webhookEndpoint(endpointId) !== undefined,
+      (endpointId) => this.#workers.get(endpointId)?.fromLine ?? 0,
+    );
   }
 
   #look(): void {

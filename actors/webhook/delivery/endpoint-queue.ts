@@ -7,7 +7,7 @@ import { type Item, type Shipment, batchOf, chainOf, goesWith, shipmentOf } from
 
 type Rules = Pick<WebhookEndpoint, 'ordering' | 'batch'>;
 
-const { queueMax, queuePerRequest, groupWaitMs } = limits.delivery;
+const { queueMax, queuePerRequest, linePerRequest, groupWaitMs } = limits.delivery;
 
 /**
  * Events of an endpoint that may be in memory: more for one that answers many requests at once, and several batches, so
@@ -15,6 +15,11 @@ const { queueMax, queuePerRequest, groupWaitMs } = limits.delivery;
  */
 export function queueMaxOf({ batch }: Rules, concurrency: number): number {
   return Math.max(queueMax, queuePerRequest * Math.floor(concurrency), 4 * (batch?.max ?? 0));
+}
+
+/** The same of events that are read from its line: some requests, or two batches. */
+export function lineMaxOf({ batch }: Rules, concurrency: number): number {
+  return Math.max(linePerRequest * Math.floor(concurrency), 2 * (batch?.max ?? 0));
 }
 
 export class EndpointQueue {
@@ -26,8 +31,14 @@ export class EndpointQueue {
     return this.#items.length + this.#shipments.reduce((sum, { items }) => sum + items.length, 0);
   }
 
-  get first(): Item | undefined {
-    return this.#items[0];
+  /** Of requests that are made up, and wait for their turn. */
+  get madeUp(): readonly Item[] {
+    return this.#shipments.flatMap(({ items }) => items);
+  }
+
+  /** The first event that is in memory alone. */
+  get firstQueued(): Item | undefined {
+    return this.#items.find(({ from }) => from === 'queue');
   }
 
   add(item: Item): void {

@@ -10,11 +10,11 @@ import { log } from '../../../platform/log.ts';
 import type { SendResult } from '../send/http-sender.ts';
 import type { SendError } from '../send/send-error.ts';
 import { EndpointFailures, type FailedBefore } from './endpoint-failures.ts';
-import { EndpointQueue, queueMaxOf } from './endpoint-queue.ts';
+import { EndpointQueue, lineMaxOf, queueMaxOf } from './endpoint-queue.ts';
 import { type Item, type Shipment, bySequence, groupOf, newItem, triesOf, triesOfShipment } from './item.ts';
 import { LineReader } from './line-reader.ts';
 import { giveUp } from './give-up.ts';
-import { moveToLine } from './move-to-line.ts';
+import { LineWriter } from './line-writer.ts';
 import type { EndpointKey } from './parked-counts.ts';
 import { ShipmentsOut, sentBefore } from './shipments-out.ts';
 import type { WorkerOwner } from './worker-owner.ts';
@@ -28,10 +28,7 @@ export class EndpointWorker {
   readonly #queue = new EndpointQueue();
   readonly #out = new ShipmentsOut();
   readonly #line: LineReader;
-  /** Events that are being sent and on their way to the line. */
-  #moving = 0;
-  /** Events in memory that are not known to be stored, those too. */
-  #fresh = 0;
+  readonly #writer: LineWriter;
   /** Wakes it when a batch is due. */
   #wake: Cancel | null = null;
   #concurrency: number = bounds.concurrencyFirst;
@@ -49,7 +46,13 @@ export class EndpointWorker {
     this.#failures = new EndpointFailures(before, owner);
     if (before.failing !== null && before.failing.enabledAtMs !== enabledAtOf(endpoint)) this.#failures.end();
     this.#owner = owner;
-    this.#line = new LineReader(key, owner.log, owner.clock);
+    const line = new LineReader(key, owner.log, owner.clock);
+    this.#line = line;
+    this.#writer = new LineWriter({
+      ...{ key, log: owner.log, line, queue: this.#queue, out: this.#out },
+      putBack: (item) => this.#add(item),
+      moved: () => this.readLine(),
+    });
   }
 
   get failing(): Failing | null {
@@ -79,7 +82,7 @@ export class EndpointWorker {
   }
 
   get #held(): number {
-    return this.#queue.size + this.#out.events + this.#moving;
+    return this.#queue.size + this.#out.events + this.#writer.moving;
   }
 
   get #hasLine(): boolean {
@@ -89,13 +92,14 @@ export class EndpointWorker {
   /** A new event; `done` when it is delivered or stored. `toLine`: it is to be stored at once. */
   take(record: WebhookRecord, done: () => void, toLine: boolean): void {
     // What comes later must not overtake what waits in the line.
-    if (toLine || this.#line.waiting > 0 || this.#isFull || !this.#isServed || !this.#owner.hold()) {
-      if (!toLine) this.#moveAllToLine();
+    const isStored = toLine && this.#owner.log.hasRoomOf(this.key.accountId);
+    if (isStored || this.#line.waiting > 0 || this.#isFull || !this.#isServed || !this.#owner.hold()) {
+      if (!isStored) this.#writer.moveAll();
       return this.#takeToLine(record, done);
     }
-    this.#fresh += 1;
+    const uncount = this.#writer.count();
     const settle = () => {
-      this.#fresh -= 1;
+      uncount();
       this.#owner.release();
       done();
     };
@@ -178,16 +182,16 @@ export class EndpointWorker {
       if (this.isEnabled && nowMs >= failing.nextTryAtMs) void this.#probe(failing);
       return;
     }
-    const { first } = this.#queue;
-    // It is slow: what it has waits in the line, and comes from there.
+    // It is slow: after a crash everything since its oldest event would be sent again.
     const waitMs = bounds.queueWaitMs + (this.#endpoint.batch?.waitMs ?? 0);
-    if (first?.from === 'queue' && monotonicMs - first.queuedAtMs > waitMs) this.#moveAllToLine();
+    if (monotonicMs - this.#writer.oldestMs > waitMs) this.#writer.moveAll();
     this.readLine();
   }
 
   /** An event of it was put at the end of its line. */
   appended(seq: number): void {
-    this.#line.appended(seq);
+    if (this.#isServed) this.#line.appended(seq);
+    else this.#line.forgetPlaces();
     this.readLine();
   }
 
@@ -201,14 +205,25 @@ export class EndpointWorker {
     this.#failures.change(of);
   }
 
-  /** Ends its requests; what is in memory alone is stored in the line. */
+  /** Events in memory that were read from its line. */
+  get fromLine(): number {
+    return this.#line.inMemory;
+  }
+
+  /** Ends its requests; what is in memory alone is stored in the line. If there is no room, it is handed over again by the next process. */
   stop(): void {
-    for (const item of this.#abandoned().toSorted(bySequence)) this.#park(item);
+    for (const item of this.#abandoned().toSorted(bySequence)) if (!item.isMoving) this.#writer.store(item, () => {});
+  }
+
+  /** Ends its requests, and leaves everything where it is: another process delivers. */
+  abandon(): void {
+    this.#abandoned();
   }
 
   /** The endpoint was deleted: nobody wants its events. */
   forget(): void {
     for (const item of this.#abandoned()) if (!item.isMoving) item.settle();
+    this.#line.forget();
   }
 
   /** Of what it has, what is stored nowhere. */
@@ -222,8 +237,8 @@ export class EndpointWorker {
   }
 
   #roomForLine(): number {
-    if (!this.#isServed || this.#line.waiting === 0 || this.#moving > 0) return 0;
-    return queueMaxOf(this.#endpoint, this.#concurrency) / 2 - this.#held;
+    if (!this.#isServed || this.#line.waiting === 0 || this.#writer.moving > 0) return 0;
+    return lineMaxOf(this.#endpoint, this.#concurrency) - this.#held;
   }
 
   #add(item: Item): void {
@@ -301,26 +316,6 @@ export class EndpointWorker {
     for (const item of items.toSorted(bySequence)) this.#park(item);
   }
 
-  /**
-   * Everything that is stored nowhere goes to the line, before what comes later, and what is being sent as well: after a crash
-   * it would otherwise be handed over again, behind the line.
-   */
-  #moveAllToLine(): void {
-    if (this.#fresh === this.#moving) return;
-    const moved = new Set(this.#out.items.filter(({ from, isMoving }) => from === 'queue' && !isMoving));
-    for (const item of [...moved, ...this.#queue.takeQueued()].toSorted(bySequence)) {
-      if (!moved.has(item)) {
-        this.#park(item);
-        continue;
-      }
-      this.#moving += 1;
-      moveToLine(item, { key: this.key, log: this.#owner.log, line: this.#line }, () => {
-        this.#moving -= 1;
-        this.readLine();
-      });
-    }
-  }
-
   #park(item: Item): void {
     item.isOver = true;
     const record = { ...item.record, tries: triesOf(item) };
@@ -334,7 +329,8 @@ export class EndpointWorker {
     if (this.#isProbing || this.#held > 0 || !this.#hasLine) return;
     this.#isProbing = true;
     try {
-      const shipment = await this.#line.shipmentAfter(triedSeq, this.#endpoint);
+      const stillFails = () => this.failing !== null && this.#held === 0;
+      const shipment = await this.#line.shipmentAfter(triedSeq, this.#endpoint, stillFails);
       if (shipment === null) return;
       this.#queue.addShipment(shipment);
       this.#owner.ready();

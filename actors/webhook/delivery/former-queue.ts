@@ -1,45 +1,68 @@
-// Versions before 254 (docs/decisions) had a stream WEBHOOKS between EVENTS and the endpoints. What such a version left there
-// goes to the lines of its endpoints, once; then the stream is removed.
+// Versions before decision 254 had a stream WEBHOOKS between EVENTS and the endpoints. What such a version left there goes to the
+// lines of its endpoints, while new events are sent already; then the stream is removed.
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import { isApiError, streamNotFound } from '../../../cluster/bus/api-errors.ts';
 import type { Directory } from '../../../directory/contract.ts';
-import { decodeWebhook } from '../../../model/records/webhook-record.ts';
+import { type WebhookRecord, decodeWebhook } from '../../../model/records/webhook-record.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { withDeadline } from '../../../platform/deadline.ts';
-import { messageOf } from '../../../platform/errors.ts';
+import { untilDone, withDeadline } from '../../../platform/deadline.ts';
+import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import type { ParkedLog } from './parked-log.ts';
 
+type Parts = {
+  readonly bus: Bus;
+  readonly directory: Directory;
+  readonly parked: ParkedLog;
+  readonly clock: Clock;
+  readonly stopping: AbortSignal;
+};
+
 const stream = 'WEBHOOKS';
 
-/** Resolves when nothing is left there. Rejects when the bus does not answer: it is begun again with the process's work. */
-export async function emptyFormerQueue(bus: Bus, directory: Directory, parked: ParkedLog, clock: Clock): Promise<void> {
+/** Resolves when nothing is left there, or when the process stops. */
+export async function emptyFormerQueue(parts: Parts): Promise<void> {
+  const { stopping, clock } = parts;
+  const failed = (error: string) => log.warn({ error }, 'the former queue of webhooks is read again');
+  const moved = await untilDone(() => moveAll(parts), failed, { everyMs: limits.delivery.answerMs, stopping, clock });
+  if (moved !== null && moved > 0) log.info({ events: moved }, 'events of the former queue are in the lines');
+}
+
+/** Resolves with how many events it has moved. A record is removed when it is in its line. */
+async function moveAll({ bus, directory, parked, clock, stopping }: Parts): Promise<number> {
   const { streams } = bus.manager;
   const answered = <T>(work: Promise<T>) => withDeadline('the former queue', limits.delivery.answerMs, work, clock);
-  let moved = 0;
+  const moving: Promise<unknown>[] = [];
+  const removed = (seq: number) =>
+    streams.deleteMessage(stream, seq, false).catch((error: unknown) => ignoring(error, 'it goes with the stream'));
   try {
     for (let seq = 1; ; seq += 1) {
+      await parked.room(stopping);
       const next = { seq, next_by_subj: '>' };
       const stored = await answered(streams.getMessage(stream, next));
       if (stored === null) break;
       ({ seq } = stored);
-      try {
-        const record = decodeWebhook(stored.data);
-        const endpoint = directory.webhookEndpoint(record.endpointId);
-        // It was deleted: nobody wants its events.
-        if (endpoint === undefined) continue;
-        await new Promise((resolve) => parked.park(endpoint.accountId, record, resolve));
-        moved += 1;
-      } catch (error) {
-        log.error({ alarm: 'webhook_dropped', seq, error: messageOf(error) }, 'a record of WEBHOOKS cannot be read');
-      }
+      const record = read(stored.data, seq);
+      const endpoint = record === null ? undefined : directory.webhookEndpoint(record.endpointId);
+      // It was deleted: nobody wants its events.
+      if (record === null || endpoint === undefined) continue;
+      const parking = new Promise((resolve) => parked.park(endpoint.accountId, record, resolve));
+      moving.push(parking.then(() => removed(stored.seq)));
     }
+    await Promise.all(moving);
     await answered(streams.delete(stream));
   } catch (error) {
-    if (isApiError(error, streamNotFound)) return;
-    throw error;
+    if (!isApiError(error, streamNotFound)) throw error;
   }
-  if (moved > 0)
-    log.info({ events: moved }, 'events of the former queue of webhooks are in the lines of their endpoints');
+  return moving.length;
+}
+
+function read(octets: Uint8Array, seq: number): WebhookRecord | null {
+  try {
+    return decodeWebhook(octets);
+  } catch (error) {
+    log.error({ alarm: 'webhook_dropped', seq, error: messageOf(error) }, 'a record of WEBHOOKS cannot be read');
+    return null;
+  }
 }

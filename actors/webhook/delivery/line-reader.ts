@@ -56,6 +56,10 @@ export class LineReader {
     return this.#isReading;
   }
 
+  get inMemory(): number {
+    return this.#inMemory.size;
+  }
+
   /** Events of the line, and on their way there, that are not in memory. */
   get waiting(): number {
     return Math.max(0, this.#log.countOf(this.#key.endpointId) - this.#inMemory.size);
@@ -63,8 +67,12 @@ export class LineReader {
 
   /** An event was put at the end of the line. */
   appended(seq: number): void {
-    // An answer that came late: what is after it is not known in order.
-    if (seq <= (this.#places.at(-1) ?? 0)) return this.#forgetPlaces();
+    if (this.#held.has(seq)) return;
+    // Its publish was repeated: it is stored before others that are known, or were read.
+    if (seq <= Math.max(this.#readSeq, this.#places.at(-1) ?? 0)) {
+      this.#readSeq = Math.min(this.#readSeq, seq - 1);
+      return this.forgetPlaces();
+    }
     if (this.#knownAfter === unknown) this.#knownAfter = seq - 1;
     this.#places.push(seq);
     if (this.#places.length <= linePlacesMax) return;
@@ -98,10 +106,10 @@ export class LineReader {
       if (this.#round !== round || room() <= 0) return this.#forgetRemoved();
       this.#readSeq = fetched.upTo;
       for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.#itemOf(each));
-      if (!fetched.isEnd) continue;
+      // Some may have been stored while it was asked for the next one.
+      if (!fetched.isEnd || (this.#places.at(-1) ?? 0) > this.#readSeq) continue;
       this.#forgetRemoved();
-      if (this.#held.size === 0) this.#log.foundEmpty(this.#key);
-      return;
+      return this.#log.foundEnd(this.#key, this.#inMemory.size);
     }
   }
 
@@ -116,17 +124,28 @@ export class LineReader {
     this.#places = from === -1 ? [] : this.#places.slice(from);
     const places = this.#places.slice(0, Math.min(room, lineReadsMax));
     const wanted = places.filter((seq) => !this.#held.has(seq));
-    const found = await Promise.all(wanted.map((seq) => this.#log.at(seq)));
-    const records = found.flatMap((each) => (each === null ? [] : [this.#withGroup(each)]));
+    const found = await Promise.all(wanted.map((seq) => this.#log.at(this.#key, seq)));
+    if (found.includes('other')) {
+      // The stream lost its end, and has given its places to others.
+      this.forgetPlaces();
+      this.#readSeq = 0;
+      return { records: [], upTo: 0, isEnd: false };
+    }
+    const records = found.flatMap((each) => (each === null || each === 'other' ? [] : [this.#withGroup(each)]));
     return { records, upTo: places.at(-1) ?? this.#readSeq, isEnd: places.length === 0 };
   }
 
-  /** What the first request after a place carries, or from the beginning; where order matters, always from there. */
+  /**
+   * What the first request after a place carries, or from the beginning; where order matters, always from there. Null: there
+   * is nothing, or it is not wanted any more.
+   */
   async shipmentAfter(
     seq: number,
     { ordering, batch }: Pick<WebhookEndpoint, 'ordering' | 'batch'>,
+    isWanted: () => boolean,
   ): Promise<Shipment | null> {
     const found = await this.#from(ordering === 'per_message' ? 0 : seq, batch?.max ?? 1);
+    if (!isWanted()) return null;
     const items = found.map((each) => this.#itemOf(each));
     const [first] = items;
     if (first === undefined) return null;
@@ -141,7 +160,7 @@ export class LineReader {
       found.push(next);
       if (found.length >= Math.min(max, next.record.group?.size ?? max)) break;
     }
-    if (first === null) this.#log.foundEmpty(this.#key);
+    if (first === null) this.#log.foundEnd(this.#key, this.#inMemory.size);
     return found;
   }
 
@@ -186,10 +205,11 @@ export class LineReader {
     this.#inMemory.clear();
     this.#readSeq = 0;
     this.#round += 1;
-    this.#forgetPlaces();
+    this.forgetPlaces();
   }
 
-  #forgetPlaces(): void {
+  /** What is appended is not read for long: places are looked for when it is. */
+  forgetPlaces(): void {
     this.#places = [];
     this.#knownAfter = unknown;
   }

@@ -67,8 +67,14 @@ export class ParkedCounts {
 
   /** The stream has none of them. */
   none(kind: ParkedKind, key: EndpointKey): void {
+    this.atMost(kind, key, 0);
+  }
+
+  /** There are no more than so many, and those that are being stored. */
+  atMost(kind: ParkedKind, key: EndpointKey, most: number): void {
     const entry = this.#of[kind].get(key.endpointId);
-    if (entry !== undefined) this.#change(kind, key, entry, entry.storing - entry.count);
+    if (entry === undefined || entry.count <= entry.storing + most) return;
+    this.#change(kind, key, entry, entry.storing + most - entry.count);
   }
 
   /** Before the stream is asked what it has. */
@@ -76,11 +82,14 @@ export class ParkedCounts {
     for (const kind of parkedKinds) for (const entry of this.#of[kind].values()) entry.since = entry.storing;
   }
 
-  /** The stream has answered. A count never grows by that: what was stored meanwhile counts already. */
-  compare(kind: ParkedKind, stored: readonly Stored[]): void {
+  /**
+   * The stream has answered. A count never grows by that: what was stored meanwhile counts already. What is in memory may be
+   * gone there, and counts until it is delivered.
+   */
+  compare(kind: ParkedKind, stored: readonly Stored[], inMemory: (endpointId: WebhookEndpointId) => number): void {
     const counts = new Map(stored.map(({ key, count }) => [key.endpointId, count]));
     for (const [endpointId, entry] of [...this.#of[kind]]) {
-      const most = (counts.get(endpointId) ?? 0) + entry.since;
+      const most = (counts.get(endpointId) ?? 0) + entry.since + (kind === 'lines' ? inMemory(endpointId) : 0);
       const key = { accountId: entry.accountId, endpointId };
       if (entry.count > most) this.#change(kind, key, entry, most - entry.count);
     }

@@ -20,10 +20,14 @@ import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { log } from '../../../platform/log.ts';
+import { secretBytes } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type EndpointKey, ParkedCounts, type ParkedKind, type Stored, parkedKinds } from './parked-counts.ts';
 
 export type ParkedRecord = { readonly seq: number; readonly record: WebhookRecord };
+
+/** `seq`: undefined until it is known, null when the stream is full. */
+type Appending = { readonly done: (seq: number | null) => void; seq: number | null | undefined };
 
 const stream = streamNames.webhookLog;
 const subjects = {
@@ -41,6 +45,11 @@ export class ParkedLog {
   readonly #deletes = new Set<Promise<void>>();
   #onParked: (key: EndpointKey, seq: number) => void = () => {};
   #waitForRoom: (() => void)[] = [];
+  /** Of each endpoint what is on its way to its line, in order; each is called when those before it are stored. */
+  readonly #appending = new Map<WebhookEndpointId, Appending[]>();
+  /** Makes the ids of publishes of this process its own. */
+  readonly #run = secretBytes(6).toString('base64url');
+  #appended = 0;
   #isComparing = false;
 
   /** `publisher` with an endless deadline. */
@@ -64,9 +73,18 @@ export class ParkedLog {
   room(stopping: AbortSignal): Promise<void> {
     if (this.hasRoom || stopping.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waitForRoom.push(resolve);
-      stopping.addEventListener('abort', () => resolve(), { once: true });
+      const go = () => {
+        stopping.removeEventListener('abort', go);
+        resolve();
+      };
+      this.#waitForRoom.push(go);
+      stopping.addEventListener('abort', go, { once: true });
     });
+  }
+
+  /** Whether the lines of this account have room. */
+  hasRoomOf(accountId: AccountId): boolean {
+    return this.#counts.hasRoom(accountId);
   }
 
   /** Counts what is there. Resolves with the endpoints that have parked events or such with a time of their own. */
@@ -77,13 +95,16 @@ export class ParkedLog {
   }
 
   /** Corrects the counts by what the stream has, and removes what it has of endpoints that do not exist any more. */
-  async compare(exists: (endpointId: WebhookEndpointId) => boolean): Promise<void> {
+  async compare(
+    exists: (endpointId: WebhookEndpointId) => boolean,
+    inMemory: (endpointId: WebhookEndpointId) => number,
+  ): Promise<void> {
     if (this.#isComparing) return;
     this.#isComparing = true;
     try {
       this.#counts.beginComparison();
       const stored = await this.#stored();
-      for (const kind of parkedKinds) this.#counts.compare(kind, stored[kind]);
+      for (const kind of parkedKinds) this.#counts.compare(kind, stored[kind], inMemory);
       for (const { key } of [...stored.lines, ...stored.retries]) if (!exists(key.endpointId)) await this.purge(key);
     } catch (error) {
       ignoring(error, 'what is parked is counted again later');
@@ -119,16 +140,36 @@ export class ParkedLog {
     });
   }
 
-  /** The same for one that has its room, because it is kept for a retry. `done` with null: the stream is full. */
+  /**
+   * The same for one that has its room, because it is kept for a retry. `done` with null: the stream is full. Those of one
+   * endpoint are done in the order in which they were handed over.
+   */
   append(key: EndpointKey, record: WebhookRecord, done: (seq: number | null) => void): void {
     // Counted at once: what comes after it must not overtake it.
     this.#counts.storing('lines', key);
-    // Of a repeat the stream may remember the first try, which may have been delivered and deleted since.
-    this.#store(subjects.lines.of(key), record, null, (seq) => {
-      this.#counts.stored('lines', key, seq !== null);
-      done(seq);
-      if (seq !== null) this.#onParked(key, seq);
+    const { endpointId } = key;
+    const line = this.#appending.get(endpointId) ?? [];
+    const appending: Appending = { done, seq: undefined };
+    line.push(appending);
+    this.#appending.set(endpointId, line);
+    // A publish that is repeated is stored once. With the id of the event it would not be stored when it is parked again.
+    this.#appended += 1;
+    const id = `${this.#run}.${this.#appended}`;
+    this.#store(subjects.lines.of(key), record, id, (seq) => {
+      appending.seq = seq;
+      this.#finishAppends(key, line);
     });
+  }
+
+  #finishAppends(key: EndpointKey, line: Appending[]): void {
+    for (let first = line[0]; first?.seq !== undefined; first = line[0]) {
+      line.shift();
+      if (line.length === 0) this.#appending.delete(key.endpointId);
+      const { seq, done } = first;
+      this.#counts.stored('lines', key, seq !== null);
+      if (seq !== null) this.#onParked(key, seq);
+      done(seq);
+    }
   }
 
   /** Keeps it until its time, apart from the line. `done` with its place, or null when there is no room. */
@@ -154,9 +195,9 @@ export class ParkedLog {
     return this.#first(subjects.retries.of(key), afterSeq);
   }
 
-  /** Its line was found empty: the stream had dropped what was counted. Events that are being parked still count. */
-  foundEmpty(key: EndpointKey): void {
-    this.#counts.none('lines', key);
+  /** Its line was read to the end, and so many events of it are in memory. Others that are counted were dropped by the stream. */
+  foundEnd(key: EndpointKey, inMemory: number): void {
+    this.#counts.atMost('lines', key, inMemory);
   }
 
   /** It was delivered from the line. Resolves when it is gone there, or the bus does not answer. */
@@ -206,10 +247,11 @@ export class ParkedLog {
     done(null);
   }
 
-  /** The event at this place; null when it is gone. */
-  async at(seq: number): Promise<ParkedRecord | null> {
+  /** The event of the endpoint's line at this place; null when it is gone, 'other' when the place is that of another one. */
+  async at(key: EndpointKey, seq: number): Promise<ParkedRecord | 'other' | null> {
     const stored = await this.#ask({ seq });
-    return stored === null ? null : this.#read(stored);
+    if (stored === null) return null;
+    return stored.subject === subjects.lines.of(key) ? this.#read(stored) : 'other';
   }
 
   async #first(subject: string, afterSeq: number): Promise<ParkedRecord | null> {

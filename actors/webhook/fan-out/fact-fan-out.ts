@@ -10,12 +10,12 @@ import { factConsumer, streamNames } from '../../../cluster/bus/streams.ts';
 import type { Directory } from '../../../directory/contract.ts';
 import type { AccountId } from '../../../model/ids.ts';
 import { decodeFacts } from '../../../model/records/fact-record.ts';
-import { subscribesTo } from '../../../model/webhook-endpoint.ts';
+import { type WebhookEndpoint, subscribesTo } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 import { contentOfFact } from '../fact-content.ts';
-import type { Delivery } from '../delivery/delivery.ts';
+import type { Delivery, WebhookEvent } from '../delivery/delivery.ts';
 
 type FactFanOutParts = {
   readonly bus: Bus;
@@ -34,48 +34,61 @@ export function fanOutFacts(parts: FactFanOutParts): Promise<Consumption> {
   const { prefetch, webhooksHeldMax, webhooksHeldPerAccount } = limits.facts;
   const { rememberedMs, rememberedMax } = limits.delivery;
   /** Records without an ack: one that is delivered again because its endpoint is slow is not sent again. */
-  const held = new Set<number>();
-  /** Their events, by account. An account with many has more of them stored in lines at once, so that its endpoints hold up nobody. */
+  const held = new Set<string>();
+  /** Their events that no endpoint has, by account. */
   const heldOf = new Map<AccountId, number>();
   /** The process that publishes facts repeats some after it was killed. */
   const seen = new RotatingMap<string, true>(rememberedMs, rememberedMax, clock);
 
+  /** What is to be handed over for a record; each fact once. */
+  function eventsOf(record: JsMsg): readonly { readonly endpoint: WebhookEndpoint; readonly event: WebhookEvent }[] {
+    return decodeFacts(record.data).flatMap((fact) => {
+      const { eventId, atMs, livemode } = fact;
+      const endpoints = directory.account(fact.accountId as AccountId)?.webhooks.of(livemode) ?? [];
+      // Most accounts have none: then nothing is made of their facts.
+      const content = endpoints.length === 0 ? null : contentOfFact(fact);
+      if (content === null || seen.get(eventId) === true) return [];
+      return endpoints
+        .filter((each) => subscribesTo(each, content.type))
+        .filter(({ createdAtMs }) => atMs >= createdAtMs - limits.delivery.clockDifferenceMs)
+        .map((endpoint) => ({ endpoint, event: { eventId, url: null, sequence: sequence(), content } }));
+    });
+  }
+
   function handle(record: JsMsg): void {
-    if (held.has(record.seq)) return;
-    const facts = decodeFacts(record.data);
-    held.add(record.seq);
+    // Another stream of this name has the same numbers.
+    const place = `${record.seq} ${record.timestampNanos}`;
+    if (held.has(place)) return;
+    const events = eventsOf(record);
     let left = 1;
     const done = () => {
       left -= 1;
       if (left > 0) return;
-      held.delete(record.seq);
+      held.delete(place);
       record.ack();
     };
-    for (const fact of facts) {
-      const { eventId, atMs, livemode } = fact;
-      const accountId = fact.accountId as AccountId;
-      const endpoints = directory.account(accountId)?.webhooks.of(livemode) ?? [];
-      // Most accounts have none: then nothing is made of their facts.
-      const content = endpoints.length === 0 ? null : contentOfFact(fact);
-      if (content === null || seen.get(eventId) === true) continue;
-      seen.set(eventId, true);
-      for (const endpoint of endpoints) {
-        if (!subscribesTo(endpoint, content.type)) continue;
-        if (atMs < endpoint.createdAtMs - limits.delivery.clockDifferenceMs) continue;
-        left += 1;
-        const ofAccount = heldOf.get(accountId) ?? 0;
-        heldOf.set(accountId, ofAccount + 1);
-        const taken = () => {
-          const others = (heldOf.get(accountId) ?? 0) - 1;
-          if (others > 0) heldOf.set(accountId, others);
-          else heldOf.delete(accountId);
-          done();
-        };
-        const event = { eventId, url: null, sequence: sequence(), content };
-        delivery.put(endpoint, event, taken, ofAccount >= webhooksHeldPerAccount);
-      }
+    held.add(place);
+    for (const { endpoint, event } of events) {
+      seen.set(event.eventId, true);
+      left += 1;
+      handOver(endpoint, event, done);
     }
     done();
+  }
+
+  /** When many are held, or many of this account, it is stored at once: then the endpoint holds up nobody. */
+  function handOver(endpoint: WebhookEndpoint, event: WebhookEvent, done: () => void): void {
+    const { accountId } = endpoint;
+    const ofAccount = heldOf.get(accountId) ?? 0;
+    heldOf.set(accountId, ofAccount + 1);
+    const taken = () => {
+      const others = (heldOf.get(accountId) ?? 0) - 1;
+      if (others > 0) heldOf.set(accountId, others);
+      else heldOf.delete(accountId);
+      done();
+    };
+    const toLine = ofAccount >= webhooksHeldPerAccount || held.size > webhooksHeldMax / 2;
+    delivery.put(endpoint, event, taken, toLine);
   }
 
   return consumeStream(bus, {

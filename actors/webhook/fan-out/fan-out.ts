@@ -164,6 +164,7 @@ export class FanOut {
     const { bus, clock } = this.#parts;
     const { position } = this.#place;
     this.#place = { ...this.#place, idle: false };
+    this.#nextRest = null;
     this.#warmUpTo = this.#doneTo = neededAfter({ ...this.#place, ...this.#before });
     const seq = Math.max(0, this.#warmUpTo - bounds.warmUpRecords);
     const from = seq === position.seq ? position : { made: position.made, seq, storedAtNs: null };
@@ -298,11 +299,20 @@ export class FanOut {
     return this.#doneTo < this.#before.position.seq;
   }
 
+  /** What endpoints have not taken of what was handed to them, now or before and not again yet. */
+  #pending(): WebhookPlace['pending'] {
+    const pending = new Map(this.#outstanding.first());
+    if (!this.#isAgain) return pending;
+    const next = webhookSequence(this.#place, this.#doneTo + 1, 0);
+    for (const [endpointId, first] of this.#before.pending)
+      pending.set(endpointId, Math.min(pending.get(endpointId) ?? next, Math.max(first, next)));
+    return pending;
+  }
+
   async #save(): Promise<void> {
-    const place = { ...this.#place, pending: this.#outstanding.first() };
+    const place = { ...this.#place, pending: this.#pending() };
     const { position, pending, idle } = place;
-    // Then the place that is stored still says all.
-    if (position.made === '' || this.#isAgain) return;
+    if (position.made === '') return;
     const saved = `${position.made} ${position.seq} ${idle} ${[...pending].join()}`;
     if (saved === this.#saved) return;
     await writeWebhookPlace(this.#parts.bucket, place);
