@@ -11,7 +11,7 @@ export const reports: readonly Report[] = [
   ...[otp, otpTrust, otpDecisions],
 ];
 
-/** Reports of later versions, with what a caller is told until then. */
+/** Reports of later versions, with the answer until then. */
 export const plannedReports: Readonly<Record<string, string>> = {
   campaigns:
     'this version has no campaigns, and so no report of them: ask for the report delivery, by category or by sender',
