@@ -48,8 +48,10 @@ function targets(): Target[] {
     { figure: 'drip_recall', op: '>=', bound: 0.6 },
     // Of each block, not on average.
     ...attacks.map(({ name }) => ({ figure: `${name}_leaked_per_block_max`, op: '<=' as const, bound: 60 })),
-    ...scenarios.map(({ name }) => ({ figure: `${name}_refused_per_million`, op: '<=' as const, bound: 1_000 })),
-    { figure: 'outage_refused_per_million', op: '==', bound: 0 },
+    ...scenarios.map(({ name, outage }) => {
+      return { figure: `${name}_refused_per_million`, op: '<=' as const, bound: outage === undefined ? 1_000 : 0 };
+    }),
+    { figure: 'unreachable_recall', op: '>=', bound: 0.95 },
   ];
 }
 
@@ -90,8 +92,9 @@ function play(scenario: Scenario, seed: number): Result {
   const note = (events: readonly GuardEvent[], nowMs: number) => {
     for (const event of events) counts.note(event, nowMs);
   };
-  const fell = ({ to, atMs }: Pick<CodeRequest, 'to' | 'atMs'>) => {
-    const { outage } = scenario;
+  const fell = ({ to, atMs, isFraud }: Pick<CodeRequest, 'to' | 'atMs' | 'isFraud'>) => {
+    const { outage, isUnreachable } = scenario;
+    if (isFraud && isUnreachable === true) return true;
     return outage !== undefined && atMs >= outage.fromMs && atMs < outage.untilMs && to.startsWith(outage.prefix ?? '');
   };
   const api = scenario.limits === true ? new OtpApiLimits() : null;
@@ -204,7 +207,7 @@ class BlockCounts {
   }
 
   note(event: GuardEvent, atMs: number): void {
-    if (event.kind === 'suspended') this.#result.suspended += 1;
+    if (event.kind === 'suspended' || event.kind === 'unreachable') this.#result.suspended += 1;
     if (event.kind === 'released')
       this.#result.releasedAfterMs.push(atMs - (this.#blockedAtMs.get(event.prefix) ?? atMs));
     if (event.kind !== 'blocked') return;

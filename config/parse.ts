@@ -8,6 +8,7 @@ import { configurationSchema } from './schema.ts';
 import { storeMbNeeded } from '../platform/limits-streams.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { mayBeIn } from '../model/e164.ts';
 import { type PackFile, type PackReader, packSchema } from './country-schema.ts';
 
 export function parseConfiguration(
@@ -101,6 +102,12 @@ function crossProblems(
     }
   });
   configuration.routing.fallback.forEach((carrier, at) => check(carrier, ['routing', 'fallback', at]));
+  const { callingCode } = configuration.country;
+  configuration.otp.guard.destinations.forEach((prefix, at) => {
+    if (mayBeIn(callingCode, prefix)) return;
+    const expected = `expected a prefix of ${callingCode}, the calling code of country, or no such entry`;
+    add(['otp', 'guard', 'destinations', at], `found "${prefix}", where no number can be reached, ${expected}`);
+  });
   const { streamStoreMbMax, streamMb, shares } = configuration.limits;
   const reservedMb = storeMbNeeded(streamMb, shares);
   if (reservedMb > streamStoreMbMax) {

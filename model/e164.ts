@@ -15,3 +15,8 @@ export function isE164(text: string): boolean {
   }
   return true;
 }
+
+/** Whether a number that begins with this prefix (with the plus sign) can begin with this calling code. */
+export function mayBeIn(callingCode: string, prefix: string): boolean {
+  return prefix.startsWith(callingCode) || callingCode.startsWith(prefix);
+}

@@ -8,7 +8,7 @@ export const otpGuardLimits = {
   /** Codes sent in the last two minutes: 100,000 × ~250 B = 25 MB, 830 codes a second. */
   pendingMax: 100_000,
   pendingShare: 50_000,
-  /** Blocks of 10^4 and 10^6 numbers with a history: 40,000 × ~700 B = 28 MB. */
+  /** Blocks of 10^4 and 10^6 numbers with a history: 40,000 × ~800 B = 32 MB. */
   historiesMax: 40_000,
   /** Of 10^4 numbers; those of 10^6 beside them are a hundredth to as many. */
   historiesShare: 15_000,

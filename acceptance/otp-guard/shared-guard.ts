@@ -193,6 +193,11 @@ export class SharedGuard {
         case 'resumed':
           void this.#resumed(event);
           break;
+        case 'unreachable': {
+          const { accountId, prefix, codes } = event;
+          log.warn({ accountId, prefix, codes }, 'no code arrives at these numbers: an outage, not judged for a time');
+          break;
+        }
         default:
           unreachable(event);
       }

@@ -9,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { ReplayEvents, ReplayEventsReply } from '../contract.ts';
 import { type Engine, shownRows } from '../store/engine.ts';
-import { callbackStart, eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
+import { eventColumns, eventOfRow, eventOrder } from '../store/event-row.ts';
 import { type Range, readableRange, searchBack } from './readable-range.ts';
 
 const replayedKinds = Object.keys(webhookTypeOfKind);
@@ -102,7 +102,8 @@ async function firstIdOf(engine: Engine, { accountId, sinceMs }: ReplayEvents): 
 /** The ids of a range that have an event in the time asked for. */
 function idsOf(query: ReplayEvents, { fromMs, toMs }: Range, afterId: string) {
   const { accountId, livemode, sinceMs, untilMs, callbackOf } = query;
-  const ofCallback = callbackOf === undefined ? '' : 'AND startsWith(callback, {callbackStart:String})';
+  // As the index of schema/014-callback-index.sql has it.
+  const ofCallback = callbackOf === undefined ? '' : "AND substringIndex(callback, ' ', 1) = {callbackOf:String}";
   const firstId = firstMessageIdOf(fromMs);
   const sql = `SELECT message_id FROM sms_events
     WHERE account_id = {accountId:String} AND livemode = {livemode:Bool}
@@ -112,7 +113,7 @@ function idsOf(query: ReplayEvents, { fromMs, toMs }: Range, afterId: string) {
     ...{ accountId, livemode, replayedKinds, sinceMs, untilMs },
     ...{ afterId: afterId > firstId ? afterId : firstId, beforeId: firstMessageIdOf(toMs) },
     recordedMs: recordedFrom(sinceMs),
-    ...(callbackOf === undefined ? {} : { callbackStart: callbackStart(callbackOf) }),
+    ...(callbackOf === undefined ? {} : { callbackOf }),
   };
   return { sql, params };
 }

@@ -11,8 +11,11 @@ export const reports: readonly Report[] = [
   ...[otp, otpTrust, otpDecisions],
 ];
 
-/** Reports of later versions. */
-export const plannedReports: readonly string[] = ['campaigns'];
+/** Reports of later versions, with the answer until then. */
+export const plannedReports: Readonly<Record<string, string>> = {
+  campaigns:
+    'this version has no campaigns, and so no report of them: ask for the report delivery, by category or by sender',
+};
 
 export function reportOf(name: string): Report | undefined {
   return reports.find((report) => report.name === name);

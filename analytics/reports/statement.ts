@@ -2,6 +2,7 @@
 import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
+import { hourSecondsSql, hourSql } from './hours.ts';
 import type { Dimension, Report, ReportColumn, ReportQuery } from './report.ts';
 import { slotsOf } from './slots.ts';
 import { type Rows, rowsRead } from './tiers.ts';
@@ -16,7 +17,7 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const { groupBy, timeZone: name } = query;
   assert(zoneName.test(name), 'the name of a time zone');
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
-  const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, name) })), ...report.always];
+  const keys = [...groupBy.map((each) => ({ name: each, sql: keySql(each, query) })), ...report.always];
   const peers = peersSql(report, query);
   const columns = [
     ...groupBy.map((each) => `${shownSql(each, name)} AS ${each}`),
@@ -114,9 +115,9 @@ function groupsOf(
 }
 
 /** What rows are grouped by. Hours and days are moments: after a change of the clock an hour may come twice. */
-function keySql(dimension: Dimension, zone: string): string {
-  if (dimension === 'hour') return `toStartOfHour(slot, '${zone}')`;
-  return dimension === 'day' ? `toDate(slot, '${zone}')` : dimension;
+function keySql(dimension: Dimension, query: ReportQuery): string {
+  if (dimension === 'hour') return hourSql(query);
+  return dimension === 'day' ? `toDate(slot, '${query.timeZone}')` : dimension;
 }
 
 /** `2026-01-31T09:00:00+05:30` for an hour, `2026-01-31` for a day. */
@@ -127,10 +128,12 @@ function shownSql(dimension: Dimension, zone: string): string {
   return `concat(formatDateTime(k_hour, '%FT%T', '${zone}'), substring(${offset}, 1, 3), ':', substring(${offset}, 4, 2))`;
 }
 
-function secondsSql({ fromMs, toMs, timeZone: zone }: ReportQuery, by: 'hour' | 'day' | null): string {
+function secondsSql(query: ReportQuery, by: 'hour' | 'day' | null): string {
+  const { fromMs, toMs, timeZone: zone } = query;
   const [from, to] = [fromMs / 1_000, toMs / 1_000];
   if (by === null) return String(to - from);
   const begin = by === 'hour' ? 'toUnixTimestamp(k_hour)' : `toUnixTimestamp(toDateTime(k_day, '${zone}'))`;
-  const end = by === 'hour' ? `${begin} + 3600` : `toUnixTimestamp(toDateTime(addDays(k_day, 1), '${zone}'))`;
+  const end =
+    by === 'hour' ? `${begin} + ${hourSecondsSql(query)}` : `toUnixTimestamp(toDateTime(addDays(k_day, 1), '${zone}'))`;
   return `least(${to}, ${end}) - greatest(${from}, ${begin})`;
 }

@@ -100,10 +100,7 @@ function inboundOfText(keyword: string, json: string): InboundFacts {
 }
 
 /** A URL has no blank: the WHATWG parser writes it as %20. */
-export const callbackText = ({ endpointId, url }: MessageCallback): string => callbackStart(endpointId) + url;
-
-/** With what the column begins where the callback is of this endpoint. */
-export const callbackStart = (endpointId: string): string => `${endpointId} `;
+export const callbackText = ({ endpointId, url }: MessageCallback): string => `${endpointId} ${url}`;
 
 function callbackOfText(text: string): MessageCallback {
   const blank = text.indexOf(' ');

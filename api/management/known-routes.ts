@@ -5,7 +5,7 @@ import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Routes that a later version has. */
-const planned = plannedReports.map((name) => `/v1/reports/${name}`);
+const planned = Object.entries(plannedReports).map(([name, why]) => ({ path: `/v1/reports/${name}`, why }));
 
 export type KnownPath = { readonly method: string; readonly path: string };
 
@@ -20,9 +20,8 @@ export function refuseUnrouted(
   path: string,
   known: readonly KnownPath[],
 ): { problem: Problem; allow?: string } {
-  if (planned.some((each) => fits(each, path))) {
-    return { problem: problem(404, 'not_available', `${method} ${path} is not available in this version`) };
-  }
+  const later = planned.find((each) => fits(each.path, path));
+  if (later !== undefined) return { problem: problem(404, 'not_available', later.why) };
   const methods = new Set(known.filter((route) => fits(route.path, path)).map((route) => route.method));
   // A known method without a handler: a hot route in another spelling (`/v1/%73ms`).
   if (methods.size === 0 || methods.has(method)) {

@@ -1,5 +1,6 @@
 // The scenarios of the bench otp-fraud: attacks beside ordinary use, and ordinary use that looks unusual. Each has an hour
 // of ordinary use before it, in which the guard learns what is usual.
+import type { Random } from '../../platform/random.ts';
 import { type Source, fraud, fraudNumber, last4, numberOf, people } from './otp-traffic.ts';
 
 const minuteMs = 60_000;
@@ -15,6 +16,8 @@ export type Scenario = {
   readonly isAttack?: true;
   /** When messages reach nobody and no receipt comes: of the carrier, or of numbers with a prefix. */
   readonly outage?: { readonly fromMs: number; readonly untilMs: number; readonly prefix?: string };
+  /** The fraudster's numbers do not exist: no receipt comes. */
+  readonly isUnreachable?: true;
   /** With the default limits of `otp.limits`, which refuse some before the guard is asked. */
   readonly limits?: true;
 };
@@ -34,6 +37,9 @@ const oneAddress: Attack = {
   ip: '198.51.100.7',
   number: (asked, _refused, random) => fraudNumber(asked % 500, last4(random)),
 };
+/** A block of 10^4 numbers with many customers: a code a minute. */
+const busyBlock = (random: Random) => numberOf(201, 5, last4(random));
+const customersOfBlock = (untilMs: number) => people({ perSecond: 1 / 60, fromMs: 0, untilMs, number: busyBlock });
 const fourMore = [10_000, 20_000, 30_000, 40_000];
 const flashCrowd: Scenario = {
   name: 'flash_crowd',
@@ -97,6 +103,31 @@ export const scenarios: readonly Scenario[] = [
     hours: 2,
     sources: [ordinary(2)],
     outage: { fromMs: beginMs, untilMs: beginMs + 10 * minuteMs, prefix: numberOf(0, 0, 0).slice(0, -6) },
+  },
+  // A block of 10^4 alone.
+  {
+    name: 'block_outage',
+    hours: 2,
+    sources: [ordinary(2), customersOfBlock(2 * hourMs)],
+    outage: { fromMs: beginMs, untilMs: beginMs + 20 * minuteMs, prefix: numberOf(201, 5, 0).slice(0, -4) },
+  },
+  { ...attack('unreachable', 0.5, randomOfThree), isUnreachable: true },
+  // What looks most like an outage: the customers of a block ask for nothing more, and as many numbers as theirs do not arrive.
+  {
+    name: 'unreachable_flat',
+    hours: 2,
+    isAttack: true,
+    isUnreachable: true,
+    sources: [
+      ordinary(2),
+      customersOfBlock(beginMs),
+      fraud({
+        everyMs: minuteMs,
+        fromMs: beginMs,
+        untilMs: 2 * hourMs,
+        number: (_asked, _refused, random) => busyBlock(random),
+      }),
+    ],
   },
   { name: 'ordinary_day', hours: 24, sources: [ordinary(24)] },
   // Each number once more after 10, 20, 30 and 40 s: five messages, as many as the limits allow.

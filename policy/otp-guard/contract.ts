@@ -98,7 +98,9 @@ export type GuardEvent =
   | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
   /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
   | ({ readonly kind: 'suspended'; readonly accountIds: readonly string[] } & CarrierOutage)
-  | ({ readonly kind: 'resumed' } & CarrierOutage);
+  | ({ readonly kind: 'resumed' } & CarrierOutage)
+  /** So many codes in a row did not arrive at these numbers, and no more were sent than usual: an outage, no fraud. */
+  | { readonly kind: 'unreachable'; readonly accountId: string; readonly prefix: string; readonly codes: number };
 
 /** Receipts of a carrier fall together with verifications: an outage, in which nothing is blocked; or its end. */
 export type CarrierOutage = {

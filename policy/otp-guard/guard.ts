@@ -6,7 +6,8 @@
 // |---------------------|-------------------------------------------------------------------------------|
 // | sent, or begun      | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
-// | two minutes go by   | blocked by `conversion` or `partial_conversion`; a carrier's outage           |
+// | two minutes go by   | blocked by `conversion` or `partial_conversion`; an outage of a carrier,      |
+// |                     | or of a block of numbers                                                      |
 import { setNewest } from '../../platform/bounded-map.ts';
 import { AccountMemory, type PendingCode } from './account-memory.ts';
 import { type Blocks, blockDurationMs } from './blocks.ts';
@@ -144,21 +145,32 @@ export class OtpGuard {
 
   /** The two minutes of a code are over. A miss does not count when its carrier was in an outage. */
   #judge(accountId: string, memory: AccountMemory, code: PendingCode, nowMs: number): GuardEvent[] {
-    const { carrier, four, six, isVerified } = code;
+    const { carrier, four, six, sentAtMs, isVerified } = code;
     const hasReceipt = code.hasReceipt || isVerified;
-    const begun = this.#outages.add({ carrier, prefix: six.prefix, hasReceipt, isVerified }, nowMs);
+    const begun = this.#outages.add({ carrier, prefix: six.prefix, sentAtMs, hasReceipt, isVerified }, nowMs);
     const events: GuardEvent[] = [];
     if (begun !== null) events.push({ kind: 'suspended', ...begun, accountIds: this.#forgetMisses(carrier) });
-    if (!isVerified && this.#outages.covers(carrier, code.sentAtMs)) return events;
+    four.undelivered.add(code);
+    six.undelivered.add(code);
     const conversion = memory.conversion(carrier);
+    const { usual } = conversion;
+    endOutages(code, usual, nowMs);
+    const isOfCarrier = !isVerified && this.#outages.covers(carrier, sentAtMs);
+    const isOfNumbers = !hasReceipt && (four.undelivered.isOutage || six.undelivered.isOutage);
+    if (isOfCarrier || isOfNumbers) {
+      if (isExcused(code, usual, isOfCarrier)) return events;
+      if (!four.isSuspicious) four.begin(thresholds.afterBlock);
+    }
     // A suspicious block neither shows what is usual, nor speaks for the block of 10^6 numbers around it.
     const counted = four.isSuspicious ? [four] : [four, six];
     if (!four.isSuspicious) conversion.add(isVerified);
     for (const history of counted) {
       history.judge(isVerified, code.to, conversion);
       const alarm = history.alarm();
-      if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six.prefix, nowMs)) continue;
-      events.push(...this.#block(accountId, history, alarm, nowMs));
+      if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six, nowMs)) continue;
+      if (!hasReceipt && history.undelivered.beginOutage(sentAtMs, history.usualCodes(usual), nowMs)) {
+        events.push(unreachable(accountId, memory, history));
+      } else events.push(...this.#block(accountId, history, alarm, nowMs));
     }
     return events;
   }
@@ -168,14 +180,15 @@ export class OtpGuard {
   }
 
   /** While receipts of its prefix fall too it may be an outage: an alarm waits two minutes for what others show. */
-  #waits(history: History, prefix: string, nowMs: number): boolean {
-    if (!this.#outages.receiptsFell(history.carrier, prefix)) return false;
+  #waits(history: History, { prefix, undelivered }: History, nowMs: number): boolean {
+    if (undelivered.isOutage || !this.#outages.receiptsFell(history.carrier, prefix)) return false;
     history.alarmSinceMs ??= nowMs;
     return nowMs - history.alarmSinceMs < thresholds.maturityMs;
   }
 
   #block(accountId: string, history: History, { rule, statistic, threshold }: Alarm, nowMs: number): GuardEvent[] {
     history.begin(thresholds.afterBlock);
+    history.undelivered.forgetReceipts();
     const { prefix } = history;
     const shadow = this.#modes[rule] === 'shadow';
     const blocks = this.#blocks();
@@ -229,6 +242,29 @@ export class OtpGuard {
     for (const memory of this.#accounts.values()) if (memory[of] > (most?.[of] ?? 0)) most = memory;
     return most;
   }
+}
+
+/** Ends the outages of its numbers that last too long, or in which more is sent than usual: three misses block then. */
+function endOutages({ four, six, sentAtMs }: PendingCode, usualConversion: number, nowMs: number): void {
+  for (const history of [four, six]) {
+    const { undelivered } = history;
+    if (!undelivered.isOutage) continue;
+    const isOver = undelivered.endOutage(sentAtMs, history.usualCodes(usualConversion), nowMs);
+    if (isOver) history.begin(thresholds.afterBlock);
+  }
+}
+
+/** Whether its block of 10^4 numbers got no more of the codes that do not arrive than an outage excuses. */
+function isExcused({ four, sentAtMs }: PendingCode, usualConversion: number, isOfCarrier: boolean): boolean {
+  const { undelivered } = four;
+  if (isOfCarrier) return undelivered.isOfCarrier(sentAtMs, four.usualCodes(usualConversion));
+  return undelivered.isOutage || undelivered.codes <= thresholds.undelivered.excusedCodes;
+}
+
+/** Nobody can be reached at these numbers: the misses before it was noticed were those of the outage. */
+function unreachable(accountId: string, memory: AccountMemory, { prefix, undelivered }: History): GuardEvent {
+  for (const history of memory.histories()) if (history.prefix.startsWith(prefix)) history.begin(0);
+  return { kind: 'unreachable', accountId, prefix, codes: undelivered.codes };
 }
 
 /** Each of the first 64 numbers, then every 16th: sorting them costs more the more wait. */

@@ -4,6 +4,7 @@ import { FadingCount } from './fading-count.ts';
 import type { Conversion } from './conversion.ts';
 import type { NumberBlock, OpenDigits } from './contract.ts';
 import { thresholds } from './thresholds.ts';
+import { UndeliveredRun, type UsualCodes } from './undelivered-run.ts';
 
 /** A statistic that reached its threshold. */
 export type Alarm = Pick<NumberBlock, 'statistic' | 'threshold'> & {
@@ -22,6 +23,7 @@ export class History {
   lastVerifiedAtMs = Number.NEGATIVE_INFINITY;
   /** Since when an alarm waits, because receipts fell too. */
   alarmSinceMs: number | null = null;
+  readonly undelivered = new UndeliveredRun();
   #conversion = 0;
   #partial = 0;
   #lastMissed = -1;
@@ -82,6 +84,14 @@ export class History {
     this.alarmSinceMs = null;
     this.#conversion = thresholds.alarm[this.openDigits] * share;
     this.#partial = Math.min(this.#partial, this.#conversion);
+  }
+
+  /** The codes that were usual here before those that do not arrive. */
+  usualCodes(usualConversion: number): UsualCodes {
+    const { sinceMs } = this.undelivered;
+    const { excusedCodes } = thresholds.undelivered;
+    const codesMax = this.openDigits === 4 ? excusedCodes : this.#usual.value(sinceMs) / usualConversion;
+    return { perMs: this.#usual.rate(sinceMs) / usualConversion, codesMax };
   }
 
   /** Whether a new history would say the same but for what is usual. */

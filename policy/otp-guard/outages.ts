@@ -1,5 +1,7 @@
 // Whether a carrier is in an outage: receipts and verifications fall together, in most of its prefixes, at ordinary volume.
 // Then codes are not entered because they do not arrive, and no prefix may be blocked for it. Over all accounts.
+// An attack with numbers that cannot be reached adds codes without receipts and takes none away: fewer codes must arrive
+// than usual, and what is usual follows those that arrive.
 import type { CarrierOutage, GuardBounds } from './contract.ts';
 import { FadingCount } from './fading-count.ts';
 import { thresholds } from './thresholds.ts';
@@ -9,6 +11,7 @@ export type MaturedCode = {
   readonly carrier: string;
   /** Of the block of 10^6 numbers. */
   readonly prefix: string;
+  readonly sentAtMs: number;
   readonly hasReceipt: boolean;
   readonly isVerified: boolean;
 };
@@ -54,9 +57,13 @@ class Prefix {
 
 class Carrier {
   readonly prefixes = new Map<string, Prefix>();
+  /** By when codes were sent: what became of them is known two minutes later. */
   readonly lastMinutes = new FadingCount(thresholds.maturityMs);
-  readonly lastHour = new FadingCount(thresholds.usualMs);
+  readonly #arrivedLastMinutes = new FadingCount(thresholds.maturityMs);
+  readonly #arrivedLastHour = new FadingCount(thresholds.usualMs);
   isSuspended = false;
+  /** Codes per millisecond that arrived before the outage. */
+  usualRate = 0;
   resumedAtMs = Number.NEGATIVE_INFINITY;
 
   /** The share of its prefixes where both fell; 0 with too few prefixes. */
@@ -71,9 +78,33 @@ class Carrier {
     return known < thresholds.outagePrefixesMin ? 0 : fallen / known;
   }
 
-  /** Whether it sends no more than twice as much as usual. */
-  isFlat(nowMs: number): boolean {
-    return this.lastMinutes.rate(nowMs) <= thresholds.outageVolumeTimes * this.lastHour.rate(nowMs);
+  add({ sentAtMs, hasReceipt }: MaturedCode): void {
+    this.lastMinutes.add(sentAtMs);
+    if (!hasReceipt) return;
+    this.#arrivedLastMinutes.add(sentAtMs);
+    this.#arrivedLastHour.add(sentAtMs);
+  }
+
+  /** Fewer codes arrive than usual, and no more than twice as many are sent. */
+  mayBegin(sentMs: number): boolean {
+    const usual = this.#arrivedLastHour.rate(sentMs);
+    const isFlat = this.lastMinutes.rate(sentMs) <= thresholds.outageVolumeTimes * usual;
+    return isFlat && this.#arriving(sentMs) < thresholds.fallen * usual;
+  }
+
+  begin(sentMs: number): void {
+    this.isSuspended = true;
+    this.usualRate = this.#arrivedLastHour.rate(sentMs);
+  }
+
+  isOver(fallenShare: number, sentMs: number): boolean {
+    const { resumeShare, resumeArrivedShare } = thresholds;
+    return fallenShare < resumeShare || this.#arriving(sentMs) >= resumeArrivedShare * this.usualRate;
+  }
+
+  /** Codes per millisecond of the last minutes, also where it has counted for less: then too few. */
+  #arriving(sentMs: number): number {
+    return this.#arrivedLastMinutes.value(sentMs) / thresholds.maturityMs;
   }
 }
 
@@ -91,15 +122,14 @@ export class Outages {
   add(code: MaturedCode, nowMs: number): CarrierOutage | null {
     const carrier = within(this.#carriers, code.carrier, this.#bounds.carriersMax, Carrier);
     if (carrier === null) return null;
-    carrier.lastMinutes.add(nowMs);
-    carrier.lastHour.add(nowMs);
+    carrier.add(code);
     const prefix = within(carrier.prefixes, code.prefix, this.#bounds.carrierPrefixesMax, Prefix);
     if (prefix === null) return null;
     prefix.add(code, nowMs);
-    if (carrier.isSuspended || !prefix.receipts.hasFallen || !carrier.isFlat(nowMs)) return null;
+    if (carrier.isSuspended || !prefix.receipts.hasFallen || !carrier.mayBegin(code.sentAtMs)) return null;
     const statistic = carrier.fallenShare(nowMs);
     if (statistic <= thresholds.outageShare) return null;
-    carrier.isSuspended = true;
+    carrier.begin(code.sentAtMs);
     return { carrier: code.carrier, statistic, threshold: thresholds.outageShare };
   }
 
@@ -109,7 +139,7 @@ export class Outages {
     for (const [name, carrier] of this.#carriers) {
       if (!carrier.isSuspended) continue;
       const statistic = carrier.fallenShare(nowMs);
-      if (statistic >= thresholds.resumeShare) continue;
+      if (!carrier.isOver(statistic, nowMs - thresholds.maturityMs)) continue;
       carrier.isSuspended = false;
       carrier.resumedAtMs = nowMs;
       ends.push({ carrier: name, statistic, threshold: thresholds.resumeShare });
@@ -117,16 +147,23 @@ export class Outages {
     return ends;
   }
 
-  /** Whether a code sent at that time was sent in an outage of its carrier, which may be over by now. */
+  /**
+   * Whether a code sent at that time was sent in an outage of its carrier, which may be over by now. Beyond what people who
+   * ask again would send none is.
+   */
   covers(carrier: string, sentAtMs: number): boolean {
     const known = this.#carriers.get(carrier);
-    return known !== undefined && (known.isSuspended || sentAtMs < known.resumedAtMs);
+    if (known === undefined) return false;
+    if (!known.isSuspended) return sentAtMs < known.resumedAtMs;
+    return known.lastMinutes.rate(sentAtMs) <= thresholds.outageAgainTimes * known.usualRate;
   }
 
-  /** Whether receipts of the prefix fell: what looks like fraud may be the begin of an outage. */
+  /** Whether receipts of the prefix fell, in no outage yet: what looks like fraud may be the begin of one. */
   receiptsFell(carrier: string, prefix: string): boolean {
-    const known = this.#carriers.get(carrier)?.prefixes.get(prefix);
-    return known !== undefined && known.isKnown && known.receipts.hasFallen;
+    const known = this.#carriers.get(carrier);
+    if (known === undefined || known.isSuspended) return false;
+    const numbers = known.prefixes.get(prefix);
+    return numbers !== undefined && numbers.isKnown && numbers.receipts.hasFallen;
   }
 }
 

@@ -71,12 +71,36 @@ export const thresholds = {
   /** … in more than so much of the carrier's prefixes, of at least three … */
   outageShare: 0.6,
   outagePrefixesMin: 3,
-  /** … at no more than twice its usual volume. It ends below half of that share. */
+  /**
+   * … when of the carrier's codes less than half as many arrive as usual, and no more than twice as many are sent. It ends
+   * below half of that share, or when nearly as many arrive as usual.
+   */
   outageVolumeTimes: 2,
   resumeShare: 0.3,
+  resumeArrivedShare: 0.75,
+  /** While it lasts people ask again: its misses count from four times the usual volume on. */
+  outageAgainTimes: 4,
   /** A prefix counts with so many codes ever, and one in the last five minutes. */
   outageCodesMin: 10,
   outageRecentMs: 300_000,
+
+  /** An outage of one block of numbers: of its codes in a row, with so many at least … */
+  undelivered: {
+    /** … a conversion of 0.9 alarms at the sixth miss … */
+    codesMin: 5,
+    /** … at most this share arrived, as to numbers that were ported to another operator … */
+    arrivedShare: 1 / 8,
+    /** … and receipts came before. The next outage of the block is recognised after so many as well. */
+    receiptsMin: 10,
+    /** Afterwards misses count again. */
+    outageMsMax: 30 * 60_000,
+    /**
+     * So many codes in a row of a block of 10^4 are excused, then misses count again. With three more, and what waits until it is
+     * blocked, they are some 60. In an outage of its carrier so many an hour, or four times what is usual. Of a block of 10^6 as
+     * many as usual in an hour.
+     */
+    excusedCodes: 40,
+  },
 } as const;
 
 assert(

@@ -7,7 +7,7 @@ import { replayEvents } from '../../analytics/queries/replay-events.ts';
 import { replayFacts } from '../../analytics/queries/replay-facts.ts';
 import { EventColumns } from '../../analytics/store/event-columns.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { firstMessageIdOf } from '../../model/ids.ts';
+import { firstMessageIdOf, type WebhookEndpointId } from '../../model/ids.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { unpackEvent } from '../../model/records/event-record.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -26,7 +26,8 @@ const rows = 1.2 * limits.queries.replayRowsMax;
 const moments = Array.from({ length: 600 }, (_, at) => sinceMs + at * (dayMs / 2));
 
 const sentMs = sinceMs + 10 * dayMs;
-const life = lifeOf(contextOf({ accountId, acceptedAtMs: sentMs }));
+const callback = { endpointId: 'whe_2' as WebhookEndpointId, url: 'https://example.com/hook' };
+const life = lifeOf(contextOf({ accountId, acceptedAtMs: sentMs, callback }));
 const { messageId, eventId } = life.at(-1) as DeliveryEvent;
 const otpId = `otp_${'1'.repeat(42)}`;
 
@@ -134,6 +135,26 @@ test('one event of a message, which no index finds: at once, and in parts when t
 
   const none = await messages({ ...one, eventId: 'evt_0000000000000000000000' });
   expect([none.events, none.openBeforeMs]).toEqual([[], null]);
+});
+
+test('only messages with the callback_url of an endpoint: all of the history at once', async () => {
+  const hurried = (): Clock => {
+    let nowMs = 0;
+    return { ...systemClock, monotonicMs: () => (nowMs += limits.queries.listSearchMs) };
+  };
+  for (const [callbackOf, ids] of [
+    ['whe_1', []],
+    [callback.endpointId, [messageId]],
+  ] as const) {
+    const ofTime = await messages({ ...time, callbackOf, afterMessageId: '' });
+    expect([new Set(messagesIn(ofTime.events)), ofTime.nextMessageId]).toEqual([new Set(ids), null]);
+    const ofEvent = await messages({ ...time, callbackOf, eventId, beforeMs: null }, hurried());
+    expect([new Set(messagesIn(ofEvent.events)), ofEvent.openBeforeMs]).toEqual([new Set(ids), null]);
+    const unknown = { ...time, callbackOf, eventId: 'evt_0000000000000000000000', beforeMs: null };
+    const none = await messages(unknown, hurried());
+    expect([none.events, none.openBeforeMs]).toEqual([[], null]);
+  }
+  expectBounded();
 });
 
 test('one-time passwords of a time, and the event of one', async () => {

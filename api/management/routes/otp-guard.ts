@@ -12,6 +12,7 @@ import {
 } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { noteForAudit } from '../../../control/audit-notes.ts';
+import { mayBeIn } from '../../../model/e164.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type FieldProblem, problem, problemOfFields } from '../../problem.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
@@ -132,9 +133,7 @@ const onBus = {
 function unreachable(destinations: readonly string[], callingCode: string): FieldProblem[] {
   const detail = `no number in it can be reached: only numbers that begin with ${callingCode} are served here`;
   return destinations.flatMap((prefix, at) =>
-    prefix.startsWith(callingCode) || callingCode.startsWith(prefix)
-      ? []
-      : [{ field: `destinations[${at}]`, code: 'invalid_field', detail }],
+    mayBeIn(callingCode, prefix) ? [] : [{ field: `destinations[${at}]`, code: 'invalid_field', detail }],
   );
 }
 

@@ -13,6 +13,10 @@ const refuse = (method: string, path: string) => {
 describe('paths without a handler', () => {
   test.each([['GET', '/v1/reports/campaigns']])('%s %s is planned and says so', (method, path) => {
     expect(refuse(method, path)).toEqual([404, 'not_available']);
+    const { detail } = refuseUnrouted(method, path, known).problem;
+    expect(detail).toBe(
+      'this version has no campaigns, and so no report of them: ask for the report delivery, by category or by sender',
+    );
   });
 
   test('a known path with another method names the methods it has', () => {
