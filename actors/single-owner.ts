@@ -52,7 +52,7 @@ export function runAsOwner(work: OwnedWork): { readonly isAtWork: boolean; stop(
         await owner.acquire(alone, signal);
         const active = await start(bucket);
         isAtWork = true;
-        await owner.lost(signal).catch((error: unknown) => ignoring(error, 'the process stops'));
+        await owner.lost(alone, signal).catch((error: unknown) => ignoring(error, 'the process stops'));
         isAtWork = false;
         await active.stop(signal.aborted ? 'stops' : 'lost');
         if (signal.aborted) await owner.release();
@@ -109,8 +109,8 @@ export class SingleOwner {
     }
   }
 
-  /** Resolves when another process has taken over, or may have; rejects when `stopping`. */
-  async lost(stopping: AbortSignal): Promise<void> {
+  /** Resolves when another process has taken over, or (unless `alone`) may have; rejects when `stopping`. */
+  async lost(alone: boolean, stopping: AbortSignal): Promise<void> {
     for (;;) {
       await this.#clock.sleep(renewEveryMs, stopping);
       try {
@@ -118,7 +118,7 @@ export class SingleOwner {
       } catch (error) {
         log.warn({ error: messageOf(error) }, `the owner of ${this.#what} cannot be renewed now`);
       }
-      if (this.#clock.monotonicMs() - this.#renewedAtMs >= takenOverAfterMs) return;
+      if (!alone && this.#clock.monotonicMs() - this.#renewedAtMs >= takenOverAfterMs) return;
     }
   }
 

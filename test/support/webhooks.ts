@@ -177,14 +177,18 @@ export type RunningWebhooks = {
 /** The parts of the delivery process, allowed to call loopback. */
 export async function runWebhooks(
   bus: Bus,
-  { clock = systemClock, shares = defaultShares }: { clock?: Clock; shares?: typeof defaultShares } = {},
+  {
+    clock = systemClock,
+    shares = defaultShares,
+    alone = true,
+  }: { clock?: Clock; shares?: typeof defaultShares; alone?: boolean } = {},
 ): Promise<RunningWebhooks> {
   const directory = await openDirectory(bus);
   const sender = new HttpSender({ rules: () => ({ allowed: parseNetworks(['127.0.0.0/8']) }), clock });
   const node = startWebhooks({
     ...{ bus, directory, sender, cipher: webhookCipher, shares, clock },
     replicas: 1,
-    alone: true,
+    alone,
   });
   return {
     node,

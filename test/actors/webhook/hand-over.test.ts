@@ -93,7 +93,7 @@ test('with ordering per_message, an account with more events than its share of m
     const some = messages.map((message) => eventOfMessage(message, { kind, atMs: systemClock.nowMs() }));
     for (let at = 0; at < some.length; at += 10) await bus.events.publish(some.slice(at, at + 10));
   }
-  await until('all of them', () => hook.received.length >= messages.length * kinds.length);
+  await until('all of them', () => [...taken.values()].flat().length >= messages.length * kinds.length);
   const inOrder = kinds.map((kind) => `sms.${kind}`);
   expect([...taken.values()].filter((types) => types.join() !== inOrder.join())).toEqual([]);
   await running.stop();
@@ -125,6 +125,76 @@ test('an endpoint leaves its line when all of it is in memory, although one of i
   await until('the line is empty', async () => (await waitingInLog(bus.bus)) === 0);
   expect(idsOf(hook).toSorted()).toEqual([...ids, ...more].toSorted());
   await running.stop();
+});
+
+test('one slow request does not hold back the place: after a crash what others took since is not sent again', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hangs = new Set<string>();
+  const hook = await bus.receiver(({ id }) => (hangs.has(id) ? null : { status: 200 }));
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  const running = await runWebhooks(bus.bus);
+  await until('it delivers', () => running.node.state === 'delivers');
+  const slow = eventOf(accountId);
+  hangs.add(slow.eventId);
+  await bus.events.publish([slow]);
+  await until('it hangs', () => hook.received.length === 1);
+  const ids = await publishMany(accountId, 30);
+  await until('the others pass', () => hook.received.length === 1 + ids.length);
+  // While its request is in flight still.
+  await until('nothing is pending', () => isHandedOver(bus.bus), { limitMs: limits.delivery.firstByteMs - 2_000 });
+  expect([hook.received.length, await waitingInLog(bus.bus)]).toEqual([1 + ids.length, 1]);
+  const before = await parkedEver();
+  const more = await publishMany(accountId, 5);
+  await until('the next ones pass', () => hook.received.length === 1 + ids.length + more.length);
+  expect(await parkedEver()).toBe(before);
+  await hook.close();
+  await running.stop();
+  await bus.bus.manager.streams.purge(streamNames.webhookLog);
+});
+
+test('what has no room in the lines at a stop is handed over again by the next process', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await bus.receiver(() => null);
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  const running = await runWebhooks(bus.bus);
+  await until('it delivers', () => running.node.state === 'delivers');
+  const ids = await publishMany(accountId, 20);
+  await until('some are in flight', () => hook.received.length === limits.delivery.concurrencyFirst);
+  const { config } = await bus.bus.manager.streams.info(streamNames.webhookLog);
+  await bus.bus.manager.streams.update(streamNames.webhookLog, { ...config, max_msgs: 1 });
+  await bus.bus.jetstream.publish('whl.full.full', 'x');
+  try {
+    await running.node.stop(0);
+    expect((await placeNow())?.pending.size).toBe(1);
+  } finally {
+    await running.stop();
+    await bus.bus.manager.streams.update(streamNames.webhookLog, config);
+    await bus.bus.manager.streams.purge(streamNames.webhookLog);
+  }
+  hook.answer = () => ({ status: 200 });
+  const tried = hook.received.length;
+  const next = await runWebhooks(bus.bus);
+  await until('all of them', () => hook.received.length >= tried + ids.length);
+  expect(idsOf(hook).slice(tried).toSorted()).toEqual(ids.toSorted());
+  await next.stop();
+});
+
+test('a process that another one takes over from ends its requests, stores nothing, and sends nothing more', async () => {
+  const accountId = await putAccount(bus.bus);
+  const hook = await bus.receiver(() => null);
+  await putEndpoint(bus.bus, { accountId, url: hook.url });
+  const running = await runWebhooks(bus.bus, { alone: false });
+  await until('it delivers', () => running.node.state === 'delivers', { limitMs: 20_000 });
+  await publishMany(accountId, 20);
+  await until('some are in flight', () => hook.received.length === limits.delivery.concurrencyFirst);
+  const before = await parkedEver();
+  await (await openBucket(bus.bus, 'webhooks')).put('owner', 'another process');
+  await until('it is a standby', () => running.node.state === 'standby');
+  const place = await placeNow();
+  await running.stop();
+  expect([await parkedEver(), hook.received.length]).toEqual([before, limits.delivery.concurrencyFirst]);
+  expect(await placeNow()).toEqual(place);
+  await (await openBucket(bus.bus, 'webhooks')).delete('owner');
 });
 
 test('what a version with a queue left there is sent, once, and the queue is removed', async () => {

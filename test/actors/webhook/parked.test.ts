@@ -140,6 +140,42 @@ test('what is being stored while the counts are compared counts on; a deleted en
   expect(log.countOf(kept)).toBe(5);
 });
 
+test('what the stream dropped while it is in memory counts until it is delivered, and then not once more', async () => {
+  const share = { total: 1_000, perAccount: 1_000, reserve: 0 };
+  const log = new ParkedLog(bus.bus, publisher, share, systemClock);
+  const accountId = newAccountId(systemClock.nowMs());
+  const endpointId = newWebhookEndpointId(systemClock.nowMs());
+  const key = { accountId, endpointId };
+  const park = () => new Promise<number | null>((resolve) => log.park(accountId, recordOf(key), resolve));
+  const [first] = await Promise.all([park(), park(), park()]);
+  await bus.bus.manager.streams.purge(streamNames.webhookLog, {
+    filter: parkedSubject(accountId, endpointId),
+    keep: 2,
+  });
+  await log.compare(
+    () => true,
+    () => 1,
+  );
+  expect(log.countOf(endpointId)).toBe(3);
+  await log.remove(key, first ?? 0);
+  expect(log.countOf(endpointId)).toBe(2);
+  log.foundEnd(key, 1);
+  expect(log.countOf(endpointId)).toBe(1);
+});
+
+test('a place of another endpoint is known as such, and a place that is gone', async () => {
+  const share = { total: 1_000, perAccount: 1_000, reserve: 0 };
+  const log = new ParkedLog(bus.bus, publisher, share, systemClock);
+  const accountId = newAccountId(systemClock.nowMs());
+  const keys = [0, 1].map(() => ({ accountId, endpointId: newWebhookEndpointId(systemClock.nowMs()) }));
+  const [mine, other] = [keys[0]!, keys[1]!];
+  const seq = (await new Promise<number | null>((resolve) => log.park(accountId, recordOf(mine), resolve))) ?? 0;
+  expect(await log.at(mine, seq)).toMatchObject({ seq });
+  expect(await log.at(other, seq)).toBe('other');
+  await log.remove(mine, seq);
+  expect(await log.at(mine, seq)).toBe(null);
+});
+
 /** More than are in memory of one endpoint. */
 const count = limits.delivery.retriesPerEndpointMax + 150;
 
