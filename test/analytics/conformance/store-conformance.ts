@@ -172,11 +172,14 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
   test('a report over more one-time passwords than it can read in its time says so, and how many', async () => {
     const accountId = newAccountId(acceptedAtMs);
     const count = 3_000_000;
+    // Nothing of tomorrow is summarized.
+    const time = { fromMs: acceptedAtMs + 86_400_000, toMs: acceptedAtMs + 86_400_000 + halfHourMs };
     await engine.command(`INSERT INTO otps (account_id, livemode, started_at, otp_id, version, status, message_ids)
-      SELECT '${accountId}', true, fromUnixTimestamp64Milli(toInt64(${acceptedAtMs}), 'UTC'), leftPad(toString(number), 26, '0'), 1, 'verified',
+      SELECT '${accountId}', true, fromUnixTimestamp64Milli(toInt64(${time.fromMs}), 'UTC'), leftPad(toString(number), 26, '0'), 1, 'verified',
         [leftPad(toString(number), 26, '0')] FROM numbers(${count})`);
     const asked = {
       ...range,
+      ...time,
       accountId,
       report: 'otp',
       timeZone: 'UTC',
