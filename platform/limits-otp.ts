@@ -184,7 +184,7 @@ export const otpSummaryLimits = {
     /** How often the worker looks for something to summarize, and for how long it works then: a third of one processor. */
     everyMs: 15_000,
     workMsMax: 5_000,
-    /** One statement, for which reports wait in the embedded engine: below `reports.deadlineMs`. 60,000 take 0.4 s of a processor. */
+    /** One statement, for which reports wait in the embedded engine: below `reports.deadlineMs`. 60,000 take 0.5 s of a processor. */
     statementMsMax: 4_000,
     /** And its wait for reports and other statements, which go first. */
     answerMsMax: 30_000,
