@@ -259,6 +259,8 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     const second = await until('it is summarized again', again, { limitMs: 60_000 });
     expect(Number(second[2])).toBeGreaterThan(Number(first[2]));
     expect(await said()).toMatchObject([{ carrier: 'alpha', started: 1, submitted: 1, delivered: 1, verified: 1 }]);
+    await events.bus.jetstream.publish(factSubjects.otp, encodeFact({ ...fact, version: 3, status: 'canceled' }));
+    await until('and so is a late fact', async () => (await said())[0].canceled === 1);
   }, 180_000);
 
   describe.each(publicTables.map(({ name }) => name))('export of %s', (table) => {
