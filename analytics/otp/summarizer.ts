@@ -6,7 +6,7 @@ import type { Cancel, Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
-import { changedTimesSql, groupColumns, tenMinutesSql } from '../reports/otp-summaries.ts';
+import { type Range, changedTimesSql, groupColumns, tenMinutesSql } from '../reports/otp-summaries.ts';
 import { eachOtp } from '../reports/otp-rows.ts';
 import type { Cell, Engine, Params } from '../store/engine.ts';
 import { tsvRow } from '../store/tab-separated.ts';
@@ -58,10 +58,10 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
   async function changedAgain(hasTime: () => boolean): Promise<void> {
     const noted = late.taken();
     if (clock.monotonicMs() < scanAtMs && noted.length === 0) return;
-    const fromMs = keptFromMs(historyDays, clock);
-    const changed = await changedTimes(engine, fromMs, clock.monotonicMs() < scanAtMs ? noted : null);
-    const toMs = await summarizedTo();
-    const shares = inShares(changed.filter((time) => time.fromMs < toMs).map((time) => ({ ...time, otps: 0 })));
+    const range = { fromMs: keptFromMs(historyDays, clock), toMs: await summarizedTo() };
+    const changed = await changedTimes(engine, range, clock.monotonicMs() < scanAtMs ? noted : null);
+    // How many each has is not known here: one account at a time.
+    const shares = inShares(changed.map((time) => ({ ...time, otps: bounds.otpsAtOnceMax })));
     let left = shares.length;
     for (const share of shares) {
       if (!hasTime()) break;
@@ -123,7 +123,9 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
   };
 }
 
-const statement = `SETTINGS max_threads = 1, max_execution_time = ${bounds.statementMsMax / 1_000}`;
+const statement =
+  `SETTINGS max_threads = 1, max_execution_time = ${bounds.statementMsMax / 1_000}, ` +
+  `max_memory_usage = ${limits.reports.memoryBytesMax}`;
 
 function ask(engine: Engine, sql: string, params: Params = {}): Promise<Cell[][]> {
   return engine.rows(`${sql} ${statement}`, params, bounds.answerMsMax, 'background');
@@ -162,15 +164,16 @@ async function startedTimes(engine: Engine, fromMs: number, toMs: number): Promi
 /** Of `noted`, or of all, those whose summary lacks a change. */
 async function changedTimes(
   engine: Engine,
-  keptMs: number,
+  { fromMs, toMs }: Range,
   noted: readonly OtpTime[] | null,
 ): Promise<readonly OtpTime[]> {
-  const starts = [...new Set(noted?.map(({ fromMs }) => fromMs / 1_000))];
+  const starts = [...new Set(noted?.map((time) => time.fromMs / 1_000))];
   const accounts = [...new Set(noted?.map(({ accountId }) => accountId))];
+  const inRange = `ten_minutes >= ${fromMs / 1_000} AND ten_minutes < ${toMs / 1_000}`;
   const which =
     noted === null
-      ? `ten_minutes >= ${keptMs / 1_000}`
-      : `ten_minutes IN (${starts.join(', ')}) AND account_id IN {accounts:Array(String)}`;
+      ? inRange
+      : `${inRange} AND ten_minutes IN (${starts.join(', ')}) AND account_id IN {accounts:Array(String)}`;
   const rows = await ask(
     engine,
     `SELECT account_id, livemode, toUnixTimestamp(ten_minutes) FROM (${changedTimesSql(which)})
@@ -254,5 +257,5 @@ function summarySql(fromMs: number, included: readonly number[]): string {
     )
     GROUP BY account, by_prefix
   ) AS summarized USING (account_id, by_prefix)
-  ${statement}, max_memory_usage = ${limits.reports.memoryBytesMax}`;
+  ${statement}`;
 }

@@ -22,7 +22,9 @@ export const changedTimesSql = (which: string): string => `
     SELECT account_id, livemode, ten_minutes, sum(changes) AS happened FROM otp_late_changes WHERE ${which}
     GROUP BY account_id, livemode, ten_minutes
   ) AS late LEFT JOIN (
-    SELECT account_id, livemode, ten_minutes, max(late_changes) AS included FROM otp_summaries WHERE NOT by_prefix AND ${which}
+    SELECT account_id, livemode, ten_minutes, max(late_changes) AS included FROM otp_summaries
+    WHERE NOT by_prefix AND ${which}
+      AND (account_id, livemode, ten_minutes) IN (SELECT account_id, livemode, ten_minutes FROM otp_late_changes WHERE ${which})
     GROUP BY account_id, livemode, ten_minutes
   ) AS summarized USING (account_id, livemode, ten_minutes)
   WHERE happened > included`;
