@@ -303,6 +303,9 @@ test('a report counts against its limit only what it reads from the rows', async
 
 test('nothing is summarized before its time, nor while the recorder is late', async () => {
   await record([entered(fromMs), entered(toMs - 1)]);
+  // What is recorded at once costs no insert.
+  const noted = 'SELECT toUInt32(max(ten_minutes)) FROM otp_late_changes';
+  expect(await store.engine.rows(noted)).toEqual([[fromMs / 1_000]]);
   const waiting = startSummarizer({
     ...{
       engine: store.engine,
