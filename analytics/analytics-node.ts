@@ -24,6 +24,8 @@ import { type ClickRecording, recordClicks } from './clicks/click-recorder.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
+import { lateChangesOver } from './otp/late-changes.ts';
+import { startSummarizer } from './otp/summarizer.ts';
 import { startPurge } from './purge.ts';
 import { type QueryServer, serveQueries } from './queries/query-server.ts';
 import { serveReports } from './queries/report-server.ts';
@@ -35,6 +37,7 @@ import { startReaper } from './reaper/reaper.ts';
 import { type ProgressRecord, progressKey, reachedBy } from './recorder/progress.ts';
 import { type Recorder, startRecorder } from './recorder/recorder.ts';
 import type { Engine } from './store/engine.ts';
+import type { KeptDays } from './store/retention.ts';
 import { type TrimmedDays, startTrim } from './store/trim.ts';
 
 export type AnalyticsNode = {
@@ -47,7 +50,7 @@ export type AnalyticsNode = {
 
 /** What only the recording node has. */
 type Keepers = {
-  /** Reaper, purge and trim. */
+  /** Reaper, purge, trim and summaries. */
   readonly timed: readonly { stop(): void }[];
   readonly clicks: ClickRecording;
   readonly facts: FactRecorder;
@@ -61,9 +64,9 @@ export async function startAnalytics(
   engine: Engine,
   {
     shares = defaultShares,
-    retention: trimmed = retentionDefault,
+    retention = retentionDefault,
     clock = systemClock,
-  }: { shares?: Shares; retention?: TrimmedDays; clock?: Clock } = {},
+  }: { shares?: Shares; retention?: TrimmedDays & Pick<KeptDays, 'historyDays'>; clock?: Clock } = {},
 ): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
@@ -88,7 +91,8 @@ export async function startAnalytics(
   async function record(): Promise<void> {
     for (const each of await erasureJobs(bus)) erased.add(each);
     const arrived = ({ messageId }: DeliveryEvent) => arrivals.arrived(messageId);
-    const started = await startRecorder({ bus, engine, publisher, erased, arrived, numbers, clock });
+    const late = lateChangesOver(engine, retention.historyDays, clock);
+    const started = await startRecorder({ bus, engine, publisher, erased, arrived, numbers, late, clock });
     recorder = started;
     answers.beginToRecord();
     // Only the recording node may reap and purge: only it knows which events are not flushed yet.
@@ -100,10 +104,15 @@ export async function startAnalytics(
           heldSinceMs: () => started.heldSinceMs,
         }),
         startPurge(bus, () => started.recorded, clock),
-        startTrim(engine, trimmed, clock),
+        startTrim(engine, retention, clock),
+        startSummarizer({
+          ...{ engine, late, clock },
+          recorderLateMs: () => started.lateMs,
+          historyDays: retention.historyDays,
+        }),
       ],
       clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }),
-      facts: recordFacts({ bus, engine, publisher, clock }),
+      facts: recordFacts({ bus, engine, publisher, late, clock }),
     };
     const ending = new AbortController();
     const openEraser = async () => {

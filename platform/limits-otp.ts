@@ -168,9 +168,55 @@ export const factLimits = {
   },
 } as const;
 
+/** What the reports of one-time passwords read of times that are over (analytics/otp/summarizer.ts). */
+export const otpSummaryLimits = {
+  otpSummaries: {
+    /** Starts that are summarized together: a third of a half hour, so that a late change has little computed again (60,000 at 100 a second). */
+    spanMs: 600_000,
+    /**
+     * How long after its end a time is summarized: no code of it is valid any more. Reports read what is younger from the rows
+     * themselves: 25 minutes at most, 150,000 at 100 a second, half of what a report can read.
+     */
+    settleMs: 15 * 60_000,
+    /**
+     * Changes of a time that has been over for so long are noted. The rest of `settleMs` is for clocks of nodes that differ. What is
+     * recorded within three minutes is never late, so that it costs no insert.
+     */
+    lateMs: 14 * 60_000,
+    /** How often the worker looks for something to summarize, and for how long it works then: a third of one processor. */
+    everyMs: 15_000,
+    workMsMax: 5_000,
+    /** One statement, for which reports wait in the embedded engine: below `reports.deadlineMs`. 60,000 take 0.5 s of a processor. */
+    statementMsMax: 4_000,
+    /** And its wait for reports and other statements, which go first. */
+    answerMsMax: 30_000,
+    otpsAtOnceMax: 100_000,
+    accountsAtOnceMax: 500,
+    /** Looked through at a time for accounts with one-time passwords. */
+    windowMs: 3_600_000,
+    /** How often it looks for late changes that another process noted. */
+    scanEveryMs: 3_600_000,
+    /** Late changes that are taken up at a time; the others follow. */
+    lateAtOnceMax: 1_000,
+    /** Changed times that one report reads from the rows: its statement names each. With more it reads everything from the rows. */
+    changedPerReportMax: 200,
+    /** The recorder is so late that its backlog goes first. */
+    recorderLateMs: 60_000,
+    /** Rows are dropped when they expire: a time is not computed again in its last hour. */
+    beforeExpiryMs: 3_600_000,
+  },
+} as const;
+
 const { recordTtlMs, ttlSecondsMax, keptMs } = otpLimits.otp;
 assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code that still counts would be forgotten');
 assert(
   factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
   'an end by time could be published before a right guess of its last moment is stored',
 );
+
+const { spanMs, settleMs } = otpSummaryLimits.otpSummaries;
+assert(
+  settleMs >= ttlSecondsMax * 1_000 + 60_000,
+  'a time could be summarized while the time of its codes is not over',
+);
+assert((30 * 60_000) % spanMs === 0, 'a report could begin within a summary');

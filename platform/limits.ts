@@ -8,7 +8,7 @@ import { controlLimits } from './limits-control.ts';
 import { httpLimits } from './limits-http.ts';
 import { inboundLimits } from './limits-inbound.ts';
 import { overflowLimits } from './limits-lanes.ts';
-import { factLimits, otpLimits } from './limits-otp.ts';
+import { factLimits, otpLimits, otpSummaryLimits } from './limits-otp.ts';
 import { otpGuardLimits } from './limits-otp-guard.ts';
 import { linkLimits } from './limits-links.ts';
 import { processLimits } from './limits-processes.ts';
@@ -24,6 +24,7 @@ export const limits = {
   ...processLimits,
   ...otpLimits,
   ...factLimits,
+  ...otpSummaryLimits,
   ...linkLimits,
   inbound: inboundLimits,
   overflow: overflowLimits,
@@ -39,6 +40,14 @@ assert(
     limits.bus.publishTimeoutMs * limits.bus.publishAttemptsMax <
     limits.idempotency.leaseMs,
   'an idempotency lease could be taken over while its first owner still publishes',
+);
+assert(
+  limits.otpSummaries.settleMs - limits.otpSummaries.lateMs >= 2 * limits.recorder.clockSkewMsMax,
+  'a change could be no late one for one node, after another one has summarized its time',
+);
+assert(
+  limits.otpSummaries.statementMsMax + limits.reports.statementMsMax < limits.reports.deadlineMs,
+  'a report would fail because it waits for a summary',
 );
 assert(
   limits.supervision.startMs > limits.idempotency.readAheadMs + 5_000,

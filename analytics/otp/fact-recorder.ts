@@ -17,6 +17,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { readersOf } from '../purge.ts';
 import type { Engine } from '../store/engine.ts';
+import { ChangedTimes, type LateChanges } from './late-changes.ts';
 import { decisionColumns, decisionRow, otpColumns, otpRow } from './fact-rows.ts';
 
 type FactRecorderParts = {
@@ -24,6 +25,7 @@ type FactRecorderParts = {
   readonly engine: Engine;
   /** For unreadable records. */
   readonly publisher: Publisher;
+  readonly late: LateChanges;
   readonly clock: Clock;
 };
 
@@ -35,7 +37,7 @@ type Held = { readonly fact: Fact; readonly record: JsMsg };
 const bounds = limits.facts;
 
 /** Returns at once; begins again until it can. */
-export function recordFacts({ bus, engine, publisher, clock }: FactRecorderParts): FactRecorder {
+export function recordFacts({ bus, engine, publisher, late, clock }: FactRecorderParts): FactRecorder {
   const stopping = new AbortController();
   /** By the sequence of the record. */
   let held = new Map<number, Held>();
@@ -73,7 +75,12 @@ export function recordFacts({ bus, engine, publisher, clock }: FactRecorderParts
     const facts = batch.map(({ fact }) => fact);
     const otps = facts.filter((fact): fact is OtpFact => fact.kind === 'otp');
     const decisions = facts.filter((fact): fact is GuardFact => fact.kind === 'guard');
-    if (otps.length > 0) await engine.insert(`otps (${otpColumns})`, Buffer.from(otps.map(otpRow).join('')));
+    if (otps.length > 0) {
+      await engine.insert(`otps (${otpColumns})`, Buffer.from(otps.map(otpRow).join('')));
+      const changed = new ChangedTimes();
+      for (const { accountId, livemode, createdAtMs } of otps) changed.ofOtp(accountId, livemode, createdAtMs);
+      await late.note(changed);
+    }
     if (decisions.length > 0) {
       const rows = Buffer.from(decisions.map(decisionRow).join(''));
       await engine.insert(`otp_guard_decisions (${decisionColumns})`, rows);

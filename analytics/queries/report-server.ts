@@ -10,7 +10,8 @@ import { secretBytes } from '../../platform/random.ts';
 import type { SharedBound } from '../../platform/shared-bound.ts';
 import { type ReportPart, type RunReport, type RunReportReply, reportPartSubject } from '../contract.ts';
 import { reportOf } from '../reports/catalogue.ts';
-import { sizeOf, statementOf } from '../reports/statement.ts';
+import { type Report, type ReportQuery, type Summarized, nothingSummarized } from '../reports/report.ts';
+import { sizeOf, statementOf, summarizedStatement } from '../reports/statement.ts';
 import { type Ask, type ExportSlice, exportSlice } from '../sql/export-slice.ts';
 import { nativeFormats, publicTable } from '../sql/public-tables.ts';
 import { type Engine, hasTooManyRows } from '../store/engine.ts';
@@ -111,18 +112,33 @@ function readerOf(query: RunReport): ((ask: Ask) => Promise<ExportSlice | 'too_l
   }
   const report = reportOf(query.report);
   if (report === undefined) return null;
-  return async (ask) => ({ octets: await ask(statementOf(report, query), nativeFormats[query.format]) });
+  return async (ask) => {
+    const statement = statementOf(report, query, await summarizedFor(report, query, ask));
+    return { octets: await ask(statement, nativeFormats[query.format]) };
+  };
+}
+
+/** What the report reads from summaries. */
+async function summarizedFor(report: Report, query: ReportQuery, ask: Ask): Promise<Summarized> {
+  const statement = summarizedStatement(report, query);
+  if (statement === null) return nothingSummarized;
+  const answer = (await ask(statement, nativeFormats.json)).toString();
+  return report.summarized?.read(answer) ?? nothingSummarized;
 }
 
 /** What a report that did not end in time had to read, when it was too much. */
 async function tooMuchRead(query: RunReport, ask: Ask): Promise<string | null> {
   if ('table' in query) return null;
   const report = reportOf(query.report);
-  const counting = report === undefined ? null : sizeOf(report, query);
-  if (counting === null) return null;
+  if (report?.size === undefined) return null;
+  const { of } = report.size;
   try {
-    const { n } = JSON.parse((await ask(counting, nativeFormats.json)).toString()) as { readonly n: number };
-    return n > bounds.readRowsMax ? `${n} ${report?.size?.of}` : null;
+    const counting = sizeOf(report, query, await summarizedFor(report, query, ask));
+    if (counting === null) return null;
+    type Counted = { readonly n: number; readonly groups: number };
+    const { n, groups } = JSON.parse((await ask(counting, nativeFormats.json)).toString()) as Counted;
+    if (n > bounds.readRowsMax) return `${n} ${of}`;
+    return groups > bounds.readGroupsMax ? `${groups} groups of ${of}` : null;
   } catch (error) {
     ignoring(error, 'the report failed before');
     return null;

@@ -8,6 +8,7 @@ import { EventColumns, type StreamPlace } from '../store/event-columns.ts';
 import type { NumberHash } from '../../model/number-hash.ts';
 import { fitsRow } from '../store/event-row.ts';
 import type { NativeBlock } from '../store/native-block.ts';
+import { ChangedTimes } from '../otp/late-changes.ts';
 import { CountChanges } from './counts/count-changes.ts';
 import { type CountedEvent, type CountedState, applyEvent, emptyCounted, isOfMessage } from './counts/counted-state.ts';
 import type { Names } from '../store/names.ts';
@@ -38,6 +39,8 @@ export class Batch {
   readonly suspects: Suspect[] = [];
   /** What its events change in the counts; without those of the suspects until `resolve`. */
   readonly counts: CountChanges;
+  /** What its events of one-time passwords are about, recorded before or not. */
+  readonly otpTimes = new ChangedTimes();
   lastSeq: number;
   /** When the server stored the last record. */
   lastAtNs: bigint | null = null;

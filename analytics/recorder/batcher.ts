@@ -154,6 +154,8 @@ export class Batcher {
     for (const compact of events) {
       for (const event of expandEvent(compact)) {
         batchIndex += 1;
+        // A row that was recorded before may have been so without its note.
+        if (event.category === 'otp') batch.otpTimes.ofMessage(event.accountId, event.livemode, event.acceptedAtMs);
         if (!seen.add(event.eventId)) {
           known += 1;
           continue;

@@ -14,6 +14,7 @@ import type { Publisher } from '../../cluster/bus/publisher.ts';
 import { type StreamReader, readStream } from '../../cluster/bus/read-stream.ts';
 import { StreamChanged, type StreamPosition, changeSince } from '../../cluster/bus/stream-position.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
+import { retentionDefault } from '../../config/retention-schema.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -24,6 +25,7 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
 import { ErasedNumbers } from '../erasure/erased-numbers.ts';
+import { type LateChanges, lateChangesOver } from '../otp/late-changes.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
 import { hasEvents } from '../store/schema.ts';
 import type { Batch } from './batch.ts';
@@ -44,6 +46,8 @@ type RecorderOptions = {
   readonly numbers?: NumberHashes;
   /** Missing: nobody is erased. */
   readonly erased?: ErasedNumbers;
+  /** Missing: rows are kept as long as by default. */
+  readonly late?: LateChanges;
   readonly clock?: Clock;
 };
 
@@ -95,7 +99,8 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const seen = await refillSeenIds(engine, { streamEpoch, streamSeq: frontierSeq }, clock.nowMs());
   // The state of a message that has events already is looked up when its next event comes.
   const states = new MessageStates((await hasEvents(engine)) ? clock.nowMs() : 0);
-  const writer = new Writer({ engine, progress, frontierSeq, replay: pending, stopping: stopping.signal, clock });
+  const { late = lateChangesOver(engine, retentionDefault.historyDays, clock) } = options;
+  const writer = new Writer({ engine, progress, frontierSeq, replay: pending, late, stopping: stopping.signal, clock });
 
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;

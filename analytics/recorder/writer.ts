@@ -9,6 +9,7 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
+import type { LateChanges } from '../otp/late-changes.ts';
 import type { Engine } from '../store/engine.ts';
 import type { NativeBlock } from '../store/native-block.ts';
 import type { Batch } from './batch.ts';
@@ -22,6 +23,7 @@ type WriterOptions = {
   readonly frontierSeq: number;
   /** The range to repeat with its old token. */
   readonly replay: PendingRange | null;
+  readonly late: LateChanges;
   readonly stopping: AbortSignal;
   readonly clock: Clock;
 };
@@ -44,7 +46,7 @@ export class Writer {
 
   /** Resolves when the batch is in ClickHouse, with retries; rejects when fenced or stopped. */
   async write(batch: Batch): Promise<void> {
-    const { engine, progress, frontierSeq, stopping } = this.#options;
+    const { engine, progress, frontierSeq, late, stopping } = this.#options;
     const { streamEpoch } = progress;
     const frontier = { streamEpoch, streamSeq: Math.max(batch.firstSeq, frontierSeq) };
     const suspects = batch.suspects.map(({ event }) => event);
@@ -60,6 +62,7 @@ export class Writer {
       await this.#untilDone('insert', () => this.#insert('sms_events', block, token));
       metrics.recordedRows.inc(block.rows);
     }
+    await this.#untilDone('note of late changes', () => late.note(batch.otpTimes));
     stopping.throwIfAborted();
     this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
   }

@@ -1,11 +1,14 @@
 // The reports of one-time passwords, as data (report.ts): their funnel, whether carriers' receipts can be believed (who
 // enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
-import { otpDecisionRows, otpRows, otpSize, otpTrustRows } from './otp-rows.ts';
-import { type Report, count, milliseconds, rate, share, shareSql, text } from './report.ts';
+import { otpDecisionRows, otpRows, otpSize, otpSummarized, otpTrustRows } from './otp-rows.ts';
+import { type Report, bucketMsSql, count, milliseconds, rate, share, shareSql, text } from './report.ts';
 
-const started = 'sum(otp)';
-const verified = "countIf(status = 'verified')";
-const countIf = (name: string, help: string, condition: string) => count(name, help, `countIf(${condition})`);
+const started = 'sum(otps)';
+const sumIf = (condition: string) => `sumIf(otps, ${condition})`;
+const verified = sumIf("status = 'verified'");
+const countIf = (name: string, help: string, condition: string) => count(name, help, sumIf(condition));
+const percents = [50, 90, 99] as const;
+const buckets = `quantilesExactWeightedArray(${percents.map((percent) => percent / 100).join(', ')})(took_buckets, took_counts)`;
 
 export const otp: Report = {
   name: 'otp',
@@ -16,6 +19,7 @@ export const otp: Report = {
   table: 'otps',
   rows: otpRows,
   size: otpSize,
+  summarized: otpSummarized,
   where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender', 'prefix', 'language', 'purpose'],
   filters: ['carrier', 'sender', 'prefix', 'language', 'purpose'],
@@ -23,8 +27,8 @@ export const otp: Report = {
   measures: [
     count('started', 'one-time passwords', started),
     count('messages', 'messages with their codes', 'sum(sends)'),
-    count('submitted', 'with a message that a carrier took', 'sum(submitted)'),
-    count('delivered', 'with a receipt that says delivered', 'sum(delivered)'),
+    count('submitted', 'with a message that a carrier took', sumIf('submitted')),
+    count('delivered', 'with a receipt that says delivered', sumIf('delivered')),
     count('verified', 'entered', verified),
     countIf('pending', 'may still be entered', "status = 'pending'"),
     countIf('expired', 'not entered in time', "reason = 'expired'"),
@@ -32,28 +36,31 @@ export const otp: Report = {
     countIf('max_attempts_reached', 'five wrong guesses', "reason = 'max_attempts_reached'"),
     countIf('locked', 'too many wrong guesses about the number', "reason = 'locked'"),
     countIf('canceled', 'canceled, also by another code of the same purpose that was entered', "status = 'canceled'"),
-    share('delivered_share', 'delivered ÷ started', shareSql('sum(delivered)', started)),
+    share('delivered_share', 'delivered ÷ started', shareSql(sumIf('delivered'), started)),
     share('conversion', 'verified ÷ started', shareSql(verified, started)),
     share(
       'conversion_of_delivered',
       'verified among delivered ÷ delivered',
-      shareSql("countIf(status = 'verified' AND delivered = 1)", 'sum(delivered)'),
+      shareSql(sumIf("status = 'verified' AND delivered"), sumIf('delivered')),
     ),
-    ...[50, 90, 99].map((percent) =>
+    ...percents.map((percent, at) =>
       milliseconds(
         `verified_p${percent}_ms`,
-        `${percent} % of the verified ones were entered within this time of their start`,
-        `if(${verified} = 0, NULL, toUInt32(quantileExactIf(${percent / 100})(took_ms, status = 'verified')))`,
+        `${percent} % of the verified ones were entered within this time of their start, to within 2.5 %`,
+        bucketMsSql(verified, `${buckets}[${at + 1}]`, 'UInt32'),
       ),
     ),
-    countIf(
+    count(
       'blocked',
       'requests that the guard refused: no one-time passwords, and in no other column',
-      "refused = 'block'",
+      "countIf(refused = 'block')",
     ),
-    countIf('challenged', 'requests to which it answered with a challenge, likewise', "refused = 'challenge'"),
+    count('challenged', 'requests to which it answered with a challenge, likewise', "countIf(refused = 'challenge')"),
   ],
-  reads: ['otp', 'sends', 'submitted', 'delivered', 'status', 'reason', 'took_ms', 'refused', 'counted'],
+  reads: [
+    ...['otps', 'sends', 'submitted', 'delivered', 'status', 'reason', 'took_buckets', 'took_counts', 'refused'],
+    'counted',
+  ],
   counted: 'counted',
 };
 
@@ -71,7 +78,7 @@ const wilson = (part: string, whole: string, sign: '+' | '-') =>
 /** Fewer receipts say nothing; and a difference of three points is no reason to suspect a carrier. */
 const claimedLeast = 100;
 const differenceLeast = 0.03;
-const verifiedOfClaimed = 'countIf(claimed = 1 AND verified = 1)';
+const verifiedOfClaimed = 'sum(verified_of_claimed)';
 
 export const otpTrust: Report = {
   name: 'otp-trust',
@@ -83,6 +90,7 @@ export const otpTrust: Report = {
   table: 'otps',
   rows: otpTrustRows,
   size: otpSize,
+  summarized: otpSummarized,
   where: '',
   groupBy: ['hour', 'day', 'sender', 'prefix'],
   filters: ['carrier', 'sender', 'prefix'],
@@ -115,7 +123,7 @@ export const otpTrust: Report = {
     ),
   ],
   peersOf: ['hour', 'day', 'prefix'],
-  reads: ['carrier', 'claimed', 'verified', 'counted'],
+  reads: ['carrier', 'claimed', 'verified', 'verified_of_claimed', 'counted'],
   counted: 'counted',
 };
 

@@ -55,9 +55,11 @@ export type Report = {
    */
   readonly table: string;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
-  readonly rows?: (time: Pick<ReportQuery, 'fromMs' | 'toMs'>) => string;
-  /** Of such rows: SQL of how many are read for them, without what is grouped or filtered, and what they are called. */
-  readonly size?: { readonly of: string; count(time: Pick<ReportQuery, 'fromMs' | 'toMs'>): string };
+  readonly rows?: (read: ComputedRows) => string;
+  /** Of such rows: SQL of how many are read for them, without what is filtered, how many groups of summaries, and what they are called. */
+  readonly size?: { readonly of: string; count(read: ComputedRows): string; groupCount(read: ComputedRows): string };
+  /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
+  readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   /** A condition on rows, over columns of `reads`; '' for all. */
   readonly where: string;
   readonly groupBy: readonly Dimension[];
@@ -79,6 +81,15 @@ export type Report = {
   readonly counted?: string;
   readonly choice?: ReportChoice;
 };
+
+type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
+
+/** What is summarized of the time that was asked for: all before `toMs` but the times that begin at `changedMs`, ascending. */
+export type Summarized = { readonly toMs: number; readonly changedMs: readonly number[] };
+export const nothingSummarized: Summarized = { toMs: 0, changedMs: [] };
+
+/** What rows that a report computes are made from. `columns`: those that it reads of them. */
+export type ComputedRows = Time & { readonly columns: readonly string[]; readonly summarized: Summarized };
 
 /** A valid query for one report; every time is in milliseconds since the epoch, on a whole half hour. */
 export type ReportQuery = {

@@ -3,7 +3,14 @@ import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import { hourSecondsSql, hourSql } from './hours.ts';
-import type { Dimension, Report, ReportColumn, ReportQuery } from './report.ts';
+import {
+  type Dimension,
+  type Report,
+  type ReportColumn,
+  type ReportQuery,
+  type Summarized,
+  nothingSummarized,
+} from './report.ts';
 import { slotsOf } from './slots.ts';
 import { type Rows, rowsRead } from './tiers.ts';
 
@@ -13,7 +20,7 @@ export type Statement = { readonly sql: string; readonly params: Readonly<Record
  * Rows in the order of their groups. `seconds` is what the group's hour or day has of the time asked for. The engine refuses
  * more rows than `limits.reports.rowsMax`.
  */
-export function statementOf(report: Report, query: ReportQuery): Statement {
+export function statementOf(report: Report, query: ReportQuery, summarized = nothingSummarized): Statement {
   const { groupBy, timeZone: name } = query;
   assert(zoneName.test(name), 'the name of a time zone');
   const by = groupBy.find((each) => each === 'hour' || each === 'day') ?? null;
@@ -35,7 +42,7 @@ export function statementOf(report: Report, query: ReportQuery): Statement {
   const order = keys.map((key) => `k_${key.name}`).join(', ');
   const sql = `SELECT ${columns.join(', ')} FROM (
   SELECT ${grouped.join(', ')}
-  FROM (${rowsSql(report, query, by)})
+  FROM (${rowsSql(report, query, by, summarized)})
   ${order === '' ? '' : `GROUP BY ${groups} HAVING sum(${report.counted ?? 'messages'}) != 0 ORDER BY ${order}`}
 )${report.compared === undefined ? '' : ` ORDER BY ${order}`}
 SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000},
@@ -45,12 +52,22 @@ SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax /
   return { sql, params: { accountId, livemode, ...filters, ...choiceOf(report, query) } };
 }
 
-/** How many rows the report reads, where it computes its rows. */
-export function sizeOf({ size }: Report, query: ReportQuery): Statement | null {
+/** How many rows and groups the report reads, where it computes its rows. */
+export function sizeOf(report: Report, query: ReportQuery, summarized: Summarized): Statement | null {
+  const { size } = report;
   if (size === undefined) return null;
-  const { accountId, livemode } = query;
-  const sql = `SELECT toUInt32((${size.count(query)})) AS n SETTINGS max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000}`;
-  return { sql, params: { accountId, livemode } };
+  const read = { ...query, columns: columnsRead(report, query), summarized };
+  return briefly(`SELECT toUInt32((${size.count(read)})) AS n, toUInt32((${size.groupCount(read)})) AS groups`, query);
+}
+
+/** Asks what the report reads from summaries; null: it has none. */
+export function summarizedStatement({ summarized }: Report, query: ReportQuery): Statement | null {
+  return summarized === undefined ? null : briefly(summarized.sql(query), query);
+}
+
+function briefly(sql: string, { accountId, livemode }: ReportQuery): Statement {
+  const settings = `max_threads = 1, max_execution_time = ${limits.reports.statementMsMax / 1_000}`;
+  return { sql: `${sql} SETTINGS ${settings}`, params: { accountId, livemode } };
 }
 
 /** The bits of the values that were chosen. */
@@ -69,16 +86,27 @@ function peersSql({ peersOf = [] }: Report, { groupBy }: ReportQuery): string {
 /** As in the list of IANA: no quote ever gets into a statement. */
 const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
 
-function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null): string {
-  const dimensions = query.groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
-  const read = [...new Set([...dimensions, ...report.reads])];
+/** The columns of the rows that it groups by and computes with. */
+function columnsOf(report: Report, { groupBy }: ReportQuery): readonly string[] {
+  const dimensions = groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
+  return [...new Set([...dimensions, ...report.reads])];
+}
+
+/** And those that it filters by. */
+const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
+  ...new Set([...columnsOf(report, query), ...Object.keys(query.filters)]),
+];
+
+function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, summarized: Summarized): string {
+  const read = columnsOf(report, query);
   const named = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
   if (report.rows !== undefined) {
     const asked = [...named, ...(report.where === '' ? [] : [`(${report.where})`])];
     const where = asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`;
-    return `SELECT ${read.join(', ')} FROM (${report.rows(query)}) ${where}`;
+    const rows = report.rows({ ...query, columns: columnsRead(report, query), summarized });
+    return `SELECT ${read.join(', ')} FROM (${rows}) ${where}`;
   }
-  const { halfHours, blocks } = rowsRead(report.table, report.where, [...read, ...Object.keys(query.filters)]);
+  const { halfHours, blocks } = rowsRead(report.table, report.where, columnsRead(report, query));
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
   const asked = ['account_id = {accountId:String}', 'livemode = {livemode:Bool}', ...named];
   const of = ({ table, conditions }: Rows, starts: readonly number[]) =>

@@ -19,6 +19,9 @@ import { withLiterals } from './literals.ts';
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
 
+/** TabSeparated: rows that are inserted. */
+type AnswerFormat = NativeFormat | 'TabSeparated';
+
 export type Engine = {
   readonly kind: 'chdb' | 'server';
   /** Runs a statement without a result. */
@@ -29,7 +32,7 @@ export type Engine = {
    * The answer to a SELECT (without FORMAT) in one of these formats, whole. Such answers wait for each other, and not for
    * `rows`, nor `rows` for them.
    */
-  octets(sql: string, format: NativeFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
+  octets(sql: string, format: AnswerFormat, params: Params, limitMs: number, turn: Turn): Promise<Buffer>;
   /** `into`: `table (columns) SETTINGS …`; `rows`: lines of tab-separated values. All of it or none per partition. */
   insert(into: string, rows: Buffer): Promise<void>;
   /** `into`: `table (columns)`; `block`: one block of the format Native (native-columns.ts). As `insert` otherwise. */
@@ -181,7 +184,7 @@ export function hasTooManyRows(error: unknown): boolean {
 }
 
 type Client = ReturnType<typeof createClient>;
-type Select = (sql: string, format: NativeFormat) => Promise<Buffer>;
+type Select = (sql: string, format: AnswerFormat) => Promise<Buffer>;
 
 type InsertBlock = (into: string, settings: string, block: Buffer) => Promise<void>;
 /** What differs between the two. */

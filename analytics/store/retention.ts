@@ -38,6 +38,9 @@ export async function keepRowsFor(engine: Engine, days: KeptDays): Promise<void>
     link_clicks: `toDateTime(accepted_at) + toIntervalDay(${clicksDays})`,
     otps: `toDateTime(started_at) + toIntervalDay(${historyDays})`,
     otp_messages: `toDateTime(accepted_at) + toIntervalDay(${historyDays})`,
+    // They have prefixes of numbers, so they go with what they were made from.
+    otp_summaries: `ten_minutes + toIntervalDay(${historyDays})`,
+    otp_late_changes: `ten_minutes + toIntervalDay(${historyDays})`,
     otp_guard_decisions: `toDateTime(at) + toIntervalDay(${historyDays})`,
     sms_submits: `toDateTime(at) + toIntervalHour(${submitHours})`,
   };

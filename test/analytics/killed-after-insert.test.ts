@@ -29,7 +29,8 @@ test.each(killedAfter)(
     const lives = Array.from({ length: messages }, (_, at) => {
       const context = contextOf();
       const acceptedAtMs = context.acceptedAtMs - (at % 2) * 40 * 86_400_000;
-      return lifeOf({ ...context, acceptedAtMs, sender: `S${String(at % 3)}` });
+      const category = at % 4 < 2 ? 'otp' : 'transactional';
+      return lifeOf({ ...context, acceptedAtMs, category, sender: `S${String(at % 3)}` });
     });
     await events.publish(lives.flat());
     const script = new URL('support/recorder-child.ts', import.meta.url).pathname;
@@ -49,12 +50,15 @@ test.each(killedAfter)(
       Number((await engine.rows(`SELECT toUInt32(count()) FROM ${of}`, {}, patienceMs))[0]?.[0]);
     expect(await count('sms_events')).toBe(rows);
     expect(await count(table)).toBeGreaterThan(0);
+    // What changed so late is noted after the insert of events, and before it is known to be recorded.
+    expect(await count('otp_late_changes')).toBe(0);
 
     const recorder = await startRecorder({ bus: events.bus, engine, publisher });
     try {
       await until('the range is recorded', () => recorder.recordedTo === 1);
       expect(await count('sms_events')).toBe(messages * 3);
       expect(await count('sms_submits')).toBe(messages);
+      expect(await count('otp_late_changes')).toBeGreaterThan(0);
       expect(await expectExactCounts((sql) => engine.rows(sql, {}, patienceMs))).toEqual({ delivered: messages });
       // The token was the range's: the next events are new.
       await events.publish(lifeOf(contextOf()));

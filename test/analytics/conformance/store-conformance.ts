@@ -16,12 +16,16 @@ import { applySchema, schemaFiles } from '../../../analytics/store/schema.ts';
 import { exportFile } from '../../../api/management/export-file.ts';
 import { askReport, fetched } from '../../../api/management/routes/reports.ts';
 import { problem } from '../../../api/problem.ts';
+import { factSubjects } from '../../../cluster/bus/subjects.ts';
 import { type DeliveryEvent, deliveryEvent } from '../../../model/delivery-event.ts';
-import { newAccountId, newMessageId } from '../../../model/ids.ts';
+import type { Fact } from '../../../model/fact.ts';
+import { type MessageId, type OtpId, eventIdOf, newAccountId, newMessageId } from '../../../model/ids.ts';
+import { encodeFact } from '../../../model/records/fact-record.ts';
 import { retentionDefault } from '../../../config/retention-schema.ts';
 import { NumberHashes } from '../../../model/number-hash.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { expectExactCounts } from '../../support/recount.ts';
+import { patient } from '../../support/report-rows.ts';
 import { until } from '../../support/until.ts';
 import { type EventBus, startEventBus } from '../support/event-bus.ts';
 import { account, contextOf, lifeOf } from '../support/events.ts';
@@ -172,11 +176,14 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
   test('a report over more one-time passwords than it can read in its time says so, and how many', async () => {
     const accountId = newAccountId(acceptedAtMs);
     const count = 3_000_000;
+    // Nothing of tomorrow is summarized.
+    const time = { fromMs: acceptedAtMs + 86_400_000, toMs: acceptedAtMs + 86_400_000 + halfHourMs };
     await engine.command(`INSERT INTO otps (account_id, livemode, started_at, otp_id, version, status, message_ids)
-      SELECT '${accountId}', true, fromUnixTimestamp64Milli(toInt64(${acceptedAtMs}), 'UTC'), leftPad(toString(number), 26, '0'), 1, 'verified',
+      SELECT '${accountId}', true, fromUnixTimestamp64Milli(toInt64(${time.fromMs}), 'UTC'), leftPad(toString(number), 26, '0'), 1, 'verified',
         [leftPad(toString(number), 26, '0')] FROM numbers(${count})`);
     const asked = {
       ...range,
+      ...time,
       accountId,
       report: 'otp',
       timeZone: 'UTC',
@@ -189,6 +196,72 @@ export function storeConformance(open: () => Promise<{ engine: Engine; close(): 
     );
     await engine.command(`DELETE FROM otps WHERE account_id = '${accountId}'`);
   });
+
+  test('one-time passwords of a time that is over are summarized, and a late receipt of one is in the report at once', async () => {
+    const accountId = newAccountId(acceptedAtMs);
+    const createdAtMs = acceptedAtMs - 3 * 3_600_000;
+    const context = contextOf({ accountId, category: 'otp', carrier: 'alpha', acceptedAtMs: createdAtMs });
+    const identity = { messageId: context.messageId, kind: 'otp', attempt: 0, carrier: '', segment: 0, detail: '' };
+    const fact: Fact = {
+      ...{
+        kind: 'otp',
+        eventId: eventIdOf(identity),
+        atMs: createdAtMs,
+        accountId,
+        livemode: true,
+        version: 2,
+        attempts: 1,
+      },
+      ...{
+        id: `otp_${context.messageId}` as OtpId,
+        to: context.recipient,
+        status: 'verified',
+        reason: null,
+        language: 'en',
+      },
+      ...{ purpose: 'default', sender: context.sender, ownCode: false, clientReference: null, createdAtMs },
+      ...{
+        expiresAtMs: createdAtMs + 300_000,
+        endedAtMs: createdAtMs + 5_000,
+        messageIds: [context.messageId as MessageId],
+      },
+    };
+    const life = lifeOf(context);
+    await events.publish(life.slice(0, 3));
+    await events.bus.jetstream.publish(factSubjects.otp, encodeFact(fact));
+    const summarySql =
+      'SELECT groups.otps, groups.delivered, toUInt32(late_changes) FROM otp_summaries FINAL ' +
+      'WHERE account_id = {accountId:String} AND NOT by_prefix AND notEmpty(groups.otps)';
+    const summary = async () => (await patient(engine).rows(summarySql, { accountId }))[0] ?? null;
+    const asked: RunReport = {
+      ...{
+        accountId,
+        livemode: true,
+        report: 'otp',
+        timeZone: 'UTC',
+        groupBy: ['carrier'],
+        filters: {},
+        format: 'json',
+      },
+      ...{ fromMs: acceptedAtMs - 12 * 3_600_000, toMs: acceptedAtMs + halfHourMs },
+    };
+    const said = async () => JSON.parse(String(await octetsOf(asked)));
+    const first = await until('it is summarized', summary, { limitMs: 60_000 });
+    expect(first.slice(0, 2)).toEqual([[1], [false]]);
+    await until('its message is in the report', async () => (await said())[0].submitted === 1);
+    expect(await said()).toMatchObject([{ carrier: 'alpha', started: 1, delivered: 0, verified: 1 }]);
+    await events.publish(life.slice(3));
+    await until('the receipt is in the report', async () => (await said())[0].delivered === 1);
+    const again = async () => {
+      const now = await summary();
+      return now?.[1]?.toString() === 'true' ? now : null;
+    };
+    const second = await until('it is summarized again', again, { limitMs: 60_000 });
+    expect(Number(second[2])).toBeGreaterThan(Number(first[2]));
+    expect(await said()).toMatchObject([{ carrier: 'alpha', started: 1, submitted: 1, delivered: 1, verified: 1 }]);
+    await events.bus.jetstream.publish(factSubjects.otp, encodeFact({ ...fact, version: 3, status: 'canceled' }));
+    await until('and so is a late fact', async () => (await said())[0].canceled === 1);
+  }, 180_000);
 
   describe.each(publicTables.map(({ name }) => name))('export of %s', (table) => {
     test.each(reportFormats)('as %s', async (format) => {

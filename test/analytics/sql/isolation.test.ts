@@ -89,6 +89,7 @@ const refused: readonly (readonly [what: string, sql: string])[] = [
   ['a column of it', 'SELECT account_id FROM default.sms_events LIMIT 1'],
   ['a withheld column', `SELECT inbound FROM ${events}`],
   ['what carriers are asked by', 'SELECT * FROM default.sms_submits'],
+  ['summaries of one-time passwords', 'SELECT count() FROM default.otp_summaries'],
   ['a table that feeds another', 'SELECT * FROM default.sms_submits_feed'],
   ['the tables over databases', "SELECT * FROM merge('default', '.*')"],
   ['an index', "SELECT * FROM mergeTreeIndex('default', 'sms_events')"],
