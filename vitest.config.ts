@@ -5,10 +5,10 @@ import { type TestProjectInlineConfiguration, defineConfig } from 'vitest/config
 import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';
-import { besideSuite, killSuite, systemSuite } from './test/suites.ts';
+import { besideSuite, killSuite, systemSuite, waitSuite } from './test/suites.ts';
 
 const faults = [...killSuite, ...systemSuite, ...besideSuite];
-const units = filesOfOneProcess(import.meta.dirname, faults);
+const units = filesOfOneProcess(import.meta.dirname, [...faults, ...waitSuite]);
 /** Node's import instead of Vite's, for files with a process of their own: test/support/native-imports.ts. */
 const nativeImports = {
   runner: 'test/support/native-imports.ts',
@@ -40,7 +40,7 @@ export default defineConfig({
       project('quick', 1, {
         ...nativeImports,
         include: ['test/**/*.test.ts'],
-        exclude: [...units, ...faults],
+        exclude: [...units, ...waitSuite, ...faults],
         maxWorkers: 3,
       }),
       project('kills', 2, { ...nativeImports, include: [...killSuite], maxWorkers: 4 }),
@@ -53,6 +53,8 @@ export default defineConfig({
       }),
       // Beside those, in a run of its own (cluster/setup/run.mjs): in one run the projects of a group share their workers.
       project('beside', 4, { ...nativeImports, include: [...besideSuite], maxWorkers: 1 }),
+      // Beside units and quick, in the same way.
+      project('waits', 5, { ...nativeImports, include: [...waitSuite], maxWorkers: 1 }),
     ],
   },
 });

@@ -57,3 +57,15 @@ export const besideSuite: readonly string[] = [
   'test/nodes/two-nodes.test.ts',
   'test/nodes/unstored-duplicate.test.ts',
 ];
+
+/** Of the quick files those that mostly wait for a time: one at a time beside the others. */
+export const waitSuite: readonly string[] = [
+  'test/actors/inbound/writer-unavailable.test.ts',
+  'test/actors/runtime/hosted-carriers.test.ts',
+  'test/actors/webhook/delivery.test.ts',
+  'test/actors/webhook/http-sender.test.ts',
+  'test/actors/webhook/isolation.test.ts',
+  'test/actors/webhook/low-traffic.test.ts',
+  'test/cli/doctor-running.test.ts',
+  'test/cluster/bus/cluster-clock.test.ts',
+];

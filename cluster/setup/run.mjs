@@ -12,7 +12,7 @@ import { root, setUp } from './setup.mjs';
 
 const tasks = {
   start,
-  test: (rest) => test([[['units', 'quick']]], rest),
+  test: (rest) => test([[['units', 'quick'], ['waits']]], rest),
   'test:faults': (rest) => test([[['kills']], [['systems'], ['beside']]], rest),
   check,
   bench,

@@ -61,11 +61,11 @@ test.each<{ what: string; flag?: boolean; runs: (Run | null)[]; code: number; ra
   { what: 'no report', runs: [null], code: 1, ran: [''], last: '0 passed, 1 failed' },
 ])('$what: ends with $code', async ({ flag = true, runs, code, ran, last }) => {
   const [units = null, again = null] = runs;
-  const folder = checkoutWith({ units, again });
+  const folder = checkoutWith({ units, waits: runOf(), again });
   const result = await npmTest(folder, 'test', flag);
   expect(result).toMatchObject({ code });
   expect(result.stdout.trim().split('\n').at(-1)).toBe(last);
-  expect(filesOfCalls(folder)).toEqual(ran);
+  expect(filesOfCalls(folder)).toEqual(['', ...ran]);
   const unstable = 'unstable, failed beside others and passed alone: test/a.test.ts test/b.test.ts test/c.test.ts';
   expect(result.stderr.includes(unstable)).toBe(code === 0 && ran.length === 2);
 });
@@ -115,7 +115,7 @@ const filesOfCalls = (folder: string) =>
 
 /**
  * Vitest's place is taken by a program that writes the report of its first project, or none for null; without a project
- * that of `again`. Systems need that the kills have ended, and each waits until what runs at the same time has begun.
+ * that of `again`. Systems need that the kills have ended; each waits until what runs at the same time has begun.
  */
 function checkoutWith(runs: Readonly<Record<string, Run | null>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-rerun-'));
@@ -133,8 +133,8 @@ function checkoutWith(runs: Readonly<Record<string, Run | null>>): string {
     appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
     const name = process.argv.find((each) => each.startsWith('--project='))?.split('=')[1] ?? 'again';
     writeFileSync(name + '.begun', '');
-    const other = { systems: 'beside', beside: 'systems' }[name];
-    if (other !== undefined && !existsSync('kills.ended')) process.exit(3);
+    const other = { units: 'waits', waits: 'units', systems: 'beside', beside: 'systems' }[name];
+    if (['systems', 'beside'].includes(name) && !existsSync('kills.ended')) process.exit(3);
     while (other !== undefined && !existsSync(other + '.begun')) await new Promise(setImmediate);
     const run = JSON.parse(readFileSync(name + '.json', 'utf8'));
     const to = process.argv.find((each) => each.startsWith('--outputFile.json=')).split('=')[1];
