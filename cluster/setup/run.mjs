@@ -52,6 +52,9 @@ async function test(steps, rest) {
   for (const step of isAnyFile ? [[[]]] : steps) {
     const chosen = step.map((projects) => projects.map((each) => `--project=${each}`));
     runs.push(...(await Promise.all(chosen.map((each) => runVitest(node, [...each, ...options])))));
+    // Ended by a signal, as by Ctrl-C: nothing more is begun.
+    const ended = runs.find(({ code }) => code > 128);
+    if (ended !== undefined) return ended.code;
   }
   const sum = (count) => runs.reduce((total, each) => total + each[count], 0);
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`);

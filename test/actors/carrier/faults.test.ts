@@ -57,9 +57,10 @@ test('kill -9 three times under load: every message ends once, and only submits 
 });
 
 test('kill -9 and a downtime longer than the replay window: submits without an answer are still not sent again', async () => {
-  harness = await openCarrierHarness({ response: 'fixed:3000' });
+  harness = await openCarrierHarness();
   harness.simulator.setFault('no-receipt');
-  const carrier = carrierWith(harness.simulator, { bind: { window: 20, count: 1 } });
+  harness.simulator.setFault('no-resp');
+  const carrier = carrierWith(harness.simulator, { ...patientSessions, bind: { window: 20, count: 1 } });
   const first = await harness.host([carrier]);
   const sent = await harness.send(20, { category: 'otp' });
   await until('a window is out', () => submits() === 20);

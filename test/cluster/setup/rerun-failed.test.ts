@@ -101,6 +101,12 @@ test.each<{ what: string; runs: Record<string, Run | null>; code: number; again:
   expect(filesOfCalls(folder)).toEqual(['', '', '', ...again]);
 });
 
+test('after Ctrl-C nothing more is begun', async () => {
+  const folder = checkoutWith({ kills: 130, systems: green, beside: green });
+  expect(await npmTest(folder, 'test:faults', true)).toMatchObject({ code: 130 });
+  expect(filesOfCalls(folder)).toEqual(['']);
+});
+
 /** The test files that each run was given. */
 const filesOfCalls = (folder: string) =>
   readFileSync(join(folder, 'calls'), 'utf8')
@@ -114,10 +120,10 @@ const filesOfCalls = (folder: string) =>
     );
 
 /**
- * Vitest's place is taken by a program that writes the report of its first project, or none for null; without a project
- * that of `again`. Systems need that the kills have ended; each waits until what runs at the same time has begun.
+ * Vitest's place is taken by a program that writes the report of its first project, or none for null, or has this exit
+ * code; without a project that of `again`. Systems need that the kills have ended; each waits until what runs at the same time has begun.
  */
-function checkoutWith(runs: Readonly<Record<string, Run | null>>): string {
+function checkoutWith(runs: Readonly<Record<string, Run | number | null>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'heliograph-rerun-'));
   folders.push(folder);
   cpSync(join(root, 'cluster/setup'), join(folder, 'cluster/setup'), { recursive: true });
@@ -137,6 +143,7 @@ function checkoutWith(runs: Readonly<Record<string, Run | null>>): string {
     if (['systems', 'beside'].includes(name) && !existsSync('kills.ended')) process.exit(3);
     while (other !== undefined && !existsSync(other + '.begun')) await new Promise(setImmediate);
     const run = JSON.parse(readFileSync(name + '.json', 'utf8'));
+    if (typeof run === 'number') process.exit(run);
     const to = process.argv.find((each) => each.startsWith('--outputFile.json=')).split('=')[1];
     for (const file of run?.testResults ?? []) file.name = \`\${process.cwd()}/\${file.name}\`;
     if (run !== null) writeFileSync(to, JSON.stringify(run));

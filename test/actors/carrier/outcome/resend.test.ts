@@ -217,7 +217,7 @@ test('a session lost with a full window: OTP is sent again on the next, once, an
 
 describe('kill -9, with the policy in the directory', () => {
   const child = () =>
-    harness.host([carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 })]);
+    harness.host([carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 60_000 })]);
 
   async function publishDirectory(resendUnknown: readonly Category[]): Promise<void> {
     const bucket = await openBucket(harness.bus, 'directory');
@@ -228,8 +228,9 @@ describe('kill -9, with the policy in the directory', () => {
   }
 
   test('after the submit and before its answer: each is sent once more, and a further kill sends none a third time', async () => {
-    harness = await openCarrierHarness({ response: 'fixed:2000' });
+    harness = await openCarrierHarness();
     harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp');
     await publishDirectory(['otp']);
     const sent = await harness.send(10, { category: 'otp' });
     const first = await child();
