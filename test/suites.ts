@@ -22,7 +22,6 @@ export const killSuite: readonly string[] = [
   'test/actors/carrier/failover/response-hedges.test.ts',
   'test/actors/carrier/intake/second-records.test.ts',
   'test/actors/carrier/intake/overflow-writer.test.ts',
-  'test/actors/carrier/outcome/parts.test.ts',
   'test/actors/carrier/outcome/deferrals.test.ts',
   'test/actors/carrier/outcome/resend.test.ts',
   'test/actors/carrier/receipts/old-receipts.test.ts',
@@ -39,7 +38,6 @@ export const killSuite: readonly string[] = [
   'test/cluster/embedded/nats-watch.test.ts',
   'test/cluster/supervisor/system.test.ts',
   'test/directory/registry/kill.test.ts',
-  'test/faults/wrong-clock.test.ts',
 ];
 
 /**
@@ -48,11 +46,13 @@ export const killSuite: readonly string[] = [
  */
 export const besideSuite: readonly string[] = [
   'test/actors/carrier/deduplication/older-than-the-window.test.ts',
+  'test/actors/carrier/outcome/parts.test.ts',
   'test/actors/lease/lease-keeper.test.ts',
   'test/actors/removed-carriers.test.ts',
   'test/actors/webhook/backlog.test.ts',
   'test/analytics/exactly-once.test.ts',
   'test/cluster/supervisor/killed-supervisor.test.ts',
+  'test/faults/wrong-clock.test.ts',
   'test/nodes/two-machines.test.ts',
   'test/nodes/two-nodes.test.ts',
   'test/nodes/unstored-duplicate.test.ts',
@@ -66,6 +66,8 @@ export const waitSuite: readonly string[] = [
   'test/actors/webhook/http-sender.test.ts',
   'test/actors/webhook/isolation.test.ts',
   'test/actors/webhook/low-traffic.test.ts',
+  'test/actors/webhook/undecided-events.test.ts',
   'test/cli/doctor-running.test.ts',
   'test/cluster/bus/cluster-clock.test.ts',
+  'test/cluster/bus/later.test.ts',
 ];
