@@ -5,9 +5,10 @@ import { type TestProjectInlineConfiguration, defineConfig } from 'vitest/config
 import { dataOfTests } from './test/support/data-of-tests.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { filesOfOneProcess } from './test/support/one-process.ts';
-import { killSuite, systemSuite } from './test/suites.ts';
+import { besideSuite, killSuite, systemSuite, waitSuite } from './test/suites.ts';
 
-const units = filesOfOneProcess(import.meta.dirname, [...killSuite, ...systemSuite]);
+const faults = [...killSuite, ...systemSuite, ...besideSuite];
+const units = filesOfOneProcess(import.meta.dirname, [...faults, ...waitSuite]);
 /** Node's import instead of Vite's, for files with a process of their own: test/support/native-imports.ts. */
 const nativeImports = {
   runner: 'test/support/native-imports.ts',
@@ -39,12 +40,21 @@ export default defineConfig({
       project('quick', 1, {
         ...nativeImports,
         include: ['test/**/*.test.ts'],
-        exclude: [...units, ...killSuite, ...systemSuite],
+        exclude: [...units, ...waitSuite, ...faults],
         maxWorkers: 3,
       }),
       project('kills', 2, { ...nativeImports, include: [...killSuite], maxWorkers: 4 }),
-      // Whole systems after them, two at a time: with a third process of tests beside them two cores are too few.
-      project('systems', 3, { ...nativeImports, include: [...systemSuite], exclude: [...killSuite], maxWorkers: 2 }),
+      // Whole systems after them, two at a time: with a third one beside them two cores are too few.
+      project('systems', 3, {
+        ...nativeImports,
+        include: [...systemSuite],
+        exclude: [...killSuite, ...besideSuite],
+        maxWorkers: 2,
+      }),
+      // Beside those, in a run of its own (cluster/setup/run.mjs): in one run the projects of a group share their workers.
+      project('beside', 4, { ...nativeImports, include: [...besideSuite], maxWorkers: 1 }),
+      // Beside units and quick, in the same way.
+      project('waits', 5, { ...nativeImports, include: [...waitSuite], maxWorkers: 1 }),
     ],
   },
 });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { circlesOf } from './support/import-circles.ts';
 import { filesOf, placesOf, root, sources, textOf } from './support/source-files.ts';
 import { slowFileSeconds } from './durations.ts';
-import { killSuite, systemSuite } from './suites.ts';
+import { besideSuite, killSuite, systemSuite, waitSuite } from './suites.ts';
 
 /**
  * The layers, from the top down. A file imports from its own folder, from the folders of rows below it, and of its own
@@ -172,7 +172,9 @@ describe('layout', () => {
 
   it('names in test/suites.ts only test files that exist', () => {
     const folderOrFile = (glob: string) => join(root, glob.replace('/**/*.test.ts', ''));
-    expect([...killSuite, ...systemSuite].filter((glob) => !existsSync(folderOrFile(glob)))).toEqual([]);
+    expect(
+      [...killSuite, ...systemSuite, ...besideSuite, ...waitSuite].filter((glob) => !existsSync(folderOrFile(glob))),
+    ).toEqual([]);
   });
 
   it('names in test/durations.ts only test files that exist', () => {

@@ -129,6 +129,7 @@ export class ScheduledShares {
       'what an account has scheduled',
       leftMs,
       this.#bus.manager.streams.getMessage(stream, query),
+      this.#clock,
     );
     if (stored === null) return { revision: 0, hours: new Map(), mark: '', readAtMs };
     return { revision: stored.seq, ...recordOf(stored.data), readAtMs };

@@ -12,8 +12,8 @@ import { root, setUp } from './setup.mjs';
 
 const tasks = {
   start,
-  test: (rest) => test(['units', 'quick'], rest),
-  'test:faults': (rest) => test(['kills', 'systems'], rest),
+  test: (rest) => test([[['units', 'quick'], ['waits']]], rest),
+  'test:faults': (rest) => test([[['kills']], [['systems'], ['beside']]], rest),
   check,
   bench,
   lock: completeLock,
@@ -40,23 +40,35 @@ async function start(rest) {
 }
 
 /**
- * Projects of vitest.config.ts; a file named in `rest` runs in any of them. With `--rerun-failed` files that failed
- * beside others run once more, alone: one that passes then is reported as unstable, and the run has passed.
+ * `steps` follow each other; each is one or more runs of Vitest at the same time, and a run is some projects of
+ * vitest.config.ts. A file named in `rest` runs in any of them. With `--rerun-failed` files that failed beside others run
+ * once more, alone: one that passes then is reported as unstable, and the run has passed.
  */
-async function test(projects, rest) {
+async function test(steps, rest) {
   const node = await setUp({ natsServer: true });
   const options = rest.filter((each) => each !== '--rerun-failed');
   const isAnyFile = options.some((each) => !each.startsWith('-'));
-  const chosen = isAnyFile ? [] : projects.map((each) => `--project=${each}`);
-  const first = await runVitest(node, [...chosen, ...options]);
-  process.stdout.write(`${first.passed} passed, ${first.failed} failed\n`);
-  const mayRerun = options.length < rest.length && first.files.length > 0 && first.files.length <= rerunFilesMax;
-  if (first.failed === 0 || !mayRerun) return first.failed === 0 ? 0 : first.code || 1;
-  say(`… once more, alone: ${first.files.join(' ')}`);
-  const again = await runVitest(node, ['--maxWorkers=1', ...first.files]);
+  const runs = [];
+  for (const step of isAnyFile ? [[[]]] : steps) {
+    const chosen = step.map((projects) => projects.map((each) => `--project=${each}`));
+    runs.push(...(await Promise.all(chosen.map((each) => runVitest(node, [...each, ...options])))));
+    // Ended by a signal, as by Ctrl-C: nothing more is begun.
+    const ended = runs.find(({ code }) => code > 128);
+    if (ended !== undefined) return ended.code;
+  }
+  const sum = (count) => runs.reduce((total, each) => total + each[count], 0);
+  process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`);
+  const failed = runs.filter((each) => each.failed > 0);
+  if (failed.length === 0) return 0;
+  const files = failed.flatMap((each) => each.files);
+  // A run may fail without a failed file: it left no report, for example.
+  const mayRerun = options.length < rest.length && failed.every((each) => each.files.length > 0);
+  if (!mayRerun || files.length > rerunFilesMax) return failed[0].code || 1;
+  say(`… once more, alone: ${files.join(' ')}`);
+  const again = await runVitest(node, ['--maxWorkers=1', ...files]);
   process.stdout.write(`${again.passed} passed, ${again.failed} failed when run alone\n`);
   if (again.failed > 0) return again.code || 1;
-  say(`✗ unstable, failed beside others and passed alone: ${first.files.join(' ')}`);
+  say(`✗ unstable, failed beside others and passed alone: ${files.join(' ')}`);
   return 0;
 }
 

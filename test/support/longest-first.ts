@@ -4,7 +4,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { slowFileSeconds } from '../durations.ts';
 
 /** Of a file that test/durations.ts does not name, by project: a new one must not run alone at the end either. */
-const otherFileSeconds: Readonly<Record<string, number>> = { units: 1, quick: 4, kills: 30, systems: 40 };
+const otherFileSeconds: Readonly<Record<string, number>> = {
+  units: 1,
+  quick: 4,
+  waits: 20,
+  kills: 30,
+  systems: 40,
+  beside: 45,
+};
 const otherProjectSeconds = 4;
 
 export class LongestFirst extends BaseSequencer {

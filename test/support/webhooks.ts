@@ -38,11 +38,14 @@ export type Received = {
 export type Receiver = {
   readonly url: string;
   readonly received: Received[];
-  /** Answers every request from now on with this; null: never. A function decides for each. */
+  /**
+   * Answers every request from now on with this; null: never; `working`: never, and it says every second that it works
+   * on it (102). A function decides for each.
+   */
   answer: AnswerTo;
   close(): Promise<void>;
 };
-type AnswerOf = { readonly status: number; readonly headers?: Record<string, string> } | null;
+type AnswerOf = { readonly status: number; readonly headers?: Record<string, string> } | 'working' | null;
 type AnswerTo = (request: Received, count: number) => AnswerOf | Promise<AnswerOf>;
 
 /** A receiver on a port of its own. `received` has every request, answered or not. */
@@ -59,7 +62,10 @@ export async function startReceiver(answer: AnswerTo = () => ({ status: 204 })):
       const one = { id, path, headers, body, json: JSON.parse(body), atMs: systemClock.nowMs() };
       received.push(one);
       void Promise.resolve(receiver.answer(one, received.length)).then((said) => {
-        if (said !== null) response.writeHead(said.status, said.headers).end();
+        if (said === 'working') {
+          const stop = systemClock.every(1_000, () => response.writeProcessing());
+          response.once('close', stop);
+        } else if (said !== null) response.writeHead(said.status, said.headers).end();
       });
     });
   });

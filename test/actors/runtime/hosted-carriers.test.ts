@@ -101,13 +101,13 @@ describe.concurrent('carriers of one thread', () => {
   });
 
   test('with less time than that, most of it is for the answers', async ({ onTestFinished }) => {
-    // More than half of the time for a stop, and far enough from its end for a machine that stalls a second.
-    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:6500' });
-    const carrier = carrierWith(harness.simulator, { responseTimerMs: 10_000 });
+    // More than half of the time for a stop, and far enough from its end for a machine that stalls some seconds.
+    const harness = await carrierHarnessOf(onTestFinished, { response: 'fixed:12500' });
+    const carrier = carrierWith(harness.simulator, { responseTimerMs: 30_000, enquireLinkMs: 60_000 });
     const running = await harness.host([carrier]);
     const sent = await harness.send(20);
     await until('all are out', () => submitsOf(harness) === 20);
-    expect(await running.drain(limits.supervision.drainMs)).toBe(0);
+    expect(await running.drain(2 * limits.supervision.drainMs)).toBe(0);
     await harness.host([carrier]);
     expect(await harness.settled(sent)).toMatchObject(allAnswered);
   });

@@ -303,10 +303,7 @@ describe('a report', () => {
     };
     const [first, second] = [await run(), await run()];
     expect(await run()).toEqual({ result: 'no_place', why: 'account_full' });
-    expect(refusal(await ask('delivery'))).toMatchObject({
-      status: 429,
-      code: 'account_busy',
-    });
+    expect(refusal(await ask('delivery'))).toMatchObject({ status: 429, code: 'account_busy' });
     expect((await part(first)).json()).toMatchObject([{ refused_requests: expect.any(Number) }]);
     expect((await part(first)).data.length).toBe(0);
     await part(await run());
@@ -314,9 +311,14 @@ describe('a report', () => {
   });
 
   test('on the command line is a table with bars, a file, or a sentence', async () => {
-    const all = (words: string[]) => ['report', ...words, '--account', api.accountId];
-    const asProcess = (...words: string[]) => runCli(all(words), { NATS_URL: api.nats.url });
-    const cli = (...words: string[]) => runCliHere(all(words), { NATS_URL: api.nats.url });
+    // A command asks once. On a busy machine the event store may not answer in time: then a person asks again.
+    const answered = (run: typeof runCli, words: string[]) =>
+      until('the event store answers in time', async () => {
+        const result = await run(['report', ...words, '--account', api.accountId], { NATS_URL: api.nats.url });
+        return !result.stderr.startsWith('report_unavailable: ') && result;
+      });
+    const asProcess = (...words: string[]) => answered(runCli, words);
+    const cli = (...words: string[]) => answered(runCliHere, words);
     const zone = ['--from', '2026-10-22', '--to', '2026-10-29', '--time-zone', 'Asia/Kolkata'];
     const table = await asProcess('delivery', ...zone, '--group-by', 'day');
     expect(table.stdout).toMatch(/^What became of messages {2}acc_\w+ {2}live/);
@@ -336,13 +338,10 @@ describe('a report', () => {
     expect((await cli('click-reasons', ...zone, '--json')).stdout).toMatch(/"class": ?"scanner", ?"reasons": ?"head"/);
     expect((await cli('weather')).stderr).toMatch(/there is no report "weather"; there are: delivery, /);
     const unknown = `acc_${'0'.repeat(26)}`;
+    const stderr = `account_not_found: there is no account ${unknown}\n`;
     for (const format of ['json', 'csv']) {
       const words = ['report', 'delivery', '--account', unknown, '--format', format];
-      expect(await runCliHere(words, { NATS_URL: api.nats.url })).toMatchObject({
-        code: 1,
-        stdout: '',
-        stderr: `account_not_found: there is no account ${unknown}\n`,
-      });
+      expect(await runCliHere(words, { NATS_URL: api.nats.url })).toMatchObject({ code: 1, stdout: '', stderr });
     }
     expect((await cli('delivery', '--from', 'soon')).stderr).toMatch(/from: must be a time with its offset/);
     expect(sparkline([0, 1, 2, 4, 8])).toBe('▁▂▃▅█');

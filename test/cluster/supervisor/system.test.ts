@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readConnections } from '../../../cluster/supervisor/data-folder.ts';
+import { listProcesses } from '../../../cluster/embedded/processes.ts';
 import { systemClock } from '../../../platform/clock.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { until } from '../../support/until.ts';
 import { limits } from '../../../platform/limits.ts';
-import { nothingIsLeftOf, serverProcess } from '../../support/processes.ts';
+import { nothingIsLeftOf, serverProcess, suspend } from '../../support/processes.ts';
 import { type TestSystem, endSystems, startSystem } from '../../support/system.ts';
 
 afterEach(endSystems);
@@ -181,6 +183,29 @@ describe('a child that dies', () => {
   });
 });
 
+/**
+ * A system whose initdb is suspended in the middle. On a busy machine initdb may end before it can be: then the next
+ * system is tried.
+ */
+async function systemInInitdb(): Promise<{ system: TestSystem; initdb: number }> {
+  return until('initdb is suspended', async () => {
+    const system = await startSystem({ newDatabase: true });
+    const draft = join(system.dataDir, 'postgres', 'data.new');
+    // One of the first files that initdb writes.
+    await until('initdb', () => existsSync(join(draft, 'PG_VERSION')), { everyMs: 1 });
+    const initdb = async () =>
+      (await listProcesses()).find(({ command }) => command.includes(`initdb --pgdata=${draft}`));
+    const found = await initdb();
+    if (found !== undefined) {
+      await suspend(found.pid).catch((error: unknown) => ignoring(error, 'it has ended'));
+      if ((await initdb()) !== undefined) return { system, initdb: found.pid };
+    }
+    system.process.kill('SIGTERM');
+    await system.exit();
+    return null;
+  });
+}
+
 describe('a stop', () => {
   it('is forced by a second Ctrl-C: children too, exit code 130', async () => {
     const system = await startSystem({ behaviours: { ingress: 'hang' } });
@@ -221,11 +246,11 @@ describe('a stop', () => {
   });
 
   it('while PostgreSQL is initialised ends that, and starts no server after it', async () => {
-    const system = await startSystem({ newDatabase: true });
-    // One of the first files that initdb writes; it runs for some tenths of a second after that.
-    const begun = join(system.dataDir, 'postgres', 'data.new', 'PG_VERSION');
-    await until('initdb', () => existsSync(begun), { everyMs: 1 });
+    const { system, initdb } = await systemInInitdb();
     system.process.kill('SIGINT');
+    // With this it sends initdb its signal, which takes effect when initdb goes on.
+    await until('the drain', () => system.stdout().includes('Draining …'));
+    process.kill(initdb, 'SIGCONT');
     expect(await system.exit()).toBe(0);
     expect(afterDraining(system)).toBe('Stopped.');
     expect(existsSync(join(system.dataDir, 'logs', 'postgres.log'))).toBe(false);

@@ -6,8 +6,8 @@ import { freePort } from '../../../../cluster/embedded/ports.ts';
 import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { filledEntryName, tenantEntities } from '../../../../directory/tenant-entities.ts';
 import type { Category } from '../../../../model/message.ts';
-import { systemClock } from '../../../../platform/clock.ts';
-import { until } from '../../../support/until.ts';
+import { type Clock, systemClock } from '../../../../platform/clock.ts';
+import { patienceMs, until } from '../../../support/until.ts';
 import { limits } from '../../../../platform/limits.ts';
 import { metrics } from '../../../../platform/telemetry.ts';
 import { passLateGates } from '../../../../policy/late/late-gates.ts';
@@ -22,8 +22,8 @@ afterEach(() => harness.stop());
 const moves = { otpFailoverAfterMs: 60_000, othersFailoverAfterMs: 60_000 };
 const resendAll = () => true;
 const otpOnly = ({ category }: { category: Category }) => category === 'otp';
-const actor = (changes: Parameters<typeof carrierWith>[1] = {}, policy = otpOnly) =>
-  harness.actor(carrierWith(harness.simulator, changes), systemClock, moves, passLateGates, policy);
+const actor = (changes: Parameters<typeof carrierWith>[1] = {}, policy = otpOnly, clock = systemClock) =>
+  harness.actor(carrierWith(harness.simulator, changes), clock, moves, passLateGates, policy);
 
 const copies = (sent: readonly SentMessage[]) => sent.map(({ nonce }) => harness.simulator.nonceCount(nonce));
 const histories = async (sent: readonly SentMessage[]) => {
@@ -148,7 +148,11 @@ describe('a message that is no OTP waits a moment for news of its first copy', (
     harness = await openCarrierHarness({ latency: 'fixed:400' });
     await harness.eventStore();
     harness.simulator.setFault('no-resp', { limit: 3 });
-    await actor({ responseTimerMs: 200 }, resendAll);
+    // A receipt is looked up in the event store, and once more some seconds later when it did not answer in time.
+    const { after } = systemClock;
+    const patient: Clock['after'] = (delayMs, run) =>
+      after(delayMs === limits.carrier.resendWaitMs ? patienceMs : delayMs, run);
+    await actor({ responseTimerMs: 200 }, resendAll, { ...systemClock, after: patient });
     const sent = await harness.send(3);
     expect((await harness.settled(sent)).statuses).toEqual({ delivered: 3 });
     await until('all is acked', async () => (await harness.bus.manager.streams.info('MT_TXN')).state.messages === 0);
@@ -213,7 +217,7 @@ test('a session lost with a full window: OTP is sent again on the next, once, an
 
 describe('kill -9, with the policy in the directory', () => {
   const child = () =>
-    harness.host([carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 5_000 })]);
+    harness.host([carrierWith(harness.simulator, { bind: { window: 10, count: 1 }, responseTimerMs: 60_000 })]);
 
   async function publishDirectory(resendUnknown: readonly Category[]): Promise<void> {
     const bucket = await openBucket(harness.bus, 'directory');
@@ -224,8 +228,9 @@ describe('kill -9, with the policy in the directory', () => {
   }
 
   test('after the submit and before its answer: each is sent once more, and a further kill sends none a third time', async () => {
-    harness = await openCarrierHarness({ response: 'fixed:2000' });
+    harness = await openCarrierHarness();
     harness.simulator.setFault('no-receipt');
+    harness.simulator.setFault('no-resp');
     await publishDirectory(['otp']);
     const sent = await harness.send(10, { category: 'otp' });
     const first = await child();
