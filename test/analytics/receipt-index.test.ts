@@ -114,7 +114,7 @@ test('an insert that ended between the events and their submits is completed by 
 test('an interrupted schema file is applied again, and each submit is there once', async () => {
   const [before] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
   await events.engine.command('ALTER TABLE schema_versions DELETE WHERE version >= 12 SETTINGS mutations_sync = 2');
-  expect(await applySchema(events.engine)).toEqual([12, 13]);
+  expect(await applySchema(events.engine)).toEqual([12, 13, 14, 15]);
   const [after] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
   expect(after).toEqual(before);
 });
