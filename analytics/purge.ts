@@ -53,7 +53,7 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     const fullness = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0;
     const readers = readersThatCount(await readersOf(bus, streamNames.events), fullness);
     const recordedAndRead = purgeableTo(samples, nowMs - keepMs, recordedTo, readers);
-    const upTo = Math.min(recordedAndRead, await takenByWebhooksTo(bus, String(created), fullness));
+    const upTo = await takenByWebhooksTo(bus, String(created), recordedAndRead, fullness);
     const kept = await keptByCarriers(upTo, await floors.all(), {
       stream: String(created),
       firstSeq: state.first_seq,
@@ -110,15 +110,15 @@ export function purgeableTo(
 }
 
 /**
- * Up to where endpoints have taken their events, or have them in their lines; infinity when there are no endpoints, and
- * when the stream fills up because no process does that: it would block all messages.
+ * What endpoints have taken, or have in their lines, of what may be purged; all of it when there are no endpoints, and when the
+ * stream fills up because no process sends it: it would block all messages.
  */
-async function takenByWebhooksTo(bus: Bus, made: string, fullness: number): Promise<number> {
+async function takenByWebhooksTo(bus: Bus, made: string, purgeable: number, fullness: number): Promise<number> {
   const place = await readWebhookPlace(await openBucket(bus, 'webhooks'));
-  if (place === null || place.idle || place.position.made !== made) return Number.POSITIVE_INFINITY;
+  if (place === null || place.idle || place.position.made !== made || neededAfter(place) >= purgeable) return purgeable;
   if (fullness <= limits.recorder.foreignReadersRatio) return neededAfter(place);
   log.error({ alarm: 'events_reader_missing', consumer: 'webhooks' }, 'EVENTS is purged before webhooks were sent');
-  return Number.POSITIVE_INFINITY;
+  return purgeable;
 }
 
 /** An operator's durable consumer counts while there is space: beyond, it would block all messages. */

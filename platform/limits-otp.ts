@@ -175,7 +175,7 @@ export const otpSummaryLimits = {
     spanMs: 600_000,
     /**
      * How long after its end a time is summarized: no code of it is valid any more. Reports read what is younger from the rows
-     * themselves: 25 minutes at most, 150,000 at 100 a second, half of what a report can read.
+     * themselves: 25 minutes, 150,000 at 100 a second, half of what a report can read; ten more for a minute or two after a late receipt.
      */
     settleMs: 15 * 60_000,
     /**
@@ -186,8 +186,10 @@ export const otpSummaryLimits = {
     /** How often the worker looks for something to summarize, and for how long it works then: a third of one processor. */
     everyMs: 15_000,
     workMsMax: 5_000,
-    /** One statement, for which reports wait in the embedded engine: below `reports.deadlineMs`. 60,000 take 0.5 s of a processor. */
-    statementMsMax: 4_000,
+    /** One summary, for which reports wait in the embedded engine. 60,000 take 0.5 s of a processor. */
+    statementMsMax: 2_000,
+    /** Of the statements that look for what is to be summarized, for which look-ups of messages wait. */
+    askMsMax: 1_500,
     /** And its wait for reports and other statements, which go first. */
     answerMsMax: 30_000,
     otpsAtOnceMax: 100_000,
@@ -196,6 +198,8 @@ export const otpSummaryLimits = {
     windowMs: 3_600_000,
     /** How often it looks for late changes that another process noted. */
     scanEveryMs: 3_600_000,
+    /** Looked through by one statement. */
+    scanSpanMs: 24 * 3_600_000,
     /** Late changes that are taken up at a time; the others follow. */
     lateAtOnceMax: 1_000,
     /** Changed times that one report reads from the rows: its statement names each. With more it reads everything from the rows. */

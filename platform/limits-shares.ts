@@ -209,7 +209,7 @@ export const sharedBounds = {
   }),
   /** Each has a page of at most 1 MiB in memory, and they wait for each other in the event store. */
   webhook_replays: bound({
-    unit: 'replays of webhook events that run, until all of their events are queued',
+    unit: 'replays of webhook events that run, until all of their events are delivered or in a line',
     countedIn: 'delivery process',
     total: 32,
     perAccount: 4,

@@ -46,8 +46,12 @@ assert(
   'a change could be no late one for one node, after another one has summarized its time',
 );
 assert(
-  limits.otpSummaries.statementMsMax + limits.reports.statementMsMax < limits.reports.deadlineMs,
-  'a report would fail because it waits for a summary',
+  2 * limits.otpSummaries.statementMsMax + limits.reports.statementMsMax < limits.reports.deadlineMs,
+  'a report would fail because each of its two statements waits for a summary',
+);
+assert(
+  limits.otpSummaries.askMsMax < limits.queries.deadlineMs,
+  'receipts would not be looked up in time while late changes are looked for',
 );
 assert(
   limits.supervision.startMs > limits.idempotency.readAheadMs + 5_000,

@@ -92,7 +92,7 @@ async function deliveriesOf(
   };
 }
 
-/** One request, apart from the queue: an endpoint that fails or is disabled gets it too. */
+/** One request, apart from all others: an endpoint that fails or is disabled gets it too. */
 async function sendTest(
   { directory, requests, attempts, clock }: Parts,
   { accountId, endpointId }: TestRequest,

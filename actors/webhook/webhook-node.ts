@@ -100,9 +100,13 @@ async function startActive(
     replays.stop();
     await Promise.all([fanOut.stop(), facts?.stop()]);
   };
-  const close = () => {
+  const abandon = async () => {
+    // First: what is on its way to lines would be acked, and another process does not know of it.
+    delivery.abandon();
+    parked.close();
+    await handNothingMore();
+    await attempts.stop();
     attemptPublisher.close();
-    parking.close();
   };
   try {
     await delivery.start();
@@ -115,9 +119,7 @@ async function startActive(
     await replays.start();
   } catch (error) {
     // It is begun again: two would send from the same lines.
-    await handNothingMore();
-    delivery.abandon();
-    close();
+    await abandon();
     throw error;
   }
   const stopServing = serveRequests({
@@ -135,14 +137,12 @@ async function startActive(
       await withDeadline('acks of webhooks', limits.delivery.settleMs, bus.connection.flush(), clock).catch(
         (error: unknown) => ignoring(error, 'the next process repeats what was delivered last'),
       );
-      close();
+      attemptPublisher.close();
+      parked.close();
     },
-    async abandon() {
+    abandon() {
       stopServing();
-      await handNothingMore();
-      delivery.abandon();
-      await attempts.stop();
-      close();
+      return abandon();
     },
   };
 }

@@ -51,8 +51,12 @@ export class ChangedTimes {
 export type LateChanges = {
   /** Resolves when the late ones of these changes are noted. */
   note(changed: ChangedTimes): Promise<void>;
-  /** Those noted since the last call, some twice. */
-  taken(): readonly OtpTime[];
+  /** The same for all of these. */
+  noteAll(times: readonly OtpTime[]): Promise<void>;
+  /** All up to this time is being summarized: its changes are late from now on. */
+  summarizing(toMs: number): void;
+  /** Those noted since the last call, some twice. Not `isAll`: there were more. */
+  taken(): { readonly times: readonly OtpTime[]; readonly isAll: boolean };
 };
 
 /** Of times whose rows expire nothing is noted: their summary stays as it is. */
@@ -62,25 +66,40 @@ export function keptFromMs(historyDays: number, clock: Clock): number {
 
 export function lateChangesOver(engine: Engine, historyDays: number, clock: Clock): LateChanges {
   let noted: OtpTime[] = [];
+  let isAll = true;
+  let summarizedToMs = 0;
+
+  async function noteAll(late: readonly OtpTime[]): Promise<void> {
+    if (late.length === 0) return;
+    const rows = late.map((time) => tsvRow([time.accountId, time.livemode, time.fromMs / 1_000, 1]));
+    await engine.insert(into, Buffer.from(rows.join('')));
+    noted.push(...late);
+    if (noted.length <= notedMax) return;
+    noted = noted.slice(-notedMax);
+    isAll = false;
+  }
+
   return {
-    async note(changed) {
-      // The rows can be read by now: what is no late change is summarized later.
-      const lateBeforeMs = clock.nowMs() - lateMs - spanMs;
+    note(changed) {
+      // The rows can be read by now: what is no late change is summarized later. A clock that was ahead may have summarized more.
+      const lateBeforeMs = Math.max(clock.nowMs() - lateMs, summarizedToMs) - spanMs;
       const fromMs = keptFromMs(historyDays, clock);
-      const late = [...changed.all()].filter((time) => time.fromMs <= lateBeforeMs && time.fromMs >= fromMs);
-      if (late.length === 0) return;
-      const rows = late.map((time) => tsvRow([time.accountId, time.livemode, time.fromMs / 1_000, 1]));
-      await engine.insert('otp_late_changes (account_id, livemode, ten_minutes, changes)', Buffer.from(rows.join('')));
-      noted.push(...late);
-      // The others are found when the table is looked through.
-      if (noted.length > notedMax) noted = noted.slice(-notedMax);
+      return noteAll([...changed.all()].filter((time) => time.fromMs <= lateBeforeMs && time.fromMs >= fromMs));
+    },
+    noteAll,
+    summarizing(toMs) {
+      summarizedToMs = Math.max(summarizedToMs, toMs);
     },
     taken() {
-      const taken = noted;
+      const taken = { times: noted, isAll };
       noted = [];
+      isAll = true;
       return taken;
     },
   };
 }
+
+/** Two with the same rows are two changes, also where a server would take the second one for a repeat of the first. */
+const into = 'otp_late_changes (account_id, livemode, ten_minutes, changes) SETTINGS insert_deduplicate = 0';
 
 const notedMax = limits.otpSummaries.lateAtOnceMax;

@@ -40,9 +40,15 @@ const { spanMs } = bounds;
 export function startSummarizer({ engine, late, recorderLateMs, historyDays, clock }: SummarizerOptions): Summarizer {
   let running = false;
   let stopped = false;
-  let scanAtMs = Number.NEGATIVE_INFINITY;
   /** All before it is summarized; null: not read yet. */
   let doneToMs: number | null = null;
+  /** Times that lack a change, by their key. */
+  const changed = new Map<string, OtpTime>();
+  /** When all are looked through again, monotonic; and up to where that is to be done, from the newest on. */
+  let scanAtMs = Number.NEGATIVE_INFINITY;
+  let scanToMs: number | null = null;
+  /** The times that could not be summarized in their turn. */
+  const failed = new Set<string>();
 
   async function run(): Promise<void> {
     const beganMs = clock.monotonicMs();
@@ -56,33 +62,54 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
   }
 
   async function changedAgain(hasTime: () => boolean): Promise<void> {
-    const noted = late.taken();
-    if (clock.monotonicMs() < scanAtMs && noted.length === 0) return;
+    if (!hasTime()) return;
     const range = { fromMs: keptFromMs(historyDays, clock), toMs: await summarizedTo() };
-    const changed = await changedTimes(engine, range, clock.monotonicMs() < scanAtMs ? noted : null);
+    const { times, isAll } = late.taken();
+    if (!isAll) scanAtMs = Number.NEGATIVE_INFINITY;
+    if (times.length > 0) add(await changedTimes(engine, range, times));
+    await lookThrough(range, hasTime);
     // How many each has is not known here: one account at a time.
-    const shares = inShares(changed.map((time) => ({ ...time, otps: bounds.otpsAtOnceMax })));
-    let left = shares.length;
-    for (const share of shares) {
-      if (!hasTime()) break;
-      await summarize(engine, share);
-      left -= 1;
+    for (const share of inShares([...changed.values()].map((time) => ({ ...time, otps: bounds.otpsAtOnceMax })))) {
+      if (!hasTime()) return;
+      for (const accountId of share.accounts) changed.delete(keyOf({ ...share, accountId }));
+      await summarize(engine, share).catch((error: unknown) => {
+        // It is found when all are looked through again; until then reports read its rows.
+        log.warn({ error: messageOf(error), ...share }, 'late changes of one-time passwords could not be summarized');
+      });
     }
-    // What is left is found when it looks again.
-    scanAtMs = left === 0 && changed.length < bounds.lateAtOnceMax ? clock.monotonicMs() + bounds.scanEveryMs : 0;
+  }
+
+  /** Part of all times, as far as there is time and room. */
+  async function lookThrough(range: Range, hasTime: () => boolean): Promise<void> {
+    if (scanToMs === null && clock.monotonicMs() >= scanAtMs) scanToMs = range.toMs;
+    while (scanToMs !== null && changed.size < bounds.lateAtOnceMax && hasTime()) {
+      const fromMs = Math.max(range.fromMs, scanToMs - bounds.scanSpanMs);
+      const found = await changedTimes(engine, { fromMs, toMs: scanToMs }, null);
+      add(found);
+      // More of this part are found when these are summarized.
+      if (found.length === bounds.lateAtOnceMax) return;
+      scanToMs = fromMs > range.fromMs ? fromMs : null;
+      if (scanToMs === null) scanAtMs = clock.monotonicMs() + bounds.scanEveryMs;
+    }
+  }
+
+  function add(times: readonly OtpTime[]): void {
+    for (const time of times) changed.set(keyOf(time), time);
   }
 
   async function onward(hasTime: () => boolean): Promise<void> {
     const endMs = endOfOver();
     for (let atMs = await summarizedTo(); atMs < endMs && hasTime(); ) {
       const [fromMs, toMs] = [atMs, Math.min(endMs, atMs + bounds.windowMs)];
+      // Before anything of it is read: what changes from now on is noted, whatever the clock says.
+      late.summarizing(toMs);
       try {
         for (const share of inShares(await startedTimes(engine, fromMs, toMs))) {
           // Ten minutes are summarized as a whole, so that it gets on however long they take.
           const isNext = share.fromMs > atMs;
           atMs = share.fromMs;
           if (isNext && !hasTime()) return;
-          await summarize(engine, share);
+          await summarizeOrNote(share);
         }
         atMs = toMs;
       } finally {
@@ -90,6 +117,23 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
         doneToMs = atMs;
       }
     }
+  }
+
+  /** What cannot be summarized twice is left as one that lacks a change: reports read its rows, and no other account waits. */
+  async function summarizeOrNote(share: Share): Promise<void> {
+    const times = share.accounts.map((accountId) => ({ ...share, accountId }));
+    const key = times.map(keyOf).join(' ');
+    try {
+      await summarize(engine, share);
+    } catch (error) {
+      if (!failed.has(key)) {
+        failed.add(key);
+        throw error;
+      }
+      log.warn({ error: messageOf(error), ...share }, 'one-time passwords could not be summarized, reports read them');
+      await late.noteAll(times);
+    }
+    failed.delete(key);
   }
 
   /** The end of the last ten minutes that are over for long enough. */
@@ -106,7 +150,6 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
     run()
       .catch((error: unknown) => {
         if (!stopped) log.warn({ error: messageOf(error) }, 'one-time passwords could not be summarized, trying again');
-        scanAtMs = 0;
       })
       .finally(() => {
         running = false;
@@ -123,12 +166,14 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
   };
 }
 
-const statement =
-  `SETTINGS max_threads = 1, max_execution_time = ${bounds.statementMsMax / 1_000}, ` +
-  `max_memory_usage = ${limits.reports.memoryBytesMax}`;
+const keyOf = ({ accountId, livemode, fromMs }: OtpTime): string => `${accountId} ${livemode} ${fromMs}`;
 
+const settings = (ms: number) =>
+  `SETTINGS max_threads = 1, max_execution_time = ${ms / 1_000}, max_memory_usage = ${limits.reports.memoryBytesMax}`;
+
+/** Look-ups of messages wait for it. */
 function ask(engine: Engine, sql: string, params: Params = {}): Promise<Cell[][]> {
-  return engine.rows(`${sql} ${statement}`, params, bounds.answerMsMax, 'background');
+  return engine.rows(`${sql} ${settings(bounds.askMsMax)}`, params, bounds.answerMsMax, 'background');
 }
 
 /** In a store without summaries: from where its first one-time password was started; null without any. */
@@ -210,7 +255,7 @@ function inShares(times: readonly Started[]): readonly Share[] {
 }
 
 /** Computes the summaries of these accounts and writes them. */
-export async function summarize(engine: Engine, { fromMs, livemode, accounts }: Share): Promise<void> {
+async function summarize(engine: Engine, { fromMs, livemode, accounts }: Share): Promise<void> {
   // Before the rows: a summary may include more changes than it says, never fewer.
   const changes = await ask(
     engine,
@@ -257,5 +302,5 @@ function summarySql(fromMs: number, included: readonly number[]): string {
     )
     GROUP BY account, by_prefix
   ) AS summarized USING (account_id, by_prefix)
-  ${statement}`;
+  ${settings(bounds.statementMsMax)}`;
 }

@@ -137,8 +137,10 @@ async function tooMuchRead(query: RunReport, ask: Ask): Promise<string | null> {
     if (counting === null) return null;
     type Counted = { readonly n: number; readonly groups: number };
     const { n, groups } = JSON.parse((await ask(counting, nativeFormats.json)).toString()) as Counted;
-    if (n > bounds.readRowsMax) return `${n} ${of}`;
-    return groups > bounds.readGroupsMax ? `${groups} groups of ${of}` : null;
+    // Of both together no more can be read.
+    const [ofRows, ofGroups] = [n / bounds.readRowsMax, groups / bounds.readGroupsMax];
+    if (ofRows + ofGroups <= 1) return null;
+    return ofRows >= ofGroups ? `${n} ${of}` : `${groups} groups of ${of}`;
   } catch (error) {
     ignoring(error, 'the report failed before');
     return null;

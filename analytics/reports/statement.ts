@@ -57,7 +57,10 @@ export function sizeOf(report: Report, query: ReportQuery, summarized: Summarize
   const { size } = report;
   if (size === undefined) return null;
   const read = { ...query, columns: columnsRead(report, query), summarized };
-  return briefly(`SELECT toUInt32((${size.count(read)})) AS n, toUInt32((${size.groupCount(read)})) AS groups`, query);
+  return briefly(
+    `SELECT toUInt32((${size.count(read)})) AS n, toUInt32(least((${size.groupCount(read)}), 4000000000)) AS groups`,
+    query,
+  );
 }
 
 /** Asks what the report reads from summaries; null: it has none. */

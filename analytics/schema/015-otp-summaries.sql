@@ -48,4 +48,6 @@ ORDER BY (account_id, livemode, ten_minutes)
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1;
 
 -- All that was started before it is summarized, unless it is in otp_late_changes.
-CREATE TABLE IF NOT EXISTS otp_summarized (summarized_to DateTime('UTC')) ENGINE = ReplacingMergeTree(summarized_to) ORDER BY tuple();
+CREATE TABLE IF NOT EXISTS otp_summarized (id UInt8, summarized_to DateTime('UTC'))
+ENGINE = ReplacingMergeTree(summarized_to)
+ORDER BY id;

@@ -112,7 +112,7 @@ export class Delivery {
     this.#retries.stop();
     await requestsOf.wait(answersWithinMs, clock);
     this.#state = 'stopped';
-    for (const worker of this.#workers.values()) worker.stop();
+    for (const worker of this.#workers.values()) worker.end('stored');
     await parked.settled();
   }
 
@@ -121,7 +121,7 @@ export class Delivery {
     this.#state = 'stopped';
     this.#stopLooking();
     this.#retries.stop();
-    for (const worker of this.#workers.values()) worker.abandon();
+    for (const worker of this.#workers.values()) worker.end('left');
   }
 
   /**
@@ -141,6 +141,11 @@ export class Delivery {
   /** False: so many events are on their way to lines that no further ones are to be handed over. */
   get hasRoom(): boolean {
     return this.#parts.parked.hasRoom;
+  }
+
+  /** Whether an event of this account can be stored for later. */
+  canStore(accountId: AccountId): boolean {
+    return this.#parts.parked.hasRoomOf(accountId);
   }
 
   /** Resolves when there is room, or when `stopping`. */
@@ -268,12 +273,13 @@ export class Delivery {
     this.#states.writeStreak(endpointId, streak);
   }
 
-  #compareCounts(): Promise<void> {
+  async #compareCounts(): Promise<void> {
     const { parked, directory } = this.#parts;
-    return parked.compare(
+    const more = await parked.compare(
       (endpointId) => directory.webhookEndpoint(endpointId) !== undefined,
       (endpointId) => this.#workers.get(endpointId)?.fromLine ?? 0,
     );
+    if (this.#state === 'runs') for (const key of more) this.#workerOf(key)?.readAgain();
   }
 
   #look(): void {
@@ -324,7 +330,7 @@ export class Delivery {
   /** It was deleted, and its events are nobody's. */
   #forget(worker: EndpointWorker): void {
     const { endpointId } = worker.key;
-    worker.forget();
+    worker.end('forgotten');
     this.#workers.delete(endpointId);
     this.#forgetState(endpointId);
     this.#retries.forget(worker.key);

@@ -35,6 +35,7 @@ export class EndpointWorker {
   readonly #failures: EndpointFailures;
   #endpoint: WebhookEndpoint;
   #isProbing = false;
+  #end: Parameters<EndpointWorker['end']>[0] | null = null;
   /** It is among those that are ready: set by its owner. */
   isReady = false;
   /** An event about it is being published to its account: set by its owner. */
@@ -50,7 +51,7 @@ export class EndpointWorker {
     this.#line = line;
     this.#writer = new LineWriter({
       ...{ key, log: owner.log, line, queue: this.#queue, out: this.#out },
-      putBack: (item) => this.#add(item),
+      putBack: (item) => this.#putBack(item),
       moved: () => this.readLine(),
     });
   }
@@ -195,8 +196,15 @@ export class EndpointWorker {
     this.readLine();
   }
 
+  /** Its line has more than was known. */
+  readAgain(): void {
+    this.#line.readAgain();
+    this.readLine();
+  }
+
   /** Reads its line into memory, as far as there is room. */
   readLine(): void {
+    if (this.#end !== null) return;
     this.#line.read({ room: () => this.#roomForLine(), add: (item) => this.#add(item) });
   }
 
@@ -210,26 +218,19 @@ export class EndpointWorker {
     return this.#line.inMemory;
   }
 
-  /** Ends its requests; what is in memory alone is stored in the line. If there is no room, it is handed over again by the next process. */
-  stop(): void {
-    for (const item of this.#abandoned().toSorted(bySequence)) if (!item.isMoving) this.#writer.store(item, () => {});
-  }
-
-  /** Ends its requests, and leaves everything where it is: another process delivers. */
-  abandon(): void {
-    this.#abandoned();
-  }
-
-  /** The endpoint was deleted: nobody wants its events. */
-  forget(): void {
-    for (const item of this.#abandoned()) if (!item.isMoving) item.settle();
-    this.#line.forget();
-  }
-
-  /** Of what it has, what is stored nowhere. */
-  #abandoned(): readonly Item[] {
+  /**
+   * Ends its requests. stored: what is in memory alone goes to the line; without room the next process is handed it again · left:
+   * another process delivers · forgotten: its endpoint was deleted, and nobody wants its events.
+   */
+  end(how: 'stored' | 'left' | 'forgotten'): void {
+    this.#end = how;
     this.#wake?.();
-    return [...this.#out.abandon(), ...this.#queue.clear()].filter(({ from }) => from === 'queue');
+    const all = [...this.#out.abandon(), ...this.#queue.clear()];
+    for (const item of all.filter(({ from, isMoving }) => from === 'queue' && !isMoving).toSorted(bySequence)) {
+      if (how === 'stored') this.#writer.store(item, () => {});
+      else if (how === 'forgotten') item.settle();
+    }
+    if (how === 'forgotten') this.#line.forget();
   }
 
   get #isFull(): boolean {
@@ -239,6 +240,12 @@ export class EndpointWorker {
   #roomForLine(): number {
     if (!this.#isServed || this.#line.waiting === 0 || this.#writer.moving > 0) return 0;
     return lineMaxOf(this.#endpoint, this.#concurrency) - this.#held;
+  }
+
+  #putBack(item: Item): void {
+    if (this.#end === 'forgotten') item.settle();
+    else if (this.#end === null && this.#isServed) this.#add(item);
+    else if (this.#end === null) this.#park(item);
   }
 
   #add(item: Item): void {

@@ -25,37 +25,46 @@ const stream = 'WEBHOOKS';
 export async function emptyFormerQueue(parts: Parts): Promise<void> {
   const { stopping, clock } = parts;
   const failed = (error: string) => log.warn({ error }, 'the former queue of webhooks is read again');
-  const moved = await untilDone(() => moveAll(parts), failed, { everyMs: limits.delivery.answerMs, stopping, clock });
-  if (moved !== null && moved > 0) log.info({ events: moved }, 'events of the former queue are in the lines');
+  const moving = new Map<number, Promise<unknown>>();
+  const move = () => moveAll(parts, moving).then(() => true);
+  const isDone = await untilDone(move, failed, { everyMs: limits.delivery.answerMs, stopping, clock });
+  if (isDone !== null && moving.size > 0)
+    log.info({ events: moving.size }, 'events of the former queue are in the lines');
 }
 
-/** Resolves with how many events it has moved. A record is removed when it is in its line. */
-async function moveAll({ bus, directory, parked, clock, stopping }: Parts): Promise<number> {
+/** A record is removed when it is in its line. `moving`: those that are on their way, also of an earlier try. */
+async function moveAll(
+  { bus, directory, parked, clock, stopping }: Parts,
+  moving: Map<number, Promise<unknown>>,
+): Promise<void> {
   const { streams } = bus.manager;
   const answered = <T>(work: Promise<T>) => withDeadline('the former queue', limits.delivery.answerMs, work, clock);
-  const moving: Promise<unknown>[] = [];
   const removed = (seq: number) =>
     streams.deleteMessage(stream, seq, false).catch((error: unknown) => ignoring(error, 'it goes with the stream'));
   try {
     for (let seq = 1; ; seq += 1) {
       await parked.room(stopping);
+      stopping.throwIfAborted();
       const next = { seq, next_by_subj: '>' };
       const stored = await answered(streams.getMessage(stream, next));
       if (stored === null) break;
       ({ seq } = stored);
+      if (moving.has(seq)) continue;
       const record = read(stored.data, seq);
       const endpoint = record === null ? undefined : directory.webhookEndpoint(record.endpointId);
       // It was deleted: nobody wants its events.
       if (record === null || endpoint === undefined) continue;
       const parking = new Promise((resolve) => parked.park(endpoint.accountId, record, resolve));
-      moving.push(parking.then(() => removed(stored.seq)));
+      moving.set(
+        seq,
+        parking.then(() => removed(stored.seq)),
+      );
     }
-    await Promise.all(moving);
+    await Promise.all(moving.values());
     await answered(streams.delete(stream));
   } catch (error) {
     if (!isApiError(error, streamNotFound)) throw error;
   }
-  return moving.length;
 }
 
 function read(octets: Uint8Array, seq: number): WebhookRecord | null {

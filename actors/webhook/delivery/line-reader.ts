@@ -71,6 +71,8 @@ export class LineReader {
     // Its publish was repeated: it is stored before others that are known, or were read.
     if (seq <= Math.max(this.#readSeq, this.#places.at(-1) ?? 0)) {
       this.#readSeq = Math.min(this.#readSeq, seq - 1);
+      // What is being fetched would be read past it.
+      this.#round += 1;
       return this.forgetPlaces();
     }
     if (this.#knownAfter === unknown) this.#knownAfter = seq - 1;
@@ -103,7 +105,10 @@ export class LineReader {
         this.#isFetching = false;
       }
       // Decided before the removal of any event is forgotten.
-      if (this.#round !== round || room() <= 0) return this.#forgetRemoved();
+      if (this.#round !== round || room() <= 0) {
+        this.#forgetRemoved();
+        continue;
+      }
       this.#readSeq = fetched.upTo;
       for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.#itemOf(each));
       // Some may have been stored while it was asked for the next one.
@@ -115,9 +120,11 @@ export class LineReader {
 
   async #fetch(room: number): Promise<Fetched> {
     if (this.#readSeq < this.#knownAfter) {
+      const last = this.#places.at(-1) ?? 0;
       const next = await this.#next(this.#readSeq);
+      // What was stored before it was asked for and is not there is gone.
       return next === null
-        ? { records: [], upTo: this.#readSeq, isEnd: true }
+        ? { records: [], upTo: Math.max(this.#readSeq, last), isEnd: true }
         : { records: [next], upTo: next.seq, isEnd: false };
     }
     const from = this.#places.findIndex((seq) => seq > this.#readSeq);
@@ -131,7 +138,15 @@ export class LineReader {
       this.#readSeq = 0;
       return { records: [], upTo: 0, isEnd: false };
     }
-    const records = found.flatMap((each) => (each === null || each === 'other' ? [] : [this.#withGroup(each)]));
+    const records: ParkedRecord[] = [];
+    for (const [at, each] of found.entries()) {
+      if (each !== null && each !== 'other') records.push(this.#withGroup(each));
+      else {
+        // It is gone, or a new leader of the stream does not have it yet: the next one that is there says.
+        this.forgetPlaces();
+        return { records, upTo: (wanted[at] ?? 0) - 1, isEnd: false };
+      }
+    }
     return { records, upTo: places.at(-1) ?? this.#readSeq, isEnd: places.length === 0 };
   }
 
@@ -199,9 +214,17 @@ export class LineReader {
     if (group !== null && this.#groups.size < groupsMax) this.#groups.set(seq, group);
   }
 
+  /** It has more than was known: it is read from its beginning, but for what is in memory. */
+  readAgain(): void {
+    this.#readSeq = 0;
+    this.#round += 1;
+    this.forgetPlaces();
+  }
+
   /** Nothing of the line is in memory any more. */
   forget(): void {
-    this.#held.clear();
+    // Others are being removed, and are in the stream until that is done.
+    for (const seq of this.#inMemory) this.#held.delete(seq);
     this.#inMemory.clear();
     this.#readSeq = 0;
     this.#round += 1;

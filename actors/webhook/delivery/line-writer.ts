@@ -13,7 +13,7 @@ type Parts = {
   readonly line: LineReader;
   readonly queue: EndpointQueue;
   readonly out: ShipmentsOut;
-  /** An event that was to be stored, and for which there is no room, is sent from memory. */
+  /** An event that was to be stored, and for which there is no room. */
   readonly putBack: (item: Item) => void;
   /** An event that is being sent is in the line. */
   readonly moved: () => void;
@@ -88,7 +88,7 @@ export class LineWriter {
         item.settle = settle;
         if (isDelivered) settle();
         // Its request was ended meanwhile: nothing else has it.
-        else if (item.isOver) log.park(key.accountId, item.record, settle);
+        else if (item.isOver) this.#parts.putBack({ ...item, isOver: false });
         return;
       }
       settle();

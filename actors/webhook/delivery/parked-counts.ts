@@ -83,16 +83,29 @@ export class ParkedCounts {
   }
 
   /**
-   * The stream has answered. A count never grows by that: what was stored meanwhile counts already. What is in memory may be
-   * gone there, and counts until it is delivered.
+   * The stream has answered. What was stored meanwhile counts already. What is in memory may be gone there, and counts until it
+   * is delivered. Returns the endpoints of which the stream has more, as another process stored it; of these nothing is being
+   * stored.
    */
-  compare(kind: ParkedKind, stored: readonly Stored[], inMemory: (endpointId: WebhookEndpointId) => number): void {
+  compare(
+    kind: ParkedKind,
+    stored: readonly Stored[],
+    inMemory: (endpointId: WebhookEndpointId) => number,
+  ): readonly EndpointKey[] {
     const counts = new Map(stored.map(({ key, count }) => [key.endpointId, count]));
+    const more: EndpointKey[] = [];
+    for (const { key, count } of stored) {
+      const entry = this.#of[kind].get(key.endpointId);
+      if (count <= (entry?.count ?? 0) || (entry?.since ?? 0) > 0) continue;
+      this.#change(kind, key, this.#entry(kind, key), count - (entry?.count ?? 0));
+      more.push(key);
+    }
     for (const [endpointId, entry] of [...this.#of[kind]]) {
       const most = (counts.get(endpointId) ?? 0) + entry.since + (kind === 'lines' ? inMemory(endpointId) : 0);
       const key = { accountId: entry.accountId, endpointId };
       if (entry.count > most) this.#change(kind, key, entry, most - entry.count);
     }
+    return more;
   }
 
   #entry(kind: ParkedKind, { accountId, endpointId }: EndpointKey): Count {

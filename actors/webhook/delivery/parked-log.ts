@@ -3,6 +3,7 @@
 // it was delivered, so the first one left is where its endpoint goes on: after a restart, too. Bounded for an endpoint,
 // for an account and for all.
 import type { StoredMsg } from '@nats-io/jetstream';
+import { deleteFailed, isApiError, sequenceNotFound } from '../../../cluster/bus/api-errors.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -51,6 +52,7 @@ export class ParkedLog {
   readonly #run = secretBytes(6).toString('base64url');
   #appended = 0;
   #isComparing = false;
+  #isClosed = false;
 
   /** `publisher` with an endless deadline. */
   constructor(bus: Bus, publisher: Publisher, share: Share, clock: Clock) {
@@ -94,23 +96,29 @@ export class ParkedLog {
     return { lines: stored.lines.map(({ key }) => key), retries: stored.retries.map(({ key }) => key) };
   }
 
-  /** Corrects the counts by what the stream has, and removes what it has of endpoints that do not exist any more. */
+  /**
+   * Corrects the counts by what the stream has, and removes what it has of endpoints that do not exist any more. Resolves with the
+   * endpoints whose lines have more than was counted, which another process stored.
+   */
   async compare(
     exists: (endpointId: WebhookEndpointId) => boolean,
     inMemory: (endpointId: WebhookEndpointId) => number,
-  ): Promise<void> {
-    if (this.#isComparing) return;
+  ): Promise<readonly EndpointKey[]> {
+    if (this.#isComparing) return [];
     this.#isComparing = true;
+    let more: readonly EndpointKey[] = [];
     try {
       this.#counts.beginComparison();
       const stored = await this.#stored();
-      for (const kind of parkedKinds) this.#counts.compare(kind, stored[kind], inMemory);
+      this.#counts.compare('retries', stored.retries, () => 0);
+      more = this.#counts.compare('lines', stored.lines, inMemory);
       for (const { key } of [...stored.lines, ...stored.retries]) if (!exists(key.endpointId)) await this.purge(key);
     } catch (error) {
       ignoring(error, 'what is parked is counted again later');
     } finally {
       this.#isComparing = false;
     }
+    return more;
   }
 
   /** The endpoint was deleted: its events are nobody's. */
@@ -282,15 +290,32 @@ export class ParkedLog {
     }
   }
 
+  /** Repeated until it is answered: what is there still would be read once more. */
   async #delete(seq: number): Promise<void> {
-    // Without the overwriting of its octets, which costs a write of the whole block.
-    const deleted = this.#bus.manager.streams.deleteMessage(stream, seq, false).then(
-      () => {},
-      (error: unknown) => ignoring(error, 'a delivered event stays parked, and is repeated after a restart'),
-    );
+    const deleted = this.#deleteOnce(seq);
     this.#deletes.add(deleted);
     await deleted;
     this.#deletes.delete(deleted);
+  }
+
+  async #deleteOnce(seq: number): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        // Without the overwriting of its octets, which costs a write of the whole block.
+        await this.#bus.manager.streams.deleteMessage(stream, seq, false);
+        return;
+      } catch (error) {
+        if (isApiError(error, sequenceNotFound) || isApiError(error, deleteFailed)) return;
+        ignoring(error, 'the delete of a delivered event is repeated');
+        await this.#clock.sleep(repeatMs);
+      }
+    }
+  }
+
+  /** Repeats nothing any more: the process stops, or another one is the owner. */
+  close(): void {
+    this.#isClosed = true;
+    this.#publisher.close();
   }
 
   async #stored(): Promise<Readonly<Record<ParkedKind, readonly Stored[]>>> {

@@ -30,7 +30,7 @@ type Parts = {
   readonly bus: Bus;
   readonly bucket: KV;
   readonly directory: Directory;
-  readonly delivery: Pick<Delivery, 'put' | 'room'>;
+  readonly delivery: Pick<Delivery, 'put' | 'room' | 'canStore'>;
   readonly share: Share;
   readonly clock: Clock;
 };
@@ -88,6 +88,7 @@ export class Replays {
   async #sendOne(endpoint: WebhookEndpoint, asked: Parameters<typeof findEvent>[2]): Promise<ReplayAnswer> {
     const found = await findEvent(this.#parts, endpoint, asked);
     if (typeof found === 'string') return { ok: false, why: found };
+    if (!this.#parts.delivery.canStore(endpoint.accountId)) return { ok: false, why: 'unavailable' };
     // The answer waits for it: no endpoint is waited for.
     await this.#put(endpoint, [found], true);
     return this.#stopping.signal.aborted ? { ok: false, why: 'unavailable' } : { ok: true, events: 1 };

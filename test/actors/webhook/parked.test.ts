@@ -2,6 +2,7 @@
 // endpoint, and events with a time of their own are sent at that time, however many they are, after a restart as well.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { EndpointKey } from '../../../actors/webhook/delivery/parked-counts.ts';
+import { LineReader } from '../../../actors/webhook/delivery/line-reader.ts';
 import { ParkedLog } from '../../../actors/webhook/delivery/parked-log.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
@@ -174,6 +175,44 @@ test('a place of another endpoint is known as such, and a place that is gone', a
   expect(await log.at(other, seq)).toBe('other');
   await log.remove(mine, seq);
   expect(await log.at(mine, seq)).toBe(null);
+});
+
+test('a line is read to its end when the answers to its appends come out of order, while it is read', async () => {
+  const share = { total: 1_000, perAccount: 1_000, reserve: 0 };
+  const log = new ParkedLog(bus.bus, publisher, share, systemClock);
+  const accountId = newAccountId(systemClock.nowMs());
+  const key = { accountId, endpointId: newWebhookEndpointId(systemClock.nowMs()) };
+  const reader = new LineReader(key, log, systemClock);
+  const read: number[] = [];
+  const park = () => new Promise<number | null>((resolve) => log.park(accountId, recordOf(key), resolve));
+  const [first = 0, second = 0, third = 0] = (await Promise.all([park(), park(), park()])).map(Number);
+  const reading = { room: () => (reader.waiting > 0 ? 10 : 0), add: ({ seq }: { seq: number }) => read.push(seq) };
+  // The publish of the first one handed over was repeated, and is stored last.
+  reader.appended(third);
+  reader.read(reading);
+  reader.appended(first);
+  reader.appended(second);
+  await until('all are read', () => {
+    reader.read(reading);
+    return read.length === 3;
+  });
+  expect(read.toSorted((one, other) => one - other)).toEqual([first, second, third]);
+});
+
+test('what another process stored in a line is found by the comparison', async () => {
+  const share = { total: 1_000, perAccount: 1_000, reserve: 0 };
+  const [mine, other] = [0, 1].map(() => new ParkedLog(bus.bus, publisher, share, systemClock));
+  const accountId = newAccountId(systemClock.nowMs());
+  const key = { accountId, endpointId: newWebhookEndpointId(systemClock.nowMs()) };
+  for (let count = 0; count < 2; count += 1)
+    await new Promise((resolve) => other!.park(accountId, recordOf(key), resolve));
+  expect(mine!.countOf(key.endpointId)).toBe(0);
+  const more = await mine!.compare(
+    () => true,
+    () => 0,
+  );
+  expect(more.filter(({ endpointId }) => endpointId === key.endpointId)).toEqual([key]);
+  expect(mine!.countOf(key.endpointId)).toBe(2);
 });
 
 /** More than are in memory of one endpoint. */
