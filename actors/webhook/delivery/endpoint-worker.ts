@@ -191,8 +191,7 @@ export class EndpointWorker {
 
   /** An event of it was put at the end of its line. */
   appended(seq: number): void {
-    if (this.#isServed) this.#line.appended(seq);
-    else this.#line.forgetPlaces();
+    this.#line.appended(seq, this.#isServed);
     this.readLine();
   }
 

@@ -33,6 +33,7 @@ export class LineReader {
   /** The places of all events after `#knownAfter`, as far as they were not read. */
   #places: number[] = [];
   #knownAfter: number;
+  #lastAppended = 0;
   /** Events of the line in memory that are not delivered. */
   readonly #inMemory = new Set<number>();
   /** Those, and others that are being removed; and such that were removed while something was being fetched. */
@@ -65,15 +66,18 @@ export class LineReader {
     return Math.max(0, this.#log.countOf(this.#key.endpointId) - this.#inMemory.size);
   }
 
-  /** An event was put at the end of the line. */
-  appended(seq: number): void {
+  /** An event was put at the end of the line. `isRead`: the line is read now; else places are looked for when it is. */
+  appended(seq: number, isRead: boolean): void {
+    const last = this.#lastAppended;
+    this.#lastAppended = Math.max(last, seq);
+    if (!isRead) return this.#forgetPlaces();
     if (this.#held.has(seq)) return;
-    // Its publish was repeated: it is stored before others that are known, or were read.
-    if (seq <= Math.max(this.#readSeq, this.#places.at(-1) ?? 0)) {
+    // Its publish was repeated: it is stored behind others that are known, or were read.
+    if (seq <= Math.max(this.#readSeq, last)) {
       this.#readSeq = Math.min(this.#readSeq, seq - 1);
       // What is being fetched would be read past it.
       this.#round += 1;
-      return this.forgetPlaces();
+      return this.#forgetPlaces();
     }
     if (this.#knownAfter === unknown) this.#knownAfter = seq - 1;
     this.#places.push(seq);
@@ -134,7 +138,7 @@ export class LineReader {
     const found = await Promise.all(wanted.map((seq) => this.#log.at(this.#key, seq)));
     if (found.includes('other')) {
       // The stream lost its end, and has given its places to others.
-      this.forgetPlaces();
+      this.#forgetPlaces();
       this.#readSeq = 0;
       return { records: [], upTo: 0, isEnd: false };
     }
@@ -143,7 +147,7 @@ export class LineReader {
       if (each !== null && each !== 'other') records.push(this.#withGroup(each));
       else {
         // It is gone, or a new leader of the stream does not have it yet: the next one that is there says.
-        this.forgetPlaces();
+        this.#forgetPlaces();
         return { records, upTo: (wanted[at] ?? 0) - 1, isEnd: false };
       }
     }
@@ -218,7 +222,7 @@ export class LineReader {
   readAgain(): void {
     this.#readSeq = 0;
     this.#round += 1;
-    this.forgetPlaces();
+    this.#forgetPlaces();
   }
 
   /** Nothing of the line is in memory any more. */
@@ -228,11 +232,10 @@ export class LineReader {
     this.#inMemory.clear();
     this.#readSeq = 0;
     this.#round += 1;
-    this.forgetPlaces();
+    this.#forgetPlaces();
   }
 
-  /** What is appended is not read for long: places are looked for when it is. */
-  forgetPlaces(): void {
+  #forgetPlaces(): void {
     this.#places = [];
     this.#knownAfter = unknown;
   }

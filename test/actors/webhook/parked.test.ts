@@ -188,10 +188,10 @@ test('a line is read to its end when the answers to its appends come out of orde
   const [first = 0, second = 0, third = 0] = (await Promise.all([park(), park(), park()])).map(Number);
   const reading = { room: () => (reader.waiting > 0 ? 10 : 0), add: ({ seq }: { seq: number }) => read.push(seq) };
   // The publish of the first one handed over was repeated, and is stored last.
-  reader.appended(third);
+  reader.appended(third, true);
   reader.read(reading);
-  reader.appended(first);
-  reader.appended(second);
+  reader.appended(first, true);
+  reader.appended(second, true);
   await until('all are read', () => {
     reader.read(reading);
     return read.length === 3;
