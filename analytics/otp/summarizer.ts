@@ -66,7 +66,13 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
     const range = { fromMs: keptFromMs(historyDays, clock), toMs: await summarizedTo() };
     const { times, isAll } = late.taken();
     if (!isAll) scanAtMs = Number.NEGATIVE_INFINITY;
-    if (times.length > 0) add(await changedTimes(engine, range, times));
+    try {
+      if (times.length > 0) add(await changedTimes(engine, range, times));
+    } catch (error) {
+      // They are found when all are looked through.
+      scanAtMs = Number.NEGATIVE_INFINITY;
+      throw error;
+    }
     await lookThrough(range, hasTime);
     // How many each has is not known here: one account at a time.
     for (const share of inShares([...changed.values()].map((time) => ({ ...time, otps: bounds.otpsAtOnceMax })))) {
@@ -140,7 +146,11 @@ export function startSummarizer({ engine, late, recorderLateMs, historyDays, clo
   const endOfOver = () => Math.floor((clock.nowMs() - bounds.settleMs) / spanMs) * spanMs;
 
   async function summarizedTo(): Promise<number> {
-    doneToMs ??= (await readSummarizedTo(engine)) ?? endOfOver();
+    if (doneToMs === null) {
+      doneToMs = (await readSummarizedTo(engine)) ?? endOfOver();
+      // Whatever the clock of an earlier process said.
+      late.summarizing(doneToMs);
+    }
     return Math.max(doneToMs, keptFromMs(historyDays, clock));
   }
 

@@ -130,6 +130,7 @@ export class Delivery {
    * at once.
    */
   put(endpoint: WebhookEndpoint, event: WebhookEvent, done: () => void, toLine = false): void {
+    if (this.#state === 'stopped') return;
     const { accountId, id: endpointId } = endpoint;
     metrics.webhookEvents.inc();
     const worker = this.#workerOf({ accountId, endpointId });

@@ -66,7 +66,7 @@ export class EndpointWorker {
 
   /** Nothing in memory that could not be made again. */
   get isIdle(): boolean {
-    return this.#isAtRest && this.#failures.isNone && this.isEnabled;
+    return this.#isAtRest && !this.#line.isRemoving && this.#failures.isNone && this.isEnabled;
   }
 
   get #isAtRest(): boolean {
@@ -237,7 +237,7 @@ export class EndpointWorker {
   }
 
   #roomForLine(): number {
-    if (!this.#isServed || this.#line.waiting === 0 || this.#writer.moving > 0) return 0;
+    if (this.#end !== null || !this.#isServed || this.#line.waiting === 0 || this.#writer.moving > 0) return 0;
     return lineMaxOf(this.#endpoint, this.#concurrency) - this.#held;
   }
 

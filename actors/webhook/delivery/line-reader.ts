@@ -57,6 +57,11 @@ export class LineReader {
     return this.#isReading;
   }
 
+  /** Delivered events of it may be in the stream still. */
+  get isRemoving(): boolean {
+    return this.#held.size > this.#inMemory.size;
+  }
+
   get inMemory(): number {
     return this.#inMemory.size;
   }
@@ -108,18 +113,15 @@ export class LineReader {
       } finally {
         this.#isFetching = false;
       }
-      // Decided before the removal of any event is forgotten.
-      if (this.#round !== round || room() <= 0) {
-        this.#forgetRemoved();
-        continue;
-      }
+      if (this.#round !== round || room() <= 0) continue;
       this.#readSeq = fetched.upTo;
       for (const each of fetched.records) if (!this.#held.has(each.seq)) add(this.#itemOf(each));
       // Some may have been stored while it was asked for the next one.
       if (!fetched.isEnd || (this.#places.at(-1) ?? 0) > this.#readSeq) continue;
-      this.#forgetRemoved();
-      return this.#log.foundEnd(this.#key, this.#inMemory.size);
+      this.#log.foundEnd(this.#key, this.#inMemory.size);
+      break;
     }
+    this.#forgetRemoved();
   }
 
   async #fetch(room: number): Promise<Fetched> {
@@ -172,9 +174,9 @@ export class LineReader {
   }
 
   async #from(afterSeq: number, max: number): Promise<readonly ParkedRecord[]> {
-    const first = (await this.#next(afterSeq)) ?? (await this.#next(0));
+    const first = (await this.#nextFree(afterSeq)) ?? (await this.#nextFree(0));
     const found: ParkedRecord[] = [];
-    for (let next = first; next !== null; next = await this.#next(next.seq)) {
+    for (let next = first; next !== null; next = await this.#nextFree(next.seq)) {
       if (found[0] !== undefined && !goesWith(found[0].record, next.record)) break;
       found.push(next);
       if (found.length >= Math.min(max, next.record.group?.size ?? max)) break;
@@ -238,6 +240,13 @@ export class LineReader {
   #forgetPlaces(): void {
     this.#places = [];
     this.#knownAfter = unknown;
+  }
+
+  /** That is not in memory, and not being removed. */
+  async #nextFree(afterSeq: number): Promise<ParkedRecord | null> {
+    let next = await this.#next(afterSeq);
+    while (next !== null && this.#held.has(next.seq)) next = await this.#next(next.seq);
+    return next;
   }
 
   async #next(afterSeq: number): Promise<ParkedRecord | null> {
