@@ -13,8 +13,8 @@ import { readWebhookPlace } from '../../cluster/bus/webhook-place.ts';
 import type { Directory, WebhookEntry } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { filledEntryName, tenantEntities } from '../../directory/tenant-entities.ts';
-import type { DeliveryEvent } from '../../model/delivery-event.ts';
-import { type AccountId, newAccountId, newWebhookEndpointId } from '../../model/ids.ts';
+import { type DeliveryEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import { type AccountId, newAccountId, newMessageId, newWebhookEndpointId } from '../../model/ids.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { newWebhookSecret, sealWebhookSecrets } from '../../model/webhook-secrets.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -22,6 +22,7 @@ import { parseNetworks } from '../../platform/ip-address.ts';
 import { defaultShares } from '../../platform/limits-shares.ts';
 import { type TestBus, startBus } from './bus.ts';
 import { bodyKey } from './host-process.ts';
+import { messageWith } from './messages.ts';
 import { startRolesOf } from './role-child.ts';
 
 export const webhookCipher = bodyCipher(bodyKey);
@@ -148,7 +149,15 @@ export function eventPublisher(bus: Bus): { publish(events: readonly DeliveryEve
 export type WebhookBus = TestBus & {
   readonly events: ReturnType<typeof eventPublisher>;
   receiver(answer?: AnswerTo): Promise<Receiver>;
+  /** Publishes so many messages as delivered; the ids of the events. */
+  publishMany(accountId: AccountId, count: number): Promise<readonly string[]>;
 };
+
+/** A new message is delivered. */
+export function deliveredNow(accountId: AccountId): DeliveryEvent {
+  const nowMs = systemClock.nowMs();
+  return eventOfMessage(messageWith({ accountId, messageId: newMessageId(nowMs) }), { kind: 'delivered', atMs: nowMs });
+}
 
 export async function startWebhookBus(): Promise<WebhookBus> {
   const bus = await startBus();
@@ -161,6 +170,11 @@ export async function startWebhookBus(): Promise<WebhookBus> {
       const receiver = await startReceiver(answer);
       receivers.push(receiver);
       return receiver;
+    },
+    async publishMany(accountId, count) {
+      const all = Array.from({ length: count }, () => deliveredNow(accountId));
+      for (let at = 0; at < all.length; at += 50) await events.publish(all.slice(at, at + 50));
+      return all.map(({ eventId }) => eventId);
     },
     async stop() {
       for (const receiver of receivers) await receiver.close();

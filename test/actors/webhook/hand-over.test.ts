@@ -21,6 +21,7 @@ import { until } from '../../support/until.ts';
 import {
   type Receiver,
   type WebhookBus,
+  deliveredNow,
   isHandedOver,
   putAccount,
   putEndpoint,
@@ -37,13 +38,6 @@ beforeAll(async () => {
 afterAll(() => bus.stop());
 
 const messageOf = (accountId: AccountId) => messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
-const eventOf = (accountId: AccountId) =>
-  eventOfMessage(messageOf(accountId), { kind: 'delivered', atMs: systemClock.nowMs() });
-async function publishMany(accountId: AccountId, count: number): Promise<readonly string[]> {
-  const all = Array.from({ length: count }, () => eventOf(accountId));
-  for (let at = 0; at < all.length; at += 50) await bus.events.publish(all.slice(at, at + 50));
-  return all.map(({ eventId }) => eventId);
-}
 const idsOf = ({ received }: Receiver) => received.map(({ id }) => id);
 const parkedEver = async () => (await bus.bus.manager.streams.info(streamNames.webhookLog)).state.last_seq;
 const placeNow = async () => readWebhookPlace(await openBucket(bus.bus, 'webhooks'));
@@ -55,7 +49,7 @@ test('kill -9 while one endpoint hangs: the others get nothing again that they t
   const { entry } = await putEndpoint(bus.bus, { accountId, url: hangs.url });
   await putEndpoint(bus.bus, { accountId, url: works.url });
   const kill = await startDelivery(bus.nats.url);
-  const ids = await publishMany(accountId, 40);
+  const ids = await bus.publishMany(accountId, 40);
   await until('the one that works has all', () => works.received.length === ids.length);
   await until('that is stored', async () => {
     const place = await placeNow();
@@ -111,14 +105,14 @@ test('an endpoint leaves its line when all of it is in memory, although one of i
   const running = await runWebhooks(bus.bus);
   await until('it delivers', () => running.node.state === 'delivers');
   const before = await parkedEver();
-  const ids = [...(await publishMany(accountId, limits.delivery.queueMax + 500))];
+  const ids = [...(await bus.publishMany(accountId, limits.delivery.queueMax + 500))];
   await until('all of them are in the line', async () => (await parkedEver()) === before + ids.length);
   const last = ids.at(-1);
   hanging = (id) => id === last;
   for (const go of waiting.splice(0)) go();
   await until('all but one', () => hook.received.length === ids.length && waiting.length === 1);
   await until('one is left in the line', async () => (await waitingInLog(bus.bus)) === 1);
-  const more = await publishMany(accountId, 50);
+  const more = await bus.publishMany(accountId, 50);
   await until('the next ones', () => hook.received.length === ids.length + more.length);
   expect(await parkedEver()).toBe(before + ids.length);
   for (const go of waiting) go();
@@ -134,17 +128,17 @@ test('one slow request does not hold back the place: after a crash what others t
   await putEndpoint(bus.bus, { accountId, url: hook.url });
   const running = await runWebhooks(bus.bus);
   await until('it delivers', () => running.node.state === 'delivers');
-  const slow = eventOf(accountId);
+  const slow = deliveredNow(accountId);
   hangs.add(slow.eventId);
   await bus.events.publish([slow]);
   await until('it hangs', () => hook.received.length === 1);
-  const ids = await publishMany(accountId, 30);
+  const ids = await bus.publishMany(accountId, 30);
   await until('the others pass', () => hook.received.length === 1 + ids.length);
   // While its request is in flight still.
   await until('nothing is pending', () => isHandedOver(bus.bus), { limitMs: limits.delivery.firstByteMs - 2_000 });
   expect([hook.received.length, await waitingInLog(bus.bus)]).toEqual([1 + ids.length, 1]);
   const before = await parkedEver();
-  const more = await publishMany(accountId, 5);
+  const more = await bus.publishMany(accountId, 5);
   await until('the next ones pass', () => hook.received.length === 1 + ids.length + more.length);
   expect(await parkedEver()).toBe(before);
   await hook.close();
@@ -158,7 +152,7 @@ test('what has no room in the lines at a stop is handed over again by the next p
   await putEndpoint(bus.bus, { accountId, url: hook.url });
   const running = await runWebhooks(bus.bus);
   await until('it delivers', () => running.node.state === 'delivers');
-  const ids = await publishMany(accountId, 20);
+  const ids = await bus.publishMany(accountId, 20);
   await until('some are in flight', () => hook.received.length === limits.delivery.concurrencyFirst);
   const { config } = await bus.bus.manager.streams.info(streamNames.webhookLog);
   await bus.bus.manager.streams.update(streamNames.webhookLog, { ...config, max_msgs: 1 });
@@ -185,7 +179,7 @@ test('a process that another one takes over from ends its requests, stores nothi
   await putEndpoint(bus.bus, { accountId, url: hook.url });
   const running = await runWebhooks(bus.bus, { alone: false });
   await until('it delivers', () => running.node.state === 'delivers', { limitMs: 20_000 });
-  await publishMany(accountId, 20);
+  await bus.publishMany(accountId, 20);
   await until('some are in flight', () => hook.received.length === limits.delivery.concurrencyFirst);
   const before = await parkedEver();
   await (await openBucket(bus.bus, 'webhooks')).put('owner', 'another process');
@@ -202,7 +196,7 @@ test('what a version with a queue left there is sent, once, and the queue is rem
   const hook = await bus.receiver();
   const { entry } = await putEndpoint(bus.bus, { accountId, url: hook.url });
   await bus.bus.manager.streams.add({ name: 'WEBHOOKS', subjects: ['wh.>'] });
-  const events = Array.from({ length: 20 }, () => eventOf(accountId));
+  const events = Array.from({ length: 20 }, () => deliveredNow(accountId));
   for (const [sequence, event] of events.entries()) {
     const record = {
       ...{ eventId: event.eventId, endpointId: entry.id, url: null, sequence, content: { event } },

@@ -26,13 +26,6 @@ beforeAll(async () => {
 afterAll(() => bus.stop());
 
 const messageOf = (accountId: AccountId) => messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) });
-const eventOf = (accountId: AccountId) =>
-  eventOfMessage(messageOf(accountId), { kind: 'delivered', atMs: systemClock.nowMs() });
-const publishMany = async (accountId: AccountId, count: number) => {
-  const all = Array.from({ length: count }, () => eventOf(accountId));
-  for (let at = 0; at < all.length; at += 50) await bus.events.publish(all.slice(at, at + 50));
-  return all.map(({ eventId }) => eventId as string);
-};
 const idsOf = ({ received }: Receiver) => new Set(received.map(({ id }) => id));
 
 test('kill -9 again and again under load: every event is sent, and repeats have the same webhook-id', async () => {
@@ -46,10 +39,10 @@ test('kill -9 again and again under load: every event is sent, and repeats have 
   const published: string[] = [];
   let kill = await startDelivery(bus.nats.url);
   for (let round = 0; round < 3; round += 1) {
-    published.push(...(await publishMany(accountId, 300)));
+    published.push(...(await bus.publishMany(accountId, 300)));
     await until('some of them', () => idsOf(receiver).size > round * 300 + 50);
     await kill();
-    published.push(...(await publishMany(accountId, 20)));
+    published.push(...(await bus.publishMany(accountId, 20)));
     kill = await startDelivery(bus.nats.url);
   }
   await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
@@ -68,7 +61,7 @@ test('kill -9 while an endpoint fails: it is not forgotten, and gets its line fr
   });
   await putEndpoint(bus.bus, { accountId, url: receiver.url });
   let kill = await startDelivery(bus.nats.url);
-  const published = await publishMany(accountId, 300);
+  const published = await bus.publishMany(accountId, 300);
   await until('it fails', () => receiver.received.length >= first);
   await until('some are parked', async () => (await waitingInLog(bus.bus)) > 0);
   await kill();
@@ -137,7 +130,7 @@ test('kill -9 between batches: every event is sent, in batches, under the id it 
   const published: string[] = [];
   for (let round = 0; round < 3; round += 1) {
     const before = inBatches().size;
-    published.push(...(await publishMany(accountId, 400)));
+    published.push(...(await bus.publishMany(accountId, 400)));
     await until('some of them', () => inBatches().size > before + 60);
     await kill();
     kill = await startDelivery(bus.nats.url);
@@ -158,16 +151,16 @@ test('of two processes one delivers; when it is killed the other takes over and 
   // Nodes of a cluster: none may think that it is alone.
   const ofNode = (name: string) => startDelivery(bus.nats.url, { HELIOGRAPH_OWN_BUS: 'no', HELIOGRAPH_NODE: name });
   const killFirst = await ofNode('one');
-  const published = await publishMany(accountId, 50);
+  const published = [...(await bus.publishMany(accountId, 50))];
   await until('the first one delivers', () => receiver.received.length > 0);
   const killSecond = await ofNode('two');
-  published.push(...(await publishMany(accountId, 300)));
+  published.push(...(await bus.publishMany(accountId, 300)));
   await until('some of them', () => receiver.received.length > 100);
   // While both run, nothing is sent twice: only one delivers.
   expect(idsOf(receiver).size).toBe(receiver.received.length);
   await killFirst();
   const killedAtMs = systemClock.monotonicMs();
-  published.push(...(await publishMany(accountId, 100)));
+  published.push(...(await bus.publishMany(accountId, 100)));
   await until('all of them', () => published.every((id) => idsOf(receiver).has(id)));
   const tookMs = systemClock.monotonicMs() - killedAtMs;
   expect(tookMs).toBeGreaterThan(limits.delivery.takenOverAfterMs / 2);
