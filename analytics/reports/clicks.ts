@@ -1,6 +1,7 @@
 // The reports of who followed short links and why clicks have their class, as data (report.ts).
 import { type ClickClass, clickClasses } from '../../model/click-class.ts';
 import { type Report, bucketMsSql, count, milliseconds, overMessages, share, shareSql, text } from './report.ts';
+import { onlyClicks } from './tiers.ts';
 
 const bitOf = (name: ClickClass): number => 2 ** clickClasses.indexOf(name);
 
@@ -9,7 +10,7 @@ const ofClass = (name: ClickClass, help: string) =>
 
 const messages = "sumIf(counts, what = 'messages')";
 /** Each message has one first click under every choice of classes that it was clicked by. */
-const isFirst = "what = 'first_click' AND classes = {classes:UInt8}";
+const isFirst = "(what = 'first_click' AND classes = {classes:UInt8})";
 const clicked = `sumIf(counts, ${isFirst})`;
 const percents = [50, 90] as const;
 const buckets = `quantilesExactWeightedIf(${percents.map((percent) => percent / 100).join(', ')})(bucket, toUInt64(counts), ${isFirst})`;
@@ -22,6 +23,8 @@ export const clicks: Report = {
     'Messages with short links (`track_clicks`) and the clicks on them, at the time of the acceptance of the message, however ' +
     'late the click. `classes` says whose clicks make a message a clicked one. The carrier is the first of its route.',
   table: 'click_counts',
+  // The key of the tiers has `classes`: first clicks under other choices are not read.
+  where: `what != 'first_click' OR ${isFirst}`,
   measures: [
     count('messages', 'that were given short links', messages),
     ofClass('human', 'clicks of people'),
@@ -59,12 +62,12 @@ export const clickReasons: Report = {
   description:
     'Clicks by class and by the signs that decided it, at the time of the acceptance of the message: for those who judge otherwise.',
   table: 'click_counts',
-  where: "what = 'clicks'",
+  where: onlyClicks,
   always: [
     text('class', '`human`, `preview`, `scanner` or `unknown`', `transform(classes, [${bits}], [${names}], '')`),
     text('reasons', 'separated by commas; docs/clicks.md explains them', 'reasons'),
   ],
   measures: [count('clicks', 'clicks', 'sum(counts)')],
-  reads: ['classes', 'reasons', 'counts'],
+  reads: ['what', 'classes', 'reasons', 'counts'],
   counted: 'counts',
 };

@@ -50,8 +50,8 @@ export type Report = {
   readonly title: string;
   readonly description: string;
   /**
-   * A table with the columns account_id, livemode and slot (the half hour of acceptance), and its tiers (tiers.ts) or one
-   * of the same name with `_6h` behind it that adds up six hours.
+   * A table with the columns account_id, livemode and slot (the half hour of acceptance). A report over many rows of it
+   * reads its tiers instead (tiers.ts).
    */
   readonly table: string;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */

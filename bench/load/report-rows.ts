@@ -27,7 +27,7 @@ const buckets = 106;
 export async function fillClicks(engine: Engine, messages: number): Promise<void> {
   const each = Math.max(1, Math.round((messages * linkedShare) / (days * slotsOfDay * linkPlaces)));
   for (let day = 0; day < days; day += 1) await engine.command(clicksOf(day, each), fillLimitMs);
-  for (const table of ['click_counts', 'click_counts_6h']) {
+  for (const table of ['click_counts', 'click_tiers']) {
     await engine.command(`OPTIMIZE TABLE ${table} FINAL`, fillLimitMs);
   }
 }

@@ -4,6 +4,7 @@ import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
 import { rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
+import { applySchema } from '../../analytics/store/schema.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 
@@ -37,11 +38,24 @@ beforeAll(async () => {
     messages,
   );
   await insert('latency_counts (account_id, livemode, slot, category, carrier, stage, bucket, messages)', times);
+  const clicked = Array.from({ length: 4_000 }, () => {
+    const [what, classes, reasons, bucket] = one([
+      ['messages', 0, '', 0],
+      ['clicks', one([1, 2, 4, 8]), one(['', 'head', 'bot,head']), 0],
+      ['first_click', 1 + Math.floor(random.unit() * 15), '', Math.floor(random.unit() * 90)],
+    ] as const);
+    const place = [one(['transactional', 'promotional']), one(['A', 'B', "O'Neil"]), one(['alpha', 'beta'])];
+    const where = ['acc_1', one(['1', '1', '0']), one(slots), ...place, one(['', 'cmp_1'])];
+    return [...where, what, classes, reasons, bucket, one(what === 'first_click' ? ['1', '2'] : ['1', '3', '-1'])].join(
+      '\t',
+    );
+  });
+  await insert(
+    'click_counts (account_id, livemode, slot, category, sender, carrier, campaign_id, what, classes, reasons, bucket, counts)',
+    clicked,
+  );
   for (const table of Object.keys(tiersOf)) {
     await events.engine.command(`CREATE VIEW plain_${table} AS SELECT * FROM ${table}`);
-    await events.engine.command(
-      `CREATE VIEW plain_${table}_6h AS SELECT * REPLACE (toDateTime(intDiv(toUnixTimestamp(slot), 21600) * 21600, 'UTC') AS slot) FROM ${table}`,
-    );
   }
 });
 afterAll(() => events?.stop());
@@ -56,7 +70,11 @@ function queriesOf(report: Report): readonly ReportQuery[] {
     ...report.groupBy.slice(at + 1).map((second) => (at % 2 === 0 ? [first, second] : [second, first])),
   ]);
   const groupings = [[], ...pairs].filter((groupBy) => !(groupBy.includes('hour') && groupBy.includes('day')));
-  const values = { carrier: 'beta', category: 'otp', sender: "O'Neil" } as const;
+  const values = {
+    carrier: 'beta',
+    category: report.table === 'click_counts' ? 'promotional' : 'otp',
+    sender: "O'Neil",
+  } as const;
   const filters = [{}, ...report.filters.map((name) => ({ [name]: values[name as keyof typeof values] }))];
   return groupings.flatMap((groupBy) =>
     filters.map((filter) => ({
@@ -70,6 +88,9 @@ function queriesOf(report: Report): readonly ReportQuery[] {
       },
       // Clocks in Berlin go back on the 25th.
       ...{ fromMs: fromMs + 5 * 3_600_000, toMs: fromMs + 4.5 * 86_400_000 },
+      ...(report.choice === undefined
+        ? {}
+        : { chosen: report.choice.values.filter((_, at) => at === 0 || one([true, false])) }),
       timeZone: one(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'America/St_Johns']),
     })),
   );
@@ -92,6 +113,19 @@ test.each(ofTiers)('the report $name says the same from its tiers', async (repor
   }
 });
 
+test('the tiers of clicks are filled from the counts of an older store, and once when the step is repeated', async () => {
+  const { engine } = events;
+  const tiers = () =>
+    engine.rows(
+      'SELECT * EXCEPT counts, toInt32(sum(counts)) AS n FROM click_tiers GROUP BY ALL HAVING n != 0 ORDER BY ALL',
+    );
+  const fed = await tiers();
+  expect(fed.length).toBeGreaterThan(1_000);
+  await engine.command('DELETE FROM schema_versions WHERE version = 16');
+  expect(await applySchema(engine)).toEqual([16]);
+  expect(await tiers()).toEqual(fed);
+});
+
 test('the smallest tier that has every column is read, and the counts themselves where none has', () => {
   const refused = "(status != 'refused')";
   expect(rowsRead('message_counts', '', ['slot', 'status', 'messages'])).toEqual({
@@ -106,5 +140,13 @@ test('the smallest tier that has every column is read, and the counts themselves
     blocks: null,
   });
   expect(rowsRead('latency_counts', '', ['carrier', 'category', 'bucket']).halfHours.table).toBe('latency_counts');
-  expect(rowsRead('other', '', []).blocks).toEqual({ table: 'other_6h', conditions: [] });
+  expect(rowsRead('click_counts', "what = 'clicks'", ['reasons', 'slot']).halfHours).toEqual({
+    table: 'click_tiers',
+    conditions: ["tier = 'reasons'"],
+  });
+  expect(rowsRead('click_counts', '', ['reasons'])).toEqual({
+    halfHours: { table: 'click_counts', conditions: [] },
+    blocks: null,
+  });
+  expect(rowsRead('other', '', [])).toEqual({ halfHours: { table: 'other', conditions: [] }, blocks: null });
 });

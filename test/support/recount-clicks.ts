@@ -1,12 +1,19 @@
 // The counts of clicks against the rows they were made from: link_codes and link_clicks are read back and counted here,
-// for every choice of classes, and both tiers must say the same.
+// for every choice of classes; the tiers of reports must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
+import { tiersOf } from '../../analytics/reports/tiers.ts';
 
 type Rows = (sql: string) => Promise<unknown[][]>;
 type Counts = Map<string, number>;
 
 const classBits: Readonly<Record<string, number>> = { human: 1, preview: 2, scanner: 4, unknown: 8 };
+const keys = [
+  ...['account_id', 'livemode', 'slot', 'category', 'carrier', 'sender', 'campaign_id', 'variant_id'],
+  ...['what', 'classes', 'reasons', 'bucket'],
+];
+/** Of every tier. */
+const notOfReports = ['account_id', 'livemode'];
 const owner =
   'account_id, livemode, toUnixTimestamp(accepted_at), category, carrier, sender, campaign_id, variant_id, message_id, toUnixTimestamp64Milli(due_at)';
 
@@ -18,14 +25,15 @@ export async function expectExactClicks(rows: Rows): Promise<{ messages: number;
       `SELECT ${owner}, class, arrayStringConcat(reasons, ','), toUnixTimestamp64Milli(at) FROM link_clicks ORDER BY at`,
     ),
   );
-  for (const [tier, slotS] of [['', 1_800] as const, ['_6h', 21_600] as const]) {
-    const found = await rows(
-      `SELECT account_id, livemode, toUnixTimestamp(slot), category, carrier, sender, campaign_id, variant_id, what, classes,
-         reasons, bucket, toInt32(sum(counts)) AS total
-       FROM click_counts${tier} GROUP BY ALL HAVING total != 0`,
+  expect(await counted(rows, keys, 'click_counts')).toEqual(expected);
+  const { table, halfHours, blocks } = tiersOf.click_counts;
+  for (const { name, columns, only } of [...halfHours, ...blocks]) {
+    const kept = keys.map((key) => notOfReports.includes(key) || columns.includes(key));
+    const has = keys.filter((_, at) => kept[at]);
+    const found = await counted(rows, has, `${table} WHERE tier = '${name}'`);
+    expect(found).toEqual(
+      inTier(expected, kept, only === undefined ? null : 'clicks', name.endsWith('_6h') ? 21_600 : 1_800),
     );
-    const counts: Counts = new Map(found.map((row) => [JSON.stringify(row.slice(0, -1)), Number(row.at(-1))]));
-    expect(counts).toEqual(inTier(expected, slotS));
   }
   const sumOf = (what: string, classes: number | null) =>
     [...expected]
@@ -34,41 +42,60 @@ export async function expectExactClicks(rows: Rows): Promise<{ messages: number;
   return { messages: sumOf('messages', null), clicks: sumOf('clicks', null), human: sumOf('first_click', 1) };
 }
 
-/** By what click_counts is grouped by, with the time of acceptance in the place of the slot. */
+/** What these rows add up to. */
+async function counted(rows: Rows, columns: readonly string[], from: string): Promise<Counts> {
+  const read = columns.map((name) => (name === 'slot' ? 'toUnixTimestamp(slot)' : name)).join(', ');
+  const found = await rows(`SELECT ${read}, toInt32(sum(counts)) AS total FROM ${from} GROUP BY ALL HAVING total != 0`);
+  return new Map(found.map((row) => [JSON.stringify(row.slice(0, -1)), Number(row.at(-1))]));
+}
+
+/** By `keys`. */
 function recount(codes: readonly unknown[][], clicks: readonly unknown[][]): Counts {
   const counts: Counts = new Map();
   const messages = new Set<unknown>();
   for (const code of codes) {
     if (messages.has(code[8])) continue;
     messages.add(code[8]);
-    add(counts, [...code.slice(0, 8), 'messages', 0, '', 0]);
+    add(counts, [...ownerOf(code), 'messages', 0, '', 0]);
   }
   const firsts = new Set<string>();
   // In the order of their times: the first one of a choice is the first click.
   for (const click of clicks) {
     const [messageId, dueMs, clickClass, reasons, atMs] = click.slice(8) as [string, number, string, string, number];
     const bit = classBits[clickClass] ?? 0;
-    add(counts, [...click.slice(0, 8), 'clicks', bit, reasons, 0]);
+    add(counts, [...ownerOf(click), 'clicks', bit, reasons, 0]);
     for (let choice = 1; choice <= 15 && messageId !== ''; choice += 1) {
       if ((choice & bit) === 0 || firsts.has(`${messageId} ${choice}`)) continue;
       firsts.add(`${messageId} ${choice}`);
       const ms = Number(atMs) - Number(dueMs);
       const bucket = ms < 1 ? 0 : 1 + Math.floor(Math.log(ms) / Math.log(bucketGrowth));
-      add(counts, [...click.slice(0, 8), 'first_click', choice, '', bucket]);
+      add(counts, [...ownerOf(click), 'first_click', choice, '', bucket]);
     }
   }
   return counts;
 }
 
-function inTier(counts: Counts, slotS: number): Counts {
+/** Without the columns that are not `kept`; of one `what` or all. */
+function inTier(counts: Counts, kept: readonly boolean[], what: string | null, slotS: number): Counts {
   const summed: Counts = new Map();
   for (const [key, count] of counts) {
     const cells = JSON.parse(key) as unknown[];
-    cells[2] = Math.floor(Number(cells[2]) / slotS) * slotS;
-    add(summed, cells, count);
+    cells[2] = slotOf(cells[2], slotS);
+    if (what === null || cells[8] === what) {
+      add(
+        summed,
+        cells.filter((_, at) => kept[at]),
+        count,
+      );
+    }
   }
   return summed;
 }
+
+const slotOf = (second: unknown, slotS: number) => Math.floor(Number(second) / slotS) * slotS;
+
+/** With the half hour in the place of the time of acceptance. */
+const ownerOf = (row: readonly unknown[]) => [...row.slice(0, 2), slotOf(row[2], 1_800), ...row.slice(3, 8)];
 
 function add(counts: Counts, cells: readonly unknown[], count = 1): void {
   const key = JSON.stringify(cells);
