@@ -61,7 +61,9 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     });
     if (fullness > limits.recorder.streamAlarmRatio) logFilling(state.bytes, config.max_bytes, kept, recordedTo);
     if (kept.upTo < state.first_seq || state.messages === 0) return;
-    const { purged } = await bus.manager.streams.purge(streamNames.events, { seq: kept.upTo + 1 });
+    const { purged } = await bus.manager.streams.purge(streamNames.events, {
+      seq: purgedAtOnceTo(state, kept.upTo) + 1,
+    });
     metrics.eventsPurged.inc(purged);
   }
 
@@ -77,10 +79,29 @@ export function startPurge(bus: Bus, recorded: () => StreamPosition, clock: Cloc
     return kept;
   }
 
+  let isRunning = false;
   const stop = clock.every(limits.recorder.purgeEveryMs, () => {
-    run().catch((error: unknown) => log.warn({ error: messageOf(error) }, 'EVENTS could not be purged this time'));
+    if (isRunning) return;
+    isRunning = true;
+    run()
+      .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'EVENTS could not be purged this time'))
+      .finally(() => (isRunning = false));
   });
   return { run, stop };
+}
+
+/**
+ * The last sequence of one purge. nats-server takes no event while it removes the files of some, and an OTP waits for its intent: so
+ * the next purges have the rest, of a long backlog each a part of it.
+ */
+export function purgedAtOnceTo(
+  { first_seq: first, messages, bytes }: { first_seq: number; messages: number; bytes: number },
+  upTo: number,
+): number {
+  const { purgeBytes, purgeShare } = limits.recorder;
+  const count = upTo - first + 1;
+  const atLeast = Math.ceil((purgeBytes * messages) / Math.max(1, bytes));
+  return first + Math.min(count, Math.max(atLeast, Math.ceil(count * purgeShare))) - 1;
 }
 
 /** The last purgeable sequence, and the carrier whose floor limits it. */

@@ -1,4 +1,4 @@
-// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--only NAME,NAME] [--webhooks] [--json]`: runs
+// `npm run bench -- <name> [--seconds N] [--seed N] [--rate N] [--count N] [--contracts N,N] [--only NAME,NAME] [--webhooks] [--batch N] [--json]`: runs
 // one harness. Exit code 1 when a target is missed, 2 when an option is wrong or this harness does not take it.
 import { parseArgs } from 'node:util';
 import { messageOf } from '../platform/errors.ts';
@@ -42,6 +42,7 @@ async function main(): Promise<number> {
       rate: { type: 'string' },
       only: { type: 'string' },
       webhooks: { type: 'boolean' },
+      batch: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -55,13 +56,13 @@ async function main(): Promise<number> {
     process.stderr.write('--seconds expects a number above 0, --seed a whole number\n');
     return 2;
   }
-  for (const option of ['count', 'contracts', 'rate', 'only', 'webhooks'] as const) {
+  for (const option of ['count', 'contracts', 'rate', 'only', 'webhooks', 'batch'] as const) {
     if (values[option] === undefined || bench.takes?.includes(option) === true) continue;
     process.stderr.write(`--${option} means nothing to the bench ${name}\n`);
     return 2;
   }
-  const numbers: { count?: number; rate?: number } = {};
-  for (const option of ['count', 'rate'] as const) {
+  const numbers: { count?: number; rate?: number; batch?: number } = {};
+  for (const option of ['count', 'rate', 'batch'] as const) {
     if (values[option] === undefined) continue;
     numbers[option] = Number(values[option]);
     if (Number.isInteger(numbers[option]) && numbers[option] > 0) continue;

@@ -3,7 +3,8 @@
 // of its own so that each has its own SMSC peer: quiet (500/s) and full (5,000/s, or --rate). Messages are counted at
 // the SMSC peers by the nonce in their text, latency is measured from the intended send time, and the rate is that of
 // the arrivals at the SMSC peer: a run that falls behind its offered load misses its target.
-// `--webhooks`: each message is reported to an endpoint as delivered, whose receiver is a thread of the bench.
+// `--webhooks`: each message is reported to an endpoint as delivered, whose receiver is a thread of the bench; `--batch N`: by
+// requests of at most N events.
 import { until } from '../platform/deadline.ts';
 import { ignoring } from '../platform/errors.ts';
 import { countEvents } from '../test/support/recorded-messages.ts';
@@ -31,14 +32,20 @@ const phases = {
 export const bench: Bench = {
   about: `the whole way of a message at ${quietRate}/s and at ${fullRateDefault}/s`,
   secondsDefault: 60,
-  takes: ['rate', 'webhooks'],
+  takes: ['rate', 'webhooks', 'batch'],
   run,
 };
 
-async function run({ seconds, seed, rate = fullRateDefault, webhooks = false }: BenchOptions): Promise<BenchResult> {
+async function run({
+  seconds,
+  seed,
+  rate = fullRateDefault,
+  webhooks = false,
+  batch,
+}: BenchOptions): Promise<BenchResult> {
   const smscPeers = { quiet: await startSmscPeer('quiet'), full: await startSmscPeer('full') };
   return withSystem(configurationWith(Object.values(phases), smscPeers, webhooksHere), smscPeers, async (system) => {
-    const receiver = webhooks ? await registerReceiver(system) : null;
+    const receiver = webhooks || batch !== undefined ? await registerReceiver(system, batch) : null;
     try {
       return await measure(system, smscPeers, { seconds, seed, fullRate: rate, receiver });
     } finally {

@@ -56,9 +56,7 @@ function problemLines(place: Place, issue: Issue, base: readonly PropertyKey[]):
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
-      const near = nearestName(key.toLowerCase(), keysAll, changesMaxOf(key));
-      const hint = near === null ? '' : `, did you mean "${near}"?`;
-      return problemAt(place, [...path, key], `unknown key "${key}"${hint}`, true);
+      return problemAt(place, [...path, key], `unknown key "${key}"${hintFor(key)}`, true);
     });
   }
   // A union fails as a whole; the branch that got furthest has the actual problem.
@@ -73,6 +71,12 @@ function problemLines(place: Place, issue: Issue, base: readonly PropertyKey[]):
     return [problemAt(place, path, `found the key ${JSON.stringify(path.at(-1))}, expected ${expected}`, true)];
   }
   return [problemAt(place, path, `${foundText(place.document, path)}, expected ${issue.message}`)];
+}
+
+function hintFor(key: string): string {
+  if (keysAll.has(key)) return ' here: it is a key of another section';
+  const near = nearestName(key.toLowerCase(), keysAll, changesMaxOf(key));
+  return near === null ? '' : `, did you mean "${near}"?`;
 }
 
 function foundText(document: Document, path: readonly PropertyKey[]): string {

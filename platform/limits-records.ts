@@ -33,7 +33,10 @@ export const recordLimits = {
     lookupMessagesMax: 4_000,
     /** How long publishing an unreadable record to DEAD is retried; then the record stays in EVENTS, with an alarm. */
     deadTimeoutMs: 60_000,
-    purgeEveryMs: 30_000,
+    purgeEveryMs: 10_000,
+    /** EVENTS is purged of so much at once, one file of nats-server, or of this share of what may be purged, if that is more. */
+    purgeBytes: 8 * 1024 * 1024,
+    purgeShare: 0.25,
     /** A recorder that is later than the first of these does not yield the processor, until it is below the other. */
     yieldsUntilLateMs: 1_500,
     yieldsAgainBelowMs: 500,

@@ -27,9 +27,11 @@ export type BenchOptions = {
   readonly only?: readonly string[];
   /** The events of each message are sent to a webhook endpoint. */
   readonly webhooks?: boolean;
+  /** The same, at most so many events in one request. */
+  readonly batch?: number;
 };
 /** Options that only some benches use. */
-export type BenchOption = 'count' | 'contracts' | 'rate' | 'only' | 'webhooks';
+export type BenchOption = 'count' | 'contracts' | 'rate' | 'only' | 'webhooks' | 'batch';
 export type Bench = {
   /** One line for the list of benches. */
   readonly about: string;

@@ -16,6 +16,8 @@ import type { SmscPeer } from './smsc-peer.ts';
 
 const arrivedWithinMs = 90_000;
 const noncesOfPhase = 10_000_000;
+/** The load generator and what it calls are slow in its first seconds; what it sends is counted, its times are not. */
+const secondsBefore = 3;
 
 export type Outcome = {
   readonly figures: Record<string, number>;
@@ -42,6 +44,7 @@ export async function runPhase(
     key: system.keys.liveKey,
     ratePerSecond: rate,
     seconds,
+    secondsBefore,
     seed: seed + firstNonce,
     sender: 'HELIOGRAPH',
     prefixes: carriers.map(({ prefix }) => prefix),
@@ -172,13 +175,13 @@ async function arrivedOf(peers: readonly SmscPeer[], load: OtpLoadResult, firstN
     const intendedUs = load.intendedUs[index] ?? 0;
     const arrivals = seen.arrivals.flatMap((each) => each.get(firstNonce + index) ?? []);
     if (arrivals.length === 0) came.missing.push(load.ids[index] ?? '');
-    else came.platform.add(Math.min(...arrivals.map(({ atUs }) => atUs)) - intendedUs);
+    else if (index >= load.firstTimed) came.platform.add(Math.min(...arrivals.map(({ atUs }) => atUs)) - intendedUs);
     const copies = arrivals.reduce((sum, each) => sum + each.count, 0);
     came.duplicated += Math.max(0, copies - 1);
     if (copies > 1) came.twice.push(load.ids[index] ?? '');
     const receiptAtUs = seen.receiptAtUs.get(intendedUs);
     if (receiptAtUs === undefined) came.withoutReceipt += 1;
-    else came.delivered.add(receiptAtUs - intendedUs);
+    else if (index >= load.firstTimed) came.delivered.add(receiptAtUs - intendedUs);
   }
   return came;
 }

@@ -1,5 +1,5 @@
 // An endpoint that takes everything, in a thread of the bench, so that its cost is none of the system's. It counts what
-// came by webhook-id: a repeat is no second event.
+// came by the id of the event: a repeat is no second event.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
@@ -17,9 +17,10 @@ export type WebhookReceiver = {
 
 const waitMs = 60_000;
 const countEveryMs = 100;
+const batchWaitMs = 1_000;
 
-/** Registers it for `sms.delivered`. */
-export async function registerReceiver({ httpPort, keys }: WholeSystem): Promise<WebhookReceiver> {
+/** Registers it for `sms.delivered`, with at most `batch` events in one request. */
+export async function registerReceiver({ httpPort, keys }: WholeSystem, batch?: number): Promise<WebhookReceiver> {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise<number>((resolve) => worker.once('message', resolve));
   let came = 0;
@@ -27,7 +28,8 @@ export async function registerReceiver({ httpPort, keys }: WholeSystem): Promise
     came = count;
   });
   const client = jsonClient(httpPort, keys.liveKey);
-  const hook = { url: `http://127.0.0.1:${port}/hook`, events: ['sms.delivered'] };
+  const batches = batch === undefined ? {} : { batch: { max_events: batch, max_wait_ms: batchWaitMs } };
+  const hook = { url: `http://127.0.0.1:${port}/hook`, events: ['sms.delivered'], ...batches };
   const { status, body } = await client('/v1/webhooks', hook);
   if (status !== 201) throw new Error(`the endpoint could not be registered: ${JSON.stringify(body)}`);
   return {
@@ -47,9 +49,12 @@ export async function registerReceiver({ httpPort, keys }: WholeSystem): Promise
 function receive(): void {
   const ids = new Set<string>();
   const server = createServer((request, response) => {
-    request.resume();
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      ids.add(String(request.headers['webhook-id']));
+      const id = String(request.headers['webhook-id']);
+      const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: { events?: { id: string }[] } };
+      for (const event of data.events ?? [{ id }]) ids.add(event.id);
       response.writeHead(204).end();
     });
   });

@@ -1,7 +1,7 @@
 // What the reaper settles and what the purge may take, decided purely; and a run of both on real parts.
 import { AckPolicy } from '@nats-io/jetstream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { purgeableTo, readersThatCount, startPurge } from '../../analytics/purge.ts';
+import { purgeableTo, purgedAtOnceTo, readersThatCount, startPurge } from '../../analytics/purge.ts';
 import { RecordedEvents } from '../../analytics/queries/recorded-events.ts';
 import { unflushedOver } from '../../analytics/recorder/batch.ts';
 import { receiptNeverCame, startReaper } from '../../analytics/reaper/reaper.ts';
@@ -79,6 +79,32 @@ describe('EVENTS is purged', () => {
     expect(purgeableTo(samples, 0, 1_000, [reader])).toBe(70);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, acks: false }])).toBe(90);
     expect(purgeableTo(samples, 0, 1_000, [{ ...reader, outstanding: 0 }])).toBe(100);
+  });
+});
+
+describe('one purge of EVENTS', () => {
+  const { purgeBytes, purgeShare } = limits.recorder;
+  /** Records of 1 KiB from 1,001 on. */
+  const state = (messages: number) => ({ first_seq: 1_001, messages, bytes: messages * 1_024 });
+  const atLeast = purgeBytes / 1_024;
+
+  test('removes a file of the server, and what is left comes later', () => {
+    expect(purgedAtOnceTo(state(100_000), 1_000 + atLeast - 1)).toBe(1_000 + atLeast - 1);
+    expect(purgedAtOnceTo(state(100_000), 1_000 + atLeast + 1)).toBe(1_000 + atLeast);
+    expect(purgedAtOnceTo(state(5), 1_003)).toBe(1_003);
+  });
+
+  test('removes a share of a long backlog, so that it gets shorter however much comes', () => {
+    const backlog = 10 * (atLeast / purgeShare);
+    expect(purgedAtOnceTo(state(10 * backlog), 1_000 + backlog)).toBe(1_000 + backlog * purgeShare);
+    // What comes between two purges is removed by each of them when the backlog is 1 / share of it.
+    let left = 0;
+    const comes = 50 * atLeast;
+    for (let run = 0; run < 100; run += 1) {
+      left += comes;
+      left -= purgedAtOnceTo(state(10 * left), 1_000 + left) - 1_000;
+    }
+    expect(left).toBeLessThan(comes / purgeShare);
   });
 });
 

@@ -7,7 +7,7 @@ import { submittedSearch } from '../../analytics/queries/find-submitted.ts';
 import { tsvText } from '../../analytics/store/tab-separated.ts';
 import { eventOfSubmit, submitColumns } from '../../analytics/store/submit-row.ts';
 import { keepRowsFor } from '../../analytics/store/retention.ts';
-import { applySchema } from '../../analytics/store/schema.ts';
+import { applySchema, schemaFiles } from '../../analytics/store/schema.ts';
 import { canonical } from '../../model/carrier-message-id.ts';
 import { retentionDefault } from '../../config/retention-schema.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -114,7 +114,8 @@ test('an insert that ended between the events and their submits is completed by 
 test('an interrupted schema file is applied again, and each submit is there once', async () => {
   const [before] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
   await events.engine.command('ALTER TABLE schema_versions DELETE WHERE version >= 12 SETTINGS mutations_sync = 2');
-  expect(await applySchema(events.engine)).toEqual([12, 13, 14, 15]);
+  const newest = schemaFiles().map(({ version }) => version);
+  expect(await applySchema(events.engine)).toEqual(newest.filter((version) => version >= 12));
   const [after] = await events.engine.rows('SELECT toUInt32(count()), toUInt32(uniqExact(row)) FROM sms_submits');
   expect(after).toEqual(before);
 });

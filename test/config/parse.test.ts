@@ -137,6 +137,11 @@ describe('what a carrier means by a command_status', () => {
 describe('an unknown key is refused by name', () => {
   it.each([
     ['tps: 10', 'tps: 10\n    tsp: 5', '9:5: carriers[0].tsp: unknown key "tsp", did you mean "tps"?'],
+    [
+      'tps: 10',
+      'tps: 10\n    allow_networks: []',
+      '9:5: carriers[0].allow_networks: unknown key "allow_networks" here: it is a key of another section',
+    ],
     ['window: 5', 'windows: 5', '13:78: carriers[1].binds[0].windows: unknown key "windows", did you mean "window"?'],
     [
       'simulate: true',
