@@ -3,7 +3,7 @@
 import { type TimeZone } from '../../policy/country/time-zone.ts';
 
 export const halfHourMs = 1_800_000;
-const blockMs = 6 * 3_600_000;
+export const blockMs = 6 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
 /** Beginnings in seconds since the epoch, ascending. */

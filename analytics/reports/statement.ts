@@ -11,7 +11,7 @@ import {
   type Summarized,
   nothingSummarized,
 } from './report.ts';
-import { slotsOf } from './slots.ts';
+import { blockMs, halfHourMs, slotsOf } from './slots.ts';
 import { type Rows, rowsRead } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
@@ -112,18 +112,17 @@ function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, 
   const { halfHours, blocks } = rowsRead(report.table, report.where, columnsRead(report, query));
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
   const asked = ['account_id = {accountId:String}', 'livemode = {livemode:Bool}', ...named];
-  const of = ({ table, conditions }: Rows, starts: readonly number[]) =>
-    `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slotSql(starts)].join(' AND ')}`;
-  const ofHalfHours = of(halfHours, slots.halfHours);
-  return blocks === null ? ofHalfHours : `${ofHalfHours} UNION ALL ${of(blocks, slots.blocks)}`;
+  const of = ({ table, conditions }: Rows, slot: string) =>
+    `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slot].join(' AND ')}`;
+  const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourMs / 1_000));
+  return blocks === null ? ofHalfHours : `${ofHalfHours} UNION ALL ${of(blocks, slotSql(slots.blocks, blockMs / 1_000))}`;
 }
 
-/** As one range where it can be; whole numbers only. */
-function slotSql(starts: readonly number[]): string {
+/** As one range where no start is left out in it; whole numbers only. */
+function slotSql(starts: readonly number[], step: number): string {
   const [first] = starts;
   const last = starts.at(-1);
   if (first === undefined || last === undefined) return '0';
-  const step = (starts[1] ?? first) - first;
   if (last - first === step * (starts.length - 1)) return `slot >= ${first} AND slot <= ${last}`;
   return `slot IN (${starts.join(', ')})`;
 }

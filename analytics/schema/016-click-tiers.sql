@@ -35,7 +35,7 @@ FROM
     ARRAY JOIN if(what = 'clicks', ['clicks', 'clicks_6h', 'reasons', 'reasons_6h'], ['clicks', 'clicks_6h']) AS tier
 );
 
--- The counts of an older version. The view above is fed by later inserts only.
+-- The counts of an older version, day by day. The view above is fed by later inserts only.
 INSERT INTO click_tiers (account_id, livemode, tier, what, classes, slot, category, carrier, sender, reasons, bucket, counts)
 SELECT account_id, livemode, tier, what, classes, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot, category,
     carrier, sender, if(startsWith(tier, 'reasons'), reasons, '') AS reasons, bucket, counts
@@ -44,6 +44,7 @@ FROM
     SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds
     FROM click_counts
     ARRAY JOIN if(what = 'clicks', ['clicks', 'clicks_6h', 'reasons', 'reasons_6h'], ['clicks', 'clicks_6h']) AS tier
+    WHERE toDate(slot) = '{day}'
 )
 SETTINGS insert_deduplicate = 0;
 

@@ -1,7 +1,7 @@
 // Migrates ClickHouse to the newest schema: the files of schema/ by number, each once, forward only. A file is run
 // statement by statement and may be repeated after a crash, so every statement must be idempotent (IF NOT EXISTS). A
 // statement with {from_ms} and {to_ms} fills a table from recorded rows: it runs for each hour of some days, newest
-// first. How long rows are kept is configuration (retention.ts).
+// first. One with {day} runs for each day that the first table after FROM has in its column slot. How long rows are kept is configuration (retention.ts).
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
@@ -14,6 +14,9 @@ const hourMs = 3_600_000;
 /** What a table made from recorded rows is filled with. */
 export const filledHours = 5 * 24;
 
+/** That of the newest file. */
+export const schemaVersion = schemaFiles().length;
+
 /** Resolves with the versions applied now; none when the schema was current. */
 export async function applySchema(engine: Engine, clock: Clock = systemClock): Promise<readonly number[]> {
   await engine.command(
@@ -24,8 +27,7 @@ export async function applySchema(engine: Engine, clock: Clock = systemClock): P
   const missing = schemaFiles().filter(({ version }) => !known.has(version));
   for (const { version, name, statements } of missing) {
     for (const statement of statements) {
-      if (!statement.includes('{from_ms}')) await engine.command(statement);
-      else if (await hasEvents(engine)) for (const each of hourly(statement, clock.nowMs())) await engine.command(each);
+      for (const each of await repeated(engine, statement, clock.nowMs())) await engine.command(each);
     }
     await engine.insert('schema_versions (version, name)', Buffer.from(`${version}\t${name}\n`));
     log.info({ version, name }, 'ClickHouse schema applied');
@@ -50,6 +52,15 @@ export function schemaFiles(): readonly SchemaFile[] {
 export async function hasEvents(engine: Engine): Promise<boolean> {
   const [row] = await slowRows(engine, 'SELECT toUInt64(count()) > 0 FROM sms_events');
   return Number(row?.[0]) > 0;
+}
+
+/** The statement for each time that it fills. */
+async function repeated(engine: Engine, statement: string, nowMs: number): Promise<readonly string[]> {
+  if (statement.includes('{from_ms}')) return (await hasEvents(engine)) ? hourly(statement, nowMs) : [];
+  if (!statement.includes('{day}')) return [statement];
+  const [, table = ''] = /FROM (\w+)/.exec(statement) ?? [];
+  const days = await slowRows(engine, `SELECT DISTINCT toString(toDate(slot)) FROM ${table}`);
+  return days.map(([day]) => statement.replace('{day}', String(day)));
 }
 
 /** The newest hour extends into the future: other nodes' clocks may be ahead. */

@@ -113,6 +113,29 @@ test.each(ofTiers)('the report $name says the same from its tiers', async (repor
   }
 });
 
+test('a report says the same from its tiers whatever time is asked for', async () => {
+  const report = ofTiers.find(({ name }) => name === 'delivery') as Report;
+  const [whole] = queriesOf(report);
+  const hour = 3_600_000;
+  const at = (hours: number) => fromMs + hours * hour;
+  const times = [
+    // Two half hours around whole blocks, and two blocks around one that a day of the zone cuts.
+    { fromMs: at(5.5), toMs: at(24.5), timeZone: 'UTC', groupBy: [] },
+    { fromMs: at(12), toMs: at(30), timeZone: 'Asia/Kolkata', groupBy: ['day'] },
+    { fromMs: at(17.5), toMs: at(24.5), timeZone: 'Asia/Yangon', groupBy: ['category'] },
+    ...Array.from({ length: 60 }, () => {
+      const begin = Math.floor(random.unit() * 100) / 2;
+      const end = begin + 0.5 + Math.floor(random.unit() * 120) / 2;
+      const timeZone = one(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Yangon', 'America/St_Johns']);
+      return { fromMs: at(begin), toMs: at(end), timeZone, groupBy: one([[], ['day'], ['hour'], ['carrier', 'day']]) };
+    }),
+  ] as const;
+  for (const time of times) {
+    const query = { ...(whole as ReportQuery), ...time };
+    expect(await answered(report, query)).toEqual(await answered({ ...report, table: 'plain_message_counts' }, query));
+  }
+});
+
 test('the tiers of clicks are filled from the counts of an older store, and once when the step is repeated', async () => {
   const { engine } = events;
   const tiers = () =>
