@@ -24,7 +24,6 @@ import { Fenced } from '../fenced-entry.ts';
 import { type PendingRange, Progress, continuesAt } from '../recorder/progress.ts';
 import { insertSettings, untilStored } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
-import { schemaVersion } from '../store/schema.ts';
 import { Bursts } from './bursts.ts';
 import { classifyClick } from './classify.ts';
 import { publishClicks } from './click-facts.ts';
@@ -66,8 +65,6 @@ type Resolved = { readonly fresh: readonly ResolvedClick[]; readonly written: re
 const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
 const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
 const tickEveryMs = 100;
-/** The file of the schema that made the view of click_counts, and filled it with what was there. */
-const tiersSince = 16;
 
 export type ClickRecording = { stop(deadlineMs: number): Promise<void> };
 
@@ -157,7 +154,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
 
   async function record(closed: ClickBatch): Promise<void> {
     try {
-      const { token, schema = 0 } = await announce(closed);
+      const token = await announce(closed);
       const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
       const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
       await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
@@ -168,7 +165,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
       const rows = await mapInTurns(fresh, (click) => clickRow(click, nowMs, token), clock);
       await insert(`link_clicks (${clickColumns})`, rows.join(''), `${token}:clicks`);
       const changes = await untilDone('counts', () => changesOf(issued, [...written, ...fresh], token));
-      await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`, schema >= tiersSince);
+      await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
       for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
       recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
     } catch (error) {
@@ -179,11 +176,11 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     }
   }
 
-  async function announce(closed: ClickBatch): Promise<Pick<PendingRange, 'token' | 'schema'>> {
+  async function announce(closed: ClickBatch): Promise<string> {
     const before = replay;
     replay = null;
-    if (before !== null && closed.firstSeq <= before.last) return before;
-    return { token: await progress.announce(closed, recorded, stopping.signal), schema: schemaVersion };
+    if (before !== null && closed.firstSeq <= before.last) return before.token;
+    return progress.announce(closed, recorded, stopping.signal);
   }
 
   /**
@@ -237,13 +234,13 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     return { click, owner, deliveredAtMs, verdict: classifyClick(signs, soonAfterReceiptMs) };
   }
 
-  async function insert(into: string, rows: string, token: string, fillsViews = true): Promise<void> {
+  async function insert(into: string, rows: string, token: string): Promise<void> {
     stopping.signal.throwIfAborted();
     if (rows === '') return;
     const octets = Buffer.from(rows);
     await untilDone(into, async () => {
       await progress.confirm();
-      await engine.insert(`${into} SETTINGS ${insertSettings(token, fillsViews)}`, octets);
+      await engine.insert(`${into} SETTINGS ${insertSettings(token)}`, octets);
     });
   }
 

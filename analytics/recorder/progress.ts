@@ -9,7 +9,6 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { Fenced, FencedEntry } from '../fenced-entry.ts';
-import { schemaVersion } from '../store/schema.ts';
 
 /** A range of records that may be in ClickHouse, and the token of its insert. */
 export type PendingRange = {
@@ -18,8 +17,6 @@ export type PendingRange = {
   /** When the server stored the last one: a stream restored from a backup has another record at this sequence. */
   readonly lastAtNs: string | null;
   readonly token: string;
-  /** The version of the event store's tables when it was announced; absent: before 16. */
-  readonly schema?: number;
 };
 
 type AnnouncedRange = { readonly firstSeq: number; readonly lastSeq: number; readonly lastAtNs: bigint | null };
@@ -115,7 +112,7 @@ export class Progress {
     const { firstSeq: first, lastSeq: last } = range;
     const lastAtNs = range.lastAtNs === null ? null : String(range.lastAtNs);
     const token = `${this.#stream}:${first}-${last}:${this.#record.owner}.${this.#record.writes + 1}`;
-    await this.save(recorded, { first, last, lastAtNs, token, schema: schemaVersion }, stopping);
+    await this.save(recorded, { first, last, lastAtNs, token }, stopping);
     return token;
   }
 

@@ -122,10 +122,9 @@ export async function untilStored<T>(
 }
 
 /**
- * With the second setting a repeat also fills a view that missed the first attempt, and no other: `fillsViews` is false where
- * the view was made since, from what the first attempt had stored. Without the third,
+ * With the second setting a repeat also fills a view that missed the first attempt, and no other. Without the third,
  * events of more than a hundred days (wrong clocks) would fail their insert, which is repeated for ever.
  */
-export const insertSettings = (token: string, fillsViews = true): string =>
-  `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = ${fillsViews ? 1 : 0}, ` +
+export const insertSettings = (token: string): string =>
+  `insert_deduplication_token = '${token}', deduplicate_blocks_in_dependent_materialized_views = 1, ` +
   'throw_on_max_partitions_per_insert_block = 0';

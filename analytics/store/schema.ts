@@ -14,9 +14,6 @@ const hourMs = 3_600_000;
 /** What a table made from recorded rows is filled with. */
 export const filledHours = 5 * 24;
 
-/** That of the newest file. */
-export const schemaVersion = schemaFiles().length;
-
 /** Resolves with the versions applied now; none when the schema was current. */
 export async function applySchema(engine: Engine, clock: Clock = systemClock): Promise<readonly number[]> {
   await engine.command(
