@@ -48,6 +48,9 @@ export function mayConnect(ip: IpAddress, { allowed }: TargetRules): boolean {
 /** Names that lead into a network of one's own by convention (RFC 6762, RFC 6761, RFC 8375, ICANN's .internal). */
 const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan', '.onion'];
 
+/** As it is stored and sent: a letter of Bengali has nine characters there. */
+const tooLong = `must have at most ${webhookLimits.urlCharsMax} characters, percent-encoded`;
+
 /**
  * What is wrong with a URL as a webhook's target, as the end of a sentence that begins with its field; null: nothing.
  * ```ts
@@ -55,9 +58,10 @@ const privateNames = ['.local', '.localhost', '.internal', '.home.arpa', '.lan',
  * ```
  */
 export function targetProblem(text: string, rules: TargetRules): string | null {
-  if (text.length > webhookLimits.urlCharsMax) return `must have at most ${webhookLimits.urlCharsMax} characters`;
+  if (text.length > webhookLimits.urlCharsMax) return tooLong;
   if (!URL.canParse(text)) return 'must be a URL such as https://example.com/webhooks';
   const url = new URL(text);
+  if (url.href.length > webhookLimits.urlCharsMax) return tooLong;
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);

@@ -8,7 +8,7 @@ import type { HeldSeries, LinkDirectory } from '../../directory/links.ts';
 import type { CodePlace, LinkCodes } from '../../model/link-code.ts';
 import { type Clock, epochUs } from '../../platform/clock.ts';
 import { paceOf, takeTurn } from '../../platform/gcra.ts';
-import { type IpAddress, formatIp } from '../../platform/ip-address.ts';
+import { type IpAddress, formatIp, householdOf } from '../../platform/ip-address.ts';
 import { limits } from '../../platform/limits.ts';
 import { RotatingMap } from '../../platform/rotating-map.ts';
 import { metrics } from '../../platform/telemetry.ts';
@@ -34,7 +34,7 @@ export function redirect(parts: RedirectParts, exchange: Exchange, req: HttpRequ
   // Paths without a code, or with more behind it, have no parameter.
   const place = parts.codes.placeOf(req.getParameter(0) ?? '');
   const found = place === null ? undefined : liveSeries(parts, place);
-  if (place === null || found === undefined) return miss(parts, exchange, from);
+  if (place === null || found === undefined) return miss(parts, exchange, address === null ? '' : householdOf(address));
   const { link } = found;
   // An account that is suspended, or gone, has no links: its kill switch.
   if (link.disabled || parts.directory.account(link.accountId)?.status !== 'active') {
@@ -86,7 +86,7 @@ const pace = paceOf(missesPerSecond, 1_000_000, missesBurst);
 /** After this long without a miss a whole burst is available again. */
 const missMemoryMs = Math.ceil((missesBurst / missesPerSecond) * 1_000);
 
-/** The wrong codes that each address has tried on this thread. */
+/** The wrong codes that each address has tried on this thread; of IPv6 each network of 64 bits. */
 export class Misses {
   readonly #clock: Clock;
   readonly #arrivals: RotatingMap<string, number>;

@@ -45,6 +45,8 @@ export function serveEndpoint(app: Hono<Variables>, parts: ServeParts, endpoint:
       leave = place.leave;
       const read = await readRequest(c, admitted, endpoint);
       if ('problem' in read) return answerProblem(c, read.problem);
+      // A report is not made for nobody: what its head says of the content may be left out (RFC 9110, 9.3.2).
+      if (c.req.method === 'HEAD' && endpoint.answer.files !== undefined) return c.body(null, 200);
       const { octets } = read;
       const context = { ...read.context, parts: parts.handlers };
       const work = () => {

@@ -5,6 +5,7 @@
 import type { Principal, Refusal, SmsRequest } from '../contract.ts';
 import type { Category, MessageCallback } from '../../model/message.ts';
 import { senderKindOf, senderShape } from '../../model/sender.ts';
+import { webhookLimits } from '../../platform/limits-webhooks.ts';
 
 const scopeNeeded = 'sms:send';
 
@@ -63,6 +64,8 @@ export function callbackGate(
   const { origin, username, password, hash, href } = new URL(callbackUrl);
   if (username !== '' || password !== '') return wrongCallback('must not contain a user name or password');
   if (hash !== '') return wrongCallback('must not contain a fragment (#…): it would not be sent');
+  if (href.length > webhookLimits.urlCharsMax)
+    return wrongCallback(`must have at most ${webhookLimits.urlCharsMax} characters, percent-encoded`);
   // The URL inside of blob:https://… gives its origin to the whole.
   if (!href.startsWith(`${origin}/`)) return wrongCallback('must begin with https:// or http://');
   const endpoint = account.webhooks?.ofOrigin(origin, livemode);

@@ -127,7 +127,12 @@ test('a report says the same from its tiers whatever time is asked for', async (
       const begin = Math.floor(random.unit() * 100) / 2;
       const end = begin + 0.5 + Math.floor(random.unit() * 120) / 2;
       const timeZone = one(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Yangon', 'America/St_Johns']);
-      return { fromMs: at(begin), toMs: at(end), timeZone, groupBy: one([[], ['day'], ['hour'], ['carrier', 'day']]) };
+      return {
+        fromMs: at(begin),
+        toMs: at(end),
+        timeZone,
+        groupBy: one<ReportQuery['groupBy']>([[], ['day'], ['hour'], ['carrier', 'day']]),
+      };
     }),
   ] as const;
   for (const time of times) {

@@ -197,8 +197,11 @@ class SendExchange implements Dispatcher.DispatchHandler {
 
 const over = new Error('the request is over');
 
-/** Seconds or a date (RFC 9110, 10.2.3); null when it is neither. */
+/** Seconds or a date (RFC 9110, 10.2.3); null when it is neither: `Date.parse` would find a date in 1.5 as well. */
 export function retryAfterMs(text: string, nowMs: number): number | null {
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  const isSeconds = /^\d{1,9}$/.test(text);
+  if (!isSeconds && !/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)) return null;
+  // The form of asctime has no zone, and means GMT.
+  const ms = isSeconds ? Number(text) * 1_000 : Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`) - nowMs;
   return Number.isFinite(ms) ? Math.min(bounds.retryAfterMsMax, Math.max(0, ms)) : null;
 }

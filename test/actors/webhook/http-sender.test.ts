@@ -247,5 +247,9 @@ test('Retry-After in seconds and as a date', () => {
   expect(retryAfterMs('Mon, 23 Nov 2026 10:01:00 GMT', nowMs)).toBe(60_000);
   expect(retryAfterMs('Mon, 23 Nov 2026 09:00:00 GMT', nowMs)).toBe(0);
   expect(retryAfterMs('999999999', nowMs)).toBe(limits.delivery.retryAfterMsMax);
-  expect(retryAfterMs('soon', nowMs)).toBeNull();
+  expect(retryAfterMs('Monday, 23-Nov-26 10:01:00 GMT', nowMs)).toBe(60_000);
+  expect(retryAfterMs('Mon Nov 23 10:01:00 2026', nowMs)).toBe(60_000);
+  for (const neither of ['soon', '1.5', '-5', '5 seconds', '2026-11-23', 'Mon, soon']) {
+    expect(retryAfterMs(neither, nowMs)).toBeNull();
+  }
 });

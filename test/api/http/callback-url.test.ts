@@ -146,6 +146,7 @@ describe('is refused by its field:', () => {
     ['nothing', ''],
     ['a data URL', 'data:text/plain,x'],
     ['a URL that is too long', long],
+    ['one that is too long as it is sent', `https://shop.example:8443/${'আ'.repeat(limits.webhooks.urlCharsMax / 9)}`],
     ['a number', 5],
     ['a list', ['https://shop.example:8443/']],
   ])('%s', async (_name, url) => {

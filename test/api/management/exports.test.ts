@@ -130,6 +130,17 @@ test('an account has two exports at a time, until one is read or its client goes
   await second?.text().catch((error: unknown) => ignoring(error, 'its client went away'));
 });
 
+test('HEAD makes no export, and keeps no place', async () => {
+  for (let times = 0; times < 5; times += 1) {
+    const answer = await fetch(`http://127.0.0.1:${api.api.port}/v1/exports/sms_events?${range}`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${api.live}` },
+    });
+    expect(answer.status).toBe(200);
+  }
+  expect((await callStore(api, 'GET', `/v1/exports/sms_events?${range}`)).body).toHaveLength(rows);
+});
+
 test.each(publicTables.map(({ name }) => name))('there is an export of %s', async (name) => {
   expect((await callStore(api, 'GET', `/v1/exports/${name}?${range}`)).status).toBe(200);
 });

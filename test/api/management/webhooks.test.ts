@@ -186,6 +186,7 @@ describe('a URL is refused by its field:', () => {
     ['a name of the operator’s network', 'https://db.internal/'],
     ['below localhost', 'https://x.localhost/'],
     ['one character too many', long(limits.webhooks.urlCharsMax + 1)],
+    ['too many characters as it is sent', `https://example.com/${'আ'.repeat(limits.webhooks.urlCharsMax / 9)}`],
     ['a lone surrogate', 'https://example.com/\ud800'],
     ['a number', 5],
   ])('%s', async (_name, hostile) => {
