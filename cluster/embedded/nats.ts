@@ -4,8 +4,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHmac } from 'node:crypto';
 import { withDeadline } from '../../platform/deadline.ts';
+import { connect } from '@nats-io/transport-node';
 import { connectBus } from '../bus/connect.ts';
-import { publicKeyOf, userSeedOf } from '../bus/nkeys.ts';
+import { publicKeyOf, seedAuthenticator, userSeedOf } from '../bus/nkeys.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { natsServerBinary } from './nats-binary.ts';
 import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
@@ -41,7 +42,11 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   });
   const url = natsUrl(options);
   const ready = (limitMs: number) => natsReady(url, limitMs, running.exited);
-  return watchedNats({ url, ...running, ready }, () => askJetStream(url), options.watch);
+  const ask = async () => {
+    await askJetStream(url);
+    await askWhetherItWrites(options);
+  };
+  return watchedNats({ url, ...running, ready }, ask, options.watch);
 }
 
 /** Waits until a connection is accepted and JetStream answers. `ended` ends the wait early. */
@@ -49,12 +54,34 @@ export function natsReady(url: string, limitMs: number, ended?: Promise<unknown>
   return untilReady({ name: 'nats-server', ask: () => askJetStream(url), limitMs, ended });
 }
 
+const answerWithinMs = 2_000;
+
 async function askJetStream(url: string): Promise<void> {
-  const bus = await connectBus(url, 'readiness', 2_000);
+  const bus = await connectBus(url, 'readiness', answerWithinMs);
   try {
-    await withDeadline('JetStream account info', 2_000, bus.manager.getAccountInfo());
+    await withDeadline('JetStream account info', answerWithinMs, bus.manager.getAccountInfo());
   } finally {
     await bus.close();
+  }
+}
+
+/**
+ * nats-server 2.15.1 takes nothing more for a stream that could not be written once (disk full), also when there is space
+ * again, and says so in its health only. Rejects then.
+ */
+async function askWhetherItWrites({ port, password }: NatsOptions): Promise<void> {
+  const connection = await connect({
+    servers: `127.0.0.1:${port}`,
+    authenticator: seedAuthenticator(userSeed(password, 'system')),
+    timeout: answerWithinMs,
+    reconnect: false,
+  });
+  try {
+    const answer = await connection.request('$SYS.REQ.SERVER.PING.HEALTHZ', '', { timeout: answerWithinMs });
+    const { error = '' } = answer.json<{ data?: { error?: string } }>().data ?? {};
+    if (/write error/i.test(error)) throw new Error(error);
+  } finally {
+    await connection.close();
   }
 }
 
@@ -74,6 +101,9 @@ max_payload: 1MB
 max_connections: 1024
 write_deadline: "5s"
 ${authorizationText(options.password)}
+accounts {
+  $SYS: { users: [ { nkey: ${publicKeyOf(userSeed(options.password, 'system'))}, permissions: ${systemPermissions} } ] }
+}
 jetstream {
   store_dir: ${JSON.stringify(join(folder, 'store'))}
   max_file_store: ${options.storeMbMax ?? storeMbDefault}MB
@@ -81,6 +111,9 @@ jetstream {
 }
 `;
 }
+
+/** The supervisor asks the server for its health, and nothing else. */
+const systemPermissions = '{ publish: "$SYS.REQ.SERVER.PING.HEALTHZ", subscribe: "_INBOX.>" }';
 
 type NatsWatchOptions = {
   readonly lookEveryMs?: number;
@@ -90,9 +123,9 @@ type NatsWatchOptions = {
 };
 
 /**
- * Ends a nats-server that runs but does not answer, so that the supervisor restarts it: 2.9.10 waits for a lock when a
- * stream’s file cannot grow (disk full), and does not recover when there is space again. Killing it loses nothing that
- * was acknowledged. The server, watched from readiness to its end. `ask` rejects when JetStream does not answer.
+ * Ends a nats-server that runs but does not answer or write, so that the supervisor restarts it: when a stream’s file cannot
+ * grow (disk full), 2.9.10 waits for a lock, 2.15.1 refuses the stream, and neither recovers when there is space again. Killing
+ * it loses nothing that was acknowledged. The server, watched from readiness to its end. `ask` rejects when JetStream does not answer.
  */
 function watchedNats(server: EmbeddedServer, ask: () => Promise<void>, options: NatsWatchOptions = {}): EmbeddedServer {
   const { lookEveryMs, silencesMax } = { ...limits.supervision.natsWatch, ...options };
@@ -114,7 +147,7 @@ function watchedNats(server: EmbeddedServer, ask: () => Promise<void>, options: 
         if (silences < silencesMax || over.signal.aborted) continue;
         log.error(
           { alarm: 'nats_unresponsive', silences, error: messageOf(error) },
-          'nats-server runs and does not answer: it is ended and restarted. Is its disk full?',
+          'nats-server runs and does not answer or write: it is ended and restarted. Is its disk full?',
         );
         return server.kill();
       }
@@ -152,6 +185,6 @@ function authorizationText(secret: string): string {
 }
 
 /** The private key of a user in NATS form (SU…). Other users' keys cannot be derived from it. */
-export function userSeed(secret: string, user: NatsUser): string {
+export function userSeed(secret: string, user: NatsUser | 'system'): string {
   return userSeedOf(createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest());
 }
