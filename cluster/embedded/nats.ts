@@ -4,11 +4,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createHmac } from 'node:crypto';
 import { withDeadline } from '../../platform/deadline.ts';
-import { connect } from '@nats-io/transport-node';
 import { connectBus } from '../bus/connect.ts';
-import { publicKeyOf, seedAuthenticator, userSeedOf } from '../bus/nkeys.ts';
+import { publicKeyOf, userSeedOf } from '../bus/nkeys.ts';
 import { type EmbeddedServer, startServerProcess, untilReady } from './server-process.ts';
 import { natsServerBinary } from './nats-binary.ts';
+import { writeErrorsIn } from './write-errors.ts';
 import { inboxOf, natsRoles, permissionsOf, permissionsText } from './nats-permissions.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
@@ -31,20 +31,23 @@ export function startNatsServer(options: NatsOptions): EmbeddedServer {
   const configFile = join(folder, 'nats-server.conf');
   writeFileSync(configFile, configText(options, folder), { mode: 0o600 });
 
+  const logFile = join(options.dataDir, 'logs', 'nats-server.log');
   const running = startServerProcess({
     name: 'nats-server',
     command: natsServerBinary(),
     args: ['--config', configFile],
-    logFile: join(options.dataDir, 'logs', 'nats-server.log'),
+    logFile,
     pidFile: join(options.dataDir, 'run', 'nats-server.pid'),
     stopSignal: 'TERM',
     graceMs: options.graceMs,
   });
   const url = natsUrl(options);
   const ready = (limitMs: number) => natsReady(url, limitMs, running.exited);
+  const writeError = writeErrorsIn(logFile);
   const ask = async () => {
     await askJetStream(url);
-    await askWhetherItWrites(options);
+    const error = writeError();
+    if (error !== null) throw new Error(error);
   };
   return watchedNats({ url, ...running, ready }, ask, options.watch);
 }
@@ -54,34 +57,12 @@ export function natsReady(url: string, limitMs: number, ended?: Promise<unknown>
   return untilReady({ name: 'nats-server', ask: () => askJetStream(url), limitMs, ended });
 }
 
-const answerWithinMs = 2_000;
-
 async function askJetStream(url: string): Promise<void> {
-  const bus = await connectBus(url, 'readiness', answerWithinMs);
+  const bus = await connectBus(url, 'readiness', 2_000);
   try {
-    await withDeadline('JetStream account info', answerWithinMs, bus.manager.getAccountInfo());
+    await withDeadline('JetStream account info', 2_000, bus.manager.getAccountInfo());
   } finally {
     await bus.close();
-  }
-}
-
-/**
- * nats-server 2.15.1 takes nothing more for a stream that could not be written once (disk full), also when there is space
- * again, and says so in its health only. Rejects then.
- */
-async function askWhetherItWrites({ port, password }: NatsOptions): Promise<void> {
-  const connection = await connect({
-    servers: `127.0.0.1:${port}`,
-    authenticator: seedAuthenticator(userSeed(password, 'system')),
-    timeout: answerWithinMs,
-    reconnect: false,
-  });
-  try {
-    const answer = await connection.request('$SYS.REQ.SERVER.PING.HEALTHZ', '', { timeout: answerWithinMs });
-    const { error = '' } = answer.json<{ data?: { error?: string } }>().data ?? {};
-    if (/write error/i.test(error)) throw new Error(error);
-  } finally {
-    await connection.close();
   }
 }
 
@@ -101,9 +82,6 @@ max_payload: 1MB
 max_connections: 1024
 write_deadline: "5s"
 ${authorizationText(options.password)}
-accounts {
-  $SYS: { users: [ { nkey: ${publicKeyOf(userSeed(options.password, 'system'))}, permissions: ${systemPermissions} } ] }
-}
 jetstream {
   store_dir: ${JSON.stringify(join(folder, 'store'))}
   max_file_store: ${options.storeMbMax ?? storeMbDefault}MB
@@ -111,9 +89,6 @@ jetstream {
 }
 `;
 }
-
-/** The supervisor asks the server for its health, and nothing else. */
-const systemPermissions = '{ publish: "$SYS.REQ.SERVER.PING.HEALTHZ", subscribe: "_INBOX.>" }';
 
 type NatsWatchOptions = {
   readonly lookEveryMs?: number;
@@ -185,6 +160,6 @@ function authorizationText(secret: string): string {
 }
 
 /** The private key of a user in NATS form (SU…). Other users' keys cannot be derived from it. */
-export function userSeed(secret: string, user: NatsUser | 'system'): string {
+export function userSeed(secret: string, user: NatsUser): string {
   return userSeedOf(createHmac('sha256', secret).update(`heliograph nats user ${user}`).digest());
 }

@@ -1,0 +1,34 @@
+// What a nats-server of a later version than the one here says in its log when it stops writing a stream.
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { writeErrorsIn } from '../../../cluster/embedded/write-errors.ts';
+
+let folder: string;
+let logFile: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'heliograph-write-errors-'));
+  logFile = join(folder, 'nats-server.log');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** nats-server 2.15.1 on a full disk. */
+const line =
+  "[7005] 2026/11/29 10:11:06.045497 [ERR] JetStream stream '$G > ONE' critical write error: write 3.blk: no space left on device";
+
+test('is found once it is written, and from then on', () => {
+  const look = writeErrorsIn(logFile);
+  expect(look()).toBeNull();
+  writeFileSync(logFile, '[7005] 2026/11/29 10:11:05.1 [INF] Server is ready\n');
+  expect(look()).toBeNull();
+  appendFileSync(logFile, `${line}\n`);
+  expect(look()).toContain('no space left on device');
+  appendFileSync(logFile, 'more\n');
+  expect(look()).toContain('no space left on device');
+});
+
+test('of an earlier process is none of this one', () => {
+  writeFileSync(logFile, `${line}\n`);
+  expect(writeErrorsIn(logFile)()).toBeNull();
+});
