@@ -115,7 +115,9 @@ function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, 
   const of = ({ table, conditions }: Rows, slot: string) =>
     `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slot].join(' AND ')}`;
   const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourMs / 1_000));
-  return blocks === null ? ofHalfHours : `${ofHalfHours} UNION ALL ${of(blocks, slotSql(slots.blocks, blockMs / 1_000))}`;
+  return blocks === null
+    ? ofHalfHours
+    : `${ofHalfHours} UNION ALL ${of(blocks, slotSql(slots.blocks, blockMs / 1_000))}`;
 }
 
 /** As one range where no start is left out in it; whole numbers only. */

@@ -1,6 +1,6 @@
 // Whether a nats-server has stopped writing a stream. nats-server 2.15.1 takes nothing more for a stream whose file could not be
 // written once (disk full), also when there is space again. It says so in its log, and in its health, which only a user of the
-// system account may ask: beside that account, 2.9.10 lets everybody in without a key.
+// system account may ask: with a user of that account, 2.9.10 takes connections without a key.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
 const criticalError = /\[ERR\].*critical write error.*/i;
