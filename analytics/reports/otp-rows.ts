@@ -21,9 +21,9 @@ type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
 export const messagesBeforeMs = 60_000;
 export const messagesAfterMs = limits.otp.ttlSecondsMax * 1_000 + messagesBeforeMs;
 
-const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
-const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
-const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
+export const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
+export const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
+export const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
 const within = (column: string, ranges: readonly Range[]) =>
   `(${ranges.map(({ fromMs, toMs }) => `${column} >= ${moment(fromMs)} AND ${column} < ${moment(toMs)}`).join(' OR ') || '0'})`;
 

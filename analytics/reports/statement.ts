@@ -81,8 +81,9 @@ function choiceOf({ choice }: Report, { chosen }: ReportQuery): Readonly<Record<
 }
 
 /** The rows that a column compares with. */
-function peersSql({ peersOf = [] }: Report, { groupBy }: ReportQuery): string {
-  const alike = groupBy.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
+function peersSql({ peersOf = [], always }: Report, { groupBy }: ReportQuery): string {
+  const keys: readonly string[] = [...groupBy, ...always.map(({ name }) => name)];
+  const alike = keys.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
   return `OVER (${alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`})`;
 }
 
