@@ -1,18 +1,21 @@
 // The report of hedged one-time passwords, as data (report.ts): what the second copies brought beside the control group, which
 // was late in the same way and got none (docs/otp.md, Hedging).
 import { controlGroup, hedgeReasons } from '../../model/copies.ts';
-import { moment, ofAccount, otpSize, slotOf } from './otp-rows.ts';
+import { limits } from '../../platform/limits.ts';
+import { moment, ofAccount, slotOf } from './otp-rows.ts';
 import { type ComputedRows, type Report, count, milliseconds, share, shareSql, text, wilsonSql } from './report.ts';
 
 /** A code that comes later is often asked for again. */
 const soonMs = 10_000;
 
+const accepted = ({ fromMs, toMs }: ComputedRows): string =>
+  `${ofAccount} AND accepted_at >= ${moment(fromMs)} AND accepted_at < ${moment(toMs)}`;
+
 /**
  * A row for each message with a `hedged` event. Of sms_events only these are read, and of what carriers said of one-time passwords
  * only deliveries: few of a million messages are in memory.
  */
-function hedgedRows({ fromMs, toMs }: ComputedRows): string {
-  const accepted = `${ofAccount} AND accepted_at >= ${moment(fromMs)} AND accepted_at < ${moment(toMs)}`;
+function hedgedRows(read: ComputedRows): string {
   return `
   SELECT ${slotOf('accepted')} AS slot, first_carrier AS carrier, of_sender AS sender,
     if(endsWith(why, '${hedgeReasons.receipt}'), 'receipt', 'response') AS by_rule,
@@ -24,10 +27,10 @@ function hedgedRows({ fromMs, toMs }: ComputedRows): string {
       any(h.hop) AS hedged_hop, any(h.at) AS hedged_at, max(d.was_delivered) AS is_delivered,
       minIf(d.at, d.was_delivered) AS delivered_at, argMinIf(d.hop, (d.at, d.hop), d.was_delivered) AS delivered_hop
     FROM (
-      SELECT message_id, hop, at, true AS was_delivered FROM otp_messages WHERE kind = 'delivered' AND ${accepted}
+      SELECT message_id, hop, at, true AS was_delivered FROM otp_messages WHERE kind = 'delivered' AND ${accepted(read)}
     ) AS d
     RIGHT JOIN (
-      SELECT message_id, accepted_at, carrier, sender, error, hop, at FROM sms_events WHERE kind = 'hedged' AND ${accepted}
+      SELECT message_id, accepted_at, carrier, sender, error, hop, at FROM sms_events WHERE kind = 'hedged' AND ${accepted(read)}
     ) AS h ON d.message_id = h.message_id
     GROUP BY h.message_id
   )`;
@@ -57,7 +60,11 @@ export const hedging: Report = {
     'moment of that decision; the carrier is the one that was late. Messages count at the time of their acceptance.',
   table: 'otp_messages',
   rows: hedgedRows,
-  size: otpSize,
+  size: {
+    of: 'events',
+    max: limits.reports.readEventsMax,
+    count: (read) => `SELECT count() FROM sms_events WHERE ${accepted(read)}`,
+  },
   where: '',
   groupBy: ['hour', 'day', 'carrier', 'sender'],
   filters: ['carrier', 'sender'],

@@ -92,6 +92,7 @@ function groups(read: ComputedRows, columns: readonly GroupColumn[]): string {
 /** How many are read, where a report could not be made in time. */
 export const otpSize = {
   of: 'one-time passwords',
+  max: limits.reports.readRowsMax,
   count: (read: ComputedRows) =>
     `SELECT count() FROM otps FINAL WHERE ${ofAccount} AND ${within('started_at', rangesOfRows(read, read.summarized))}`,
   groupCount: (read: ComputedRows) => groupCountSql(read, read.summarized, read.columns.includes('prefix')),

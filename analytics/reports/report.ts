@@ -56,8 +56,7 @@ export type Report = {
   readonly table: string;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
   readonly rows?: (read: ComputedRows) => string;
-  /** Of such rows: SQL of how many are read for them, without what is filtered, how many groups of summaries, and what they are called. */
-  readonly size?: { readonly of: string; count(read: ComputedRows): string; groupCount(read: ComputedRows): string };
+  readonly size?: RowsSize;
   /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   /** A condition on rows, over columns of `reads`; '' for all. */
@@ -80,6 +79,17 @@ export type Report = {
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
   readonly choice?: ReportChoice;
+};
+
+/** How much is read for rows that a report computes, without what is filtered, as SQL. */
+type RowsSize = {
+  /** What is counted. */
+  readonly of: string;
+  /** A report that reads more, and does not end in time, is too large. */
+  readonly max: number;
+  count(read: ComputedRows): string;
+  /** And how many groups of summaries. */
+  groupCount?(read: ComputedRows): string;
 };
 
 type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;

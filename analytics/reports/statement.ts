@@ -58,7 +58,7 @@ export function sizeOf(report: Report, query: ReportQuery, summarized: Summarize
   if (size === undefined) return null;
   const read = { ...query, columns: columnsRead(report, query), summarized };
   return briefly(
-    `SELECT toUInt32((${size.count(read)})) AS n, toUInt32(least((${size.groupCount(read)}), 4000000000)) AS groups`,
+    `SELECT toUInt32((${size.count(read)})) AS n, toUInt32(least((${size.groupCount?.(read) ?? 0}), 4000000000)) AS groups`,
     query,
   );
 }

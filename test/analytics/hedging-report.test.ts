@@ -3,13 +3,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import { hedging } from '../../analytics/reports/hedging.ts';
-import { type ReportQuery } from '../../analytics/reports/report.ts';
+import { type ReportQuery, nothingSummarized } from '../../analytics/reports/report.ts';
+import { sizeOf } from '../../analytics/reports/statement.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { type HedgeRule, controlGroup, hedgeReasons, hedgeRules } from '../../model/copies.ts';
 import { type DeliveryEvent, type EventKind, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import { newAccountId } from '../../model/ids.ts';
 import { seededRandom } from '../../platform/random.ts';
-import { type ReportRow, reportRows } from '../support/report-rows.ts';
+import { type ReportRow, askPatiently, reportRows } from '../support/report-rows.ts';
 import { until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
 import { contextOf } from './support/events.ts';
@@ -38,6 +39,7 @@ type Late = {
   readonly delivered: { readonly afterMs: number; readonly bySecond: boolean } | null;
 };
 const lates: Late[] = [];
+let published: readonly DeliveryEvent[] = [];
 const random = seededRandom(64);
 const one = <T>(list: readonly T[]): T => list[Math.floor(random.unit() * list.length)] as T;
 
@@ -101,8 +103,9 @@ beforeAll(async () => {
   const edges = [fromMs - 1, fromMs, toMs - 1, toMs].flatMap((ms) => Array.from({ length: 4 }, () => ms));
   const events = [...inTime, ...edges].map(anyLife);
   for (let at = 0; at < events.length; at += 50) await store.publish(events.slice(at, at + 50).flat());
+  published = events.flat();
   // What is published twice counts once.
-  await store.publish(events.slice(0, 100).flat());
+  await store.publish(published.slice(0, 300));
   const { state } = await store.bus.manager.streams.info('EVENTS');
   await until('all recorded', () => recorder.recordedTo >= state.last_seq);
 });
@@ -185,7 +188,8 @@ function expectSame(found: readonly ReportRow[], list: readonly Late[], keys: Ke
   }
 }
 
-const isAsked = (late: Late) => late.accountId === accountId && late.acceptedAtMs >= fromMs && late.acceptedAtMs < toMs;
+const isAsked = (of: Pick<Late, 'accountId' | 'acceptedAtMs'>) =>
+  of.accountId === accountId && of.acceptedAtMs >= fromMs && of.acceptedAtMs < toMs;
 const live = () => lates.filter((late) => isAsked(late) && late.livemode);
 
 const india = (ms: number) => new Date(ms + 5.5 * hourMs).toISOString();
@@ -235,4 +239,12 @@ test('filters, the mode and the account leave out the others', async () => {
     ofOther.filter(({ acceptedAtMs }) => acceptedAtMs < toMs),
   );
   expect(await rowsOf({ filters: { carrier: 'gamma' } })).toEqual([]);
+});
+
+test('it says how many events it reads', async () => {
+  const query = { report: hedging.name, accountId, livemode: true, fromMs, toMs, timeZone: 'UTC' } as const;
+  const { sql = '', params = {} } =
+    sizeOf(hedging, { ...query, groupBy: [], filters: {}, format: 'json' }, nothingSummarized) ?? {};
+  const read = published.filter((event) => isAsked(event) && event.livemode);
+  expect(JSON.parse(await askPatiently(store.engine, { sql, params }))).toEqual({ n: read.length, groups: 0 });
 });
