@@ -12,20 +12,21 @@ const accepted = ({ fromMs, toMs }: ComputedRows): string =>
   `${ofAccount} AND accepted_at >= ${moment(fromMs)} AND accepted_at < ${moment(toMs)}`;
 
 /**
- * A row for each message with a `hedged` event. Of sms_events only these are read, and of what carriers said of one-time passwords
- * only deliveries: few of a million messages are in memory.
+ * A row for each message with a `hedged` event, as of the first: one of the control group that is refused then may be late at the
+ * next carrier as well. Hedged messages are few and are held in memory; the deliveries are read past them.
  */
 function hedgedRows(read: ComputedRows): string {
   return `
   SELECT ${slotOf('accepted')} AS slot, first_carrier AS carrier, of_sender AS sender,
     if(endsWith(why, '${hedgeReasons.receipt}'), 'receipt', 'response') AS by_rule,
     if(startsWith(why, '${controlGroup}'), 'control', 'yes') AS copied, toInt64(1) AS counted, is_delivered,
-    is_delivered AND delivered_hop > hedged_hop AS is_second_first,
+    is_delivered AND copied = 'yes' AND delivered_hop > hedged_hop AS is_second_first,
     greatest(0, dateDiff('millisecond', hedged_at, delivered_at)) AS took_ms
   FROM (
-    SELECT any(h.accepted_at) AS accepted, any(h.carrier) AS first_carrier, any(h.sender) AS of_sender, any(h.error) AS why,
-      any(h.hop) AS hedged_hop, any(h.at) AS hedged_at, max(d.was_delivered) AS is_delivered,
-      minIf(d.at, d.was_delivered) AS delivered_at, argMinIf(d.hop, (d.at, d.hop), d.was_delivered) AS delivered_hop
+    SELECT any(h.accepted_at) AS accepted, any(h.sender) AS of_sender, min(h.at) AS hedged_at,
+      argMin(h.carrier, h.at) AS first_carrier, argMin(h.error, h.at) AS why, argMin(h.hop, h.at) AS hedged_hop,
+      max(d.was_delivered) AS is_delivered, minIf(d.at, d.was_delivered) AS delivered_at,
+      argMinIf(d.hop, (d.at, d.hop), d.was_delivered) AS delivered_hop
     FROM (
       SELECT message_id, hop, at, true AS was_delivered FROM otp_messages WHERE kind = 'delivered' AND ${accepted(read)}
     ) AS d
@@ -45,10 +46,13 @@ const quantiles = `quantilesExactWeightedIf(${percents.map((percent) => percent 
 const ofControl = (measure: string) => `sumIf(${measure}, k_second_copy = 'control') OVER peers`;
 const [all, came] = ['m_messages', 'm_delivered_10s'];
 const [allOfControl, cameOfControl] = [ofControl(all), ofControl(came)];
-const gain = `(${came} / ${all} - ${cameOfControl} / ${allOfControl})`;
-/** Between the bounds of both shares (Newcombe 1998, method 10). */
-const low = `${gain} - sqrt(pow(${came} / ${all} - ${wilsonSql(came, all, '-')}, 2) + pow(${wilsonSql(cameOfControl, allOfControl, '+')} - ${cameOfControl} / ${allOfControl}, 2))`;
-const high = `${gain} + sqrt(pow(${wilsonSql(came, all, '+')} - ${came} / ${all}, 2) + pow(${cameOfControl} / ${allOfControl} - ${wilsonSql(cameOfControl, allOfControl, '-')}, 2))`;
+const [here, there] = [`(${came} / ${all})`, `(${cameOfControl} / ${allOfControl})`];
+const bound = (sign: '+' | '-') => wilsonSql(came, all, sign);
+const boundOfControl = (sign: '+' | '-') => wilsonSql(cameOfControl, allOfControl, sign);
+/** The bounds of a difference of two shares (Newcombe 1998, method 10). */
+const gain = `${here} - ${there}`;
+const low = `${gain} - sqrt(pow(${here} - ${bound('-')}, 2) + pow(${boundOfControl('+')} - ${there}, 2))`;
+const high = `${gain} + sqrt(pow(${bound('+')} - ${here}, 2) + pow(${there} - ${boundOfControl('-')}, 2))`;
 const saved = (sql: string) => `if(k_second_copy = 'control' OR ${allOfControl} = 0, NULL, round(${sql}, 4))`;
 
 export const hedging: Report = {

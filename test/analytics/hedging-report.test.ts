@@ -67,13 +67,17 @@ function anyLife(acceptedAtMs: number): readonly DeliveryEvent[] {
   const isControl = random.unit() < 0.3;
   const rule = one(hedgeRules);
   const decidedMs = acceptedAtMs + 300 + Math.floor(random.unit() * 3_000);
-  const afterMs = () => Math.floor(10 ** (1 + random.unit() * 3.7));
+  const afterMs = () => (random.unit() < 0.1 ? 10_000 : Math.floor(10 ** (1 + random.unit() * 3.7)));
   const first = random.unit() < 0.6 ? afterMs() : null;
   const second = !isControl && random.unit() < 0.7 ? afterMs() : null;
   const error = `${isControl ? controlGroup : `to ${next}: `}${hedgeReasons[rule]}`;
+  // Without a copy it may be refused after that, and late at the next carrier as well.
+  const isLateAgain = isControl && random.unit() < 0.3;
+  const delivering = isLateAgain ? 1 : 0;
+  const again = isLateAgain ? [on(1, 'hedged', decidedMs + 8, `${controlGroup}${hedgeReasons.receipt}`)] : [];
   const ends = [
     ...(first === null ? [on(0, 'undelivered', decidedMs + 9, 'receipt_undelivered')] : []),
-    ...(first === null ? [] : [on(0, 'delivered', decidedMs + first)]),
+    ...(first === null ? [] : [on(delivering, 'delivered', decidedMs + first)]),
     ...(second === null ? [] : [on(1, 'submitted', decidedMs + 1), on(1, 'delivered', decidedMs + second)]),
   ];
   const events = [acceptedEvent(context), on(0, 'submitted', acceptedAtMs + 100)];
@@ -92,7 +96,7 @@ function anyLife(acceptedAtMs: number): readonly DeliveryEvent[] {
     second_copy: isControl ? 'control' : 'yes',
     delivered: firstMs === Infinity ? null : { afterMs: firstMs, bySecond: (second ?? Infinity) < (first ?? Infinity) },
   });
-  return [...events, on(0, 'hedged', decidedMs, error), ...ends];
+  return [...events, on(0, 'hedged', decidedMs, error), ...again, ...ends];
 }
 
 beforeAll(async () => {
@@ -100,7 +104,7 @@ beforeAll(async () => {
   publisher = new Publisher(store.bus, { deadlineMs: 20_000 });
   recorder = await startRecorder({ bus: store.bus, engine: store.engine, publisher });
   const inTime = Array.from({ length: 600 }, () => fromMs + Math.floor(random.unit() * (toMs - fromMs)));
-  const edges = [fromMs - 1, fromMs, toMs - 1, toMs].flatMap((ms) => Array.from({ length: 4 }, () => ms));
+  const edges = [fromMs - 1, fromMs, toMs - 1, toMs].flatMap((ms) => Array.from({ length: 10 }, () => ms));
   const events = [...inTime, ...edges].map(anyLife);
   for (let at = 0; at < events.length; at += 50) await store.publish(events.slice(at, at + 50).flat());
   published = events.flat();
