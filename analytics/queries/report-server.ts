@@ -131,14 +131,14 @@ async function tooMuchRead(query: RunReport, ask: Ask): Promise<string | null> {
   if ('table' in query) return null;
   const report = reportOf(query.report);
   if (report?.size === undefined) return null;
-  const { of } = report.size;
+  const { of, max } = report.size;
   try {
     const counting = sizeOf(report, query, await summarizedFor(report, query, ask));
     if (counting === null) return null;
     type Counted = { readonly n: number; readonly groups: number };
     const { n, groups } = JSON.parse((await ask(counting, nativeFormats.json)).toString()) as Counted;
     // Of both together no more can be read.
-    const [ofRows, ofGroups] = [n / bounds.readRowsMax, groups / bounds.readGroupsMax];
+    const [ofRows, ofGroups] = [n / max, groups / bounds.readGroupsMax];
     if (ofRows + ofGroups <= 1) return null;
     return ofRows >= ofGroups ? `${n} ${of}` : `${groups} groups of ${of}`;
   } catch (error) {

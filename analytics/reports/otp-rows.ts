@@ -21,9 +21,9 @@ type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
 export const messagesBeforeMs = 60_000;
 export const messagesAfterMs = limits.otp.ttlSecondsMax * 1_000 + messagesBeforeMs;
 
-const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
-const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
-const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
+export const moment = (ms: number) => `fromUnixTimestamp64Milli(toInt64(${Math.trunc(ms)}))`;
+export const ofAccount = 'account_id = {accountId:String} AND livemode = {livemode:Bool}';
+export const slotOf = (column: string) => `toDateTime(intDiv(toUnixTimestamp(${column}), 1800) * 1800, 'UTC')`;
 const within = (column: string, ranges: readonly Range[]) =>
   `(${ranges.map(({ fromMs, toMs }) => `${column} >= ${moment(fromMs)} AND ${column} < ${moment(toMs)}`).join(' OR ') || '0'})`;
 
@@ -92,6 +92,7 @@ function groups(read: ComputedRows, columns: readonly GroupColumn[]): string {
 /** How many are read, where a report could not be made in time. */
 export const otpSize = {
   of: 'one-time passwords',
+  max: limits.reports.readRowsMax,
   count: (read: ComputedRows) =>
     `SELECT count() FROM otps FINAL WHERE ${ofAccount} AND ${within('started_at', rangesOfRows(read, read.summarized))}`,
   groupCount: (read: ComputedRows) => groupCountSql(read, read.summarized, read.columns.includes('prefix')),

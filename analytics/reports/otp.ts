@@ -1,7 +1,7 @@
 // The reports of one-time passwords, as data (report.ts): their funnel, whether carriers' receipts can be believed (who
 // enters a code has got its message, and a receipt cannot be asked for that), and what the guard against fraud decided.
 import { otpDecisionRows, otpRows, otpSize, otpSummarized, otpTrustRows } from './otp-rows.ts';
-import { type Report, bucketMsSql, count, milliseconds, rate, share, shareSql, text } from './report.ts';
+import { type Report, bucketMsSql, count, milliseconds, rate, share, shareSql, text, wilsonSql } from './report.ts';
 
 const started = 'sum(otps)';
 const sumIf = (condition: string) => `sumIf(otps, ${condition})`;
@@ -69,12 +69,6 @@ const peers = (column: string) => `(sum(${column}) OVER peers - ${column})`;
 const peersClaimed = peers('m_claimed_delivered');
 const peersVerified = peers('m_verified_of_claimed_count');
 
-/** Wilson's bounds of a share at 95 % (Wilson 1927). */
-const z = 1.96;
-const wilson = (part: string, whole: string, sign: '+' | '-') =>
-  `((${part} / ${whole} + ${(z * z) / 2} / ${whole} ${sign} ${z} * sqrt(${part} / ${whole} * (1 - ${part} / ${whole}) / ${whole} + ` +
-  `${(z * z) / 4} / (${whole} * ${whole}))) / (1 + ${z * z} / ${whole}))`;
-
 /** Fewer receipts say nothing; and a difference of three points is no reason to suspect a carrier. */
 const claimedLeast = 100;
 const differenceLeast = 0.03;
@@ -119,7 +113,7 @@ export const otpTrust: Report = {
       `1: with at least ${claimedLeast} receipts here and elsewhere, trust is below that of the peers by more than chance explains ` +
         `(Wilson’s upper bound here below their lower bound less ${differenceLeast}, 95 % each)`,
       `toUInt8(m_claimed_delivered >= ${claimedLeast} AND ${peersClaimed} >= ${claimedLeast} AND ` +
-        `${wilson('m_verified_of_claimed_count', 'm_claimed_delivered', '+')} < ${wilson(peersVerified, peersClaimed, '-')} - ${differenceLeast})`,
+        `${wilsonSql('m_verified_of_claimed_count', 'm_claimed_delivered', '+')} < ${wilsonSql(peersVerified, peersClaimed, '-')} - ${differenceLeast})`,
     ),
   ],
   peersOf: ['hour', 'day', 'prefix'],

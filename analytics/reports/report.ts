@@ -23,7 +23,7 @@ export type Filter = keyof typeof filterHelp;
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 type ReportFormat = (typeof reportFormats)[number];
 
-/** count: a whole number · share: 0 to 1 · rate: a second · ms: milliseconds. */
+/** count: a whole number · share: 0 to 1, or the difference of two · rate: a second · ms: milliseconds. */
 export type ColumnUnit = 'text' | 'count' | 'share' | 'rate' | 'ms';
 
 export type ReportColumn = {
@@ -56,8 +56,7 @@ export type Report = {
   readonly table: string;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
   readonly rows?: (read: ComputedRows) => string;
-  /** Of such rows: SQL of how many are read for them, without what is filtered, how many groups of summaries, and what they are called. */
-  readonly size?: { readonly of: string; count(read: ComputedRows): string; groupCount(read: ComputedRows): string };
+  readonly size?: RowsSize;
   /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
   /** A condition on rows, over columns of `reads`; '' for all. */
@@ -71,15 +70,26 @@ export type Report = {
   readonly measures: readonly ReportColumn[];
   /**
    * Computed from all rows of the answer, after the measures, of which their SQL reads `m_<name>`. `OVER peers` is the
-   * window of rows that are alike in what the report is grouped by of `peersOf`.
+   * window of rows that are alike in what `peersOf` names: of what the report is grouped by, and of `always`.
    */
   readonly compared?: readonly ReportColumn[];
-  readonly peersOf?: readonly Dimension[];
+  readonly peersOf?: readonly string[];
   /** Columns of the table that the SQL above reads. */
   readonly reads: readonly string[];
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
   readonly choice?: ReportChoice;
+};
+
+/** How much is read for rows that a report computes, without what is filtered, as SQL. */
+type RowsSize = {
+  /** What is counted. */
+  readonly of: string;
+  /** A report that reads more, and does not end in time, is too large. */
+  readonly max: number;
+  count(read: ComputedRows): string;
+  /** And how many groups of summaries. */
+  groupCount?(read: ComputedRows): string;
 };
 
 type Time = Pick<ReportQuery, 'fromMs' | 'toMs'>;
@@ -129,6 +139,12 @@ export const milliseconds = columnIn('ms');
 
 /** A share as SQL; NULL of nothing. */
 export const shareSql = (part: string, whole: string): string => `if(${whole} = 0, NULL, round(${part} / ${whole}, 4))`;
+
+const z = 1.96;
+/** Wilson's bounds of a share at 95 % (Wilson 1927), as SQL. */
+export const wilsonSql = (part: string, whole: string, sign: '+' | '-'): string =>
+  `((${part} / ${whole} + ${(z * z) / 2} / ${whole} ${sign} ${z} * sqrt(${part} / ${whole} * (1 - ${part} / ${whole}) / ${whole} + ` +
+  `${(z * z) / 4} / (${whole} * ${whole}))) / (1 + ${z * z} / ${whole}))`;
 
 /** The middle of a latency bucket (latency-buckets.ts) in whole milliseconds, as SQL; NULL where nothing was `counted`. */
 export const bucketMsSql = (counted: string, bucket: string, type: 'UInt32' | 'UInt64'): string =>

@@ -58,7 +58,7 @@ export function sizeOf(report: Report, query: ReportQuery, summarized: Summarize
   if (size === undefined) return null;
   const read = { ...query, columns: columnsRead(report, query), summarized };
   return briefly(
-    `SELECT toUInt32((${size.count(read)})) AS n, toUInt32(least((${size.groupCount(read)}), 4000000000)) AS groups`,
+    `SELECT toUInt32((${size.count(read)})) AS n, toUInt32(least((${size.groupCount?.(read) ?? 0}), 4000000000)) AS groups`,
     query,
   );
 }
@@ -81,8 +81,9 @@ function choiceOf({ choice }: Report, { chosen }: ReportQuery): Readonly<Record<
 }
 
 /** The rows that a column compares with. */
-function peersSql({ peersOf = [] }: Report, { groupBy }: ReportQuery): string {
-  const alike = groupBy.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
+function peersSql({ peersOf = [], always }: Report, { groupBy }: ReportQuery): string {
+  const keys: readonly string[] = [...groupBy, ...always.map(({ name }) => name)];
+  const alike = keys.filter((each) => peersOf.includes(each)).map((each) => `k_${each}`);
   return `OVER (${alike.length === 0 ? '' : `PARTITION BY ${alike.join(', ')}`})`;
 }
 

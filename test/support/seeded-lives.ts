@@ -1,6 +1,6 @@
 // The events of messages of one week, the 22nd to the 28th of October 2026, for reports: messages that end in every way,
 // at one carrier, after a move to a second one, or with a copy at each. Clocks in Berlin went back on the 25th.
-import { controlGroup, copyNotNeeded, hedgeReasons } from '../../model/copies.ts';
+import { type HedgeRule, controlGroup, copyNotNeeded, hedgeReasons } from '../../model/copies.ts';
 import {
   type DeliveryEvent,
   type EventContext,
@@ -108,10 +108,11 @@ function movedLives({ first, second, submitMs, endMs, nextCarrier }: Life): read
 
 /** A second copy of a one-time password, because the receipt or the answer of the first carrier takes too long. */
 function hedgedLives({ first, second, submitMs, endMs, nextCarrier }: Life): readonly Events[] {
-  const late = (why: string) => first.one('hedged', submitMs + 5, `${nextCarrier}: ${why}`, 0);
+  const late = (rule: HedgeRule, begin = `to ${nextCarrier}: `) =>
+    first.one('hedged', submitMs + 5, `${begin}${hedgeReasons[rule]}`, 0);
   const submitted = first.one('submitted', submitMs);
-  const copied = [submitted, late(hedgeReasons.receipt), second.one('submitted', submitMs + 10)];
-  const unanswered = late(hedgeReasons.response);
+  const copied = [submitted, late('receipt'), second.one('submitted', submitMs + 10)];
+  const unanswered = late('response');
   const undelivered = [
     first.one('undelivered', endMs, 'receipt_undelivered:042'),
     second.one('undelivered', endMs + 3_000, 'receipt_undelivered:027'),
@@ -121,6 +122,7 @@ function hedgedLives({ first, second, submitMs, endMs, nextCarrier }: Life): rea
     first.one('unknown', endMs, 'no_response', 0),
     second.one('unknown', endMs + 3_000, 'no_receipt', 0),
   ] as const;
+  const control = (rule: HedgeRule) => late(rule, controlGroup);
   return [
     [...copied, undelivered[0], delivered[1]],
     [...copied, undelivered[0]],
@@ -138,6 +140,9 @@ function hedgedLives({ first, second, submitMs, endMs, nextCarrier }: Life): rea
     [unanswered, second.one('rejected', submitMs + 10, 'ESME_RTHROTTLED'), submitted, delivered[0]],
     [unanswered, second.one('failed', submitMs + 6, 'hedge_not_sent', 0), unknown[0]],
     [unanswered, second.one('failed', submitMs + 6, 'hedge_not_sent', 0)],
-    [submitted, first.one('hedged', submitMs + 5, `${controlGroup}${hedgeReasons.receipt}`, 0), undelivered[0]],
+    [submitted, control('receipt'), undelivered[0]],
+    [submitted, control('receipt'), delivered[0]],
+    [control('response'), submitted, delivered[0]],
+    [control('response'), unknown[0]],
   ];
 }

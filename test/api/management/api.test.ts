@@ -171,6 +171,7 @@ describe('pages', () => {
       'get /v1/reports/clicks',
       'get /v1/reports/delivery',
       'get /v1/reports/errors',
+      'get /v1/reports/hedging',
       'get /v1/reports/latency',
       'get /v1/reports/otp',
       'get /v1/reports/otp-decisions',

@@ -1,16 +1,8 @@
-// What docs/otp.md says about hedged one-time passwords of the event store: the query that compares them with the control
-// group runs and shows what happened, and the counts of reports follow both copies over restarts of the recorder.
-import { readFileSync } from 'node:fs';
+// The counts of reports follow both copies of a hedged one-time password, over restarts of the recorder.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Recorder, startRecorder } from '../../analytics/recorder/recorder.ts';
 import { Publisher } from '../../cluster/bus/publisher.ts';
-import {
-  type DeliveryEvent,
-  type EventContext,
-  type EventKind,
-  acceptedEvent,
-  deliveryEvent,
-} from '../../model/delivery-event.ts';
+import { type EventContext, type EventKind, acceptedEvent, deliveryEvent } from '../../model/delivery-event.ts';
 import { expectExactCounts } from '../support/recount.ts';
 import { until } from '../support/until.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
@@ -76,27 +68,4 @@ test('a copy that is cancelled after the delivery of the other changes no count'
   await restart();
   await events.publish([at(one, 'undelivered', 740, 0, 'receipt_deleted:1')]);
   expect(await counted()).toEqual({ delivered: 1 });
-});
-
-test('the query of the document compares hedged ones with the control group', async () => {
-  const life = (error: string, deliveredAfterMs: number | null, hop: number): DeliveryEvent[] => {
-    const one = otp();
-    const rest = deliveredAfterMs === null ? [] : [at(one, 'delivered', 300 + deliveredAfterMs, hop)];
-    return [acceptedEvent(one), at(one, 'hedged', 300, 0, error), ...rest];
-  };
-  const control = 'control group: no_response';
-  await events.publish([
-    ...[life(toBeta, 200, 1), life(toBeta, 200, 1), life(toBeta, 200, 0)].flat(),
-    ...[life(control, 900, 0), life(control, null, 0)].flat(),
-    ...[life('to beta: no_receipt', 400, 1), life('control group: no_receipt', 2_000, 0)].flat(),
-  ]);
-  await counted();
-  const [, query = ''] = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/otp.md', 'utf8')) ?? [];
-  const rows = await events.engine.rows(query);
-  expect(rows.map((row) => row.map(Number))).toEqual([
-    [0, 0, 3, 3, 200, 2],
-    [0, 1, 2, 1, 900, 0],
-    [1, 0, 1, 1, 400, 1],
-    [1, 1, 1, 1, 2_000, 0],
-  ]);
 });
