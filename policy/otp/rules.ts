@@ -104,7 +104,7 @@ export function verifyOtp(
   const verified: Otp = { ...ended(otp, 'verified', nowMs), reason: null, verifiedBy: by };
   const otps = held.otps.map((each) => {
     if (each.id === id) return verified;
-    const isAlike = each.purpose === otp.purpose && each.status === 'pending';
+    const isAlike = each.purpose === otp.purpose && isWaiting(each, nowMs);
     return isAlike ? ended(each, 'canceled', nowMs) : each;
   });
   const at = held.failuresMs.indexOf(countedAtMs);
@@ -128,9 +128,10 @@ export function failGuess(
 ): Decided<{ readonly otp: Otp | null; readonly ended: readonly Otp[] }> {
   const isLocked = lockOf(held, rules, nowMs) !== null;
   const otps = held.otps.map((each): Otp => {
-    if (each.status !== 'pending') return each;
-    if (each.id === id && attempt >= otpAttemptsMax) return ended(each, 'max_attempts_reached', nowMs);
-    return isLocked ? { ...ended(each, 'failed', nowMs), reason: 'locked' } : each;
+    // Counted before its time was over, as in verifyOtp.
+    const isLast = each.id === id && each.status === 'pending' && attempt >= otpAttemptsMax;
+    if (isLast) return ended(each, 'max_attempts_reached', nowMs);
+    return isLocked && isWaiting(each, nowMs) ? { ...ended(each, 'failed', nowMs), reason: 'locked' } : each;
   });
   const changed = otps.filter((each, at) => each !== held.otps[at]);
   const otp = otps.find((each) => each.id === id) ?? null;
@@ -192,6 +193,11 @@ export function cancelOtp(held: OtpNumber, id: OtpId, rules: OtpLimits, nowMs: n
   if (refusal !== null) return { next: null, answer: { kind: 'refused', refusal } };
   const canceled = ended(otp, 'canceled', nowMs);
   return { next: tidied(withOtp(held, canceled), rules, nowMs), answer: { kind: 'changed', otp: canceled } };
+}
+
+/** What has expired has ended, although only its time says so: nothing may give it another end. */
+function isWaiting({ status, expiresAtMs }: Otp, nowMs: number): boolean {
+  return status === 'pending' && nowMs < expiresAtMs;
 }
 
 function isEndedByGuesses({ status, reason }: Otp): boolean {
