@@ -1,6 +1,6 @@
 // Starts a one-time password and sends it again. Its record is stored before its message is published: a code that
-// arrives can be verified. What was certainly not published is taken back; where that is not known under an idempotency
-// key, the record stays, so that the next try sends the same code under the same message id.
+// arrives can be verified. What was certainly not published is taken back, by the request that stored it; where that is
+// not known under an idempotency key, the record stays, so that the next try sends the same code under the same message id.
 import { type AccountId, type OtpId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
 import type { Otp, OtpSend } from '../../model/otp.ts';
@@ -84,8 +84,9 @@ export async function startAndSend(
   // It has ended since the first try: its message must not go out any more.
   if (secret === null) return found;
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
-  const failed = await publish(parts, principal, { ...draft, otp: answer.otp, text: secret.text, send, claim });
-  return failed ?? found;
+  const isStoredHere = answer.kind === 'started';
+  const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStoredHere };
+  return (await publish(parts, principal, sending)) ?? found;
 }
 
 export async function resendAndSend(
@@ -117,7 +118,8 @@ export async function resendAndSend(
   if (secret === null || admitted === null) return found;
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
   const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
-  return (await publish(parts, principal, draft)) ?? found;
+  const isStoredHere = answer.kind === 'changed';
+  return (await publish(parts, principal, { ...draft, isStoredHere })) ?? found;
 }
 
 /** Ends a pending OTP; canceling it again changes nothing. */
@@ -196,13 +198,15 @@ type Publish = Pick<OtpDraft, 'request' | 'admitted' | 'isScored'> & {
   readonly text: string;
   readonly send: OtpSend;
   readonly claim: OtpClaim;
+  /** False: an earlier request did, which may have published it. */
+  readonly isStoredHere: boolean;
 };
 
 /** Null when the message is durable. */
 async function publish(
   parts: OtpParts,
   principal: Principal,
-  { request, admitted, otp, text, send, claim, isScored }: Publish,
+  { request, admitted, otp, text, send, claim, isScored, isStoredHere }: Publish,
 ): Promise<(OtpFailed & { readonly isPublished: 'no' | 'unknown' }) | null> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
@@ -223,7 +227,7 @@ async function publish(
     acceptMessage(parts, message, 'urgent', resolve, again),
   );
   if (refused === null) return null;
-  const isPublished = refused.code === 'overloaded' ? 'unknown' : 'no';
+  const isPublished = refused.code === 'overloaded' || !isStoredHere ? 'unknown' : 'no';
   if (isPublished === 'no' || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>
