@@ -3,7 +3,7 @@
 // not known under an idempotency key, the record stays, so that the next try sends the same code under the same message id.
 import { type AccountId, type OtpId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import type { Otp, OtpSend } from '../../model/otp.ts';
+import { type Otp, type OtpSend, statusOf } from '../../model/otp.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { otpBinding } from '../../model/records/otp-record.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -81,8 +81,7 @@ export async function startAndSend(
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  // It has ended since the first try: its message must not go out any more.
-  if (secret === null) return found;
+  if (secret === null || hasEnded(answer.otp, clock)) return found;
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
   const isStoredHere = answer.kind === 'started';
   const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStoredHere };
@@ -115,12 +114,15 @@ export async function resendAndSend(
   if (answer.kind === 'none') return { ...noOtp, isPublished: 'no' };
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || admitted === null) return found;
+  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return found;
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
   const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
   const isStoredHere = answer.kind === 'changed';
   return (await publish(parts, principal, { ...draft, isStoredHere })) ?? found;
 }
+
+/** Since the first try of the request: its message must not go out any more. */
+const hasEnded = (otp: Otp, clock: Clock) => statusOf(otp, clock.nowMs()) !== 'pending';
 
 /** Ends a pending OTP; canceling it again changes nothing. */
 export async function cancelPending(parts: OtpParts, principal: Principal, id: OtpId): Promise<OtpStarted | OtpFailed> {

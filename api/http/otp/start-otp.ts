@@ -3,6 +3,7 @@
 // same ids and, under a test key, the same code.
 import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
+import { statusOf } from '../../../model/otp.ts';
 import type { Admitted } from '../../../policy/contract.ts';
 import { problemOfRefusal, problemOrNull } from '../../problem.ts';
 import { countAccepted } from '../exchange-metrics.ts';
@@ -16,7 +17,7 @@ import {
   takeSlot,
 } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
-import { problemOfOtp, startedBody } from './otp-answer.ts';
+import { keptOfStart, problemOfOtp, startOfKept, startedBody } from './otp-answer.ts';
 import {
   type Done,
   OtpRequest,
@@ -65,17 +66,11 @@ function answerStarted(starting: StartOtp): StepResult | Promise<StepResult> {
     operation: 'POST /v1/otp',
     status: 201,
     answerOf(kept, _createdAtMs, smsId) {
-      const sealed = kept.subarray(timeOctets);
+      const { sealedCode, ...answered } = startOfKept(kept);
       const hash = found(starting.keyed).place.hash;
       const place = parts.otps.placeOf({ accountId: principal.account.accountId, livemode: principal.livemode }, to);
-      return startedBody({
-        id: otpIdOf(smsId, place),
-        to,
-        expiresAtMs: kept.readUIntBE(0, timeOctets),
-        smsId,
-        clientReference,
-        testCode: sealed.length === 0 ? null : parts.cipher.open(sealed, hash).toString('latin1'),
-      });
+      const testCode = sealedCode === null ? null : parts.cipher.open(sealedCode, hash).toString('latin1');
+      return startedBody({ ...answered, id: otpIdOf(smsId, place), to, smsId, clientReference }, testCode);
     },
   });
 }
@@ -161,18 +156,11 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   countAccepted('otp', carrier, exchange.elapsedMs);
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
-  const facts = { id: otp.id, to, expiresAtMs: otp.expiresAtMs, smsId: claim.messageId, testCode };
+  const sealedCode =
+    testCode === null ? null : parts.cipher.seal(Buffer.from(testCode, 'latin1'), keyed?.place.hash ?? '');
+  const answered = { ...otp, status: statusOf(otp, parts.clock.nowMs()) };
   return {
-    body: startedBody({ ...facts, clientReference: otp.clientReference }),
-    kept: keptOfStart(otp.expiresAtMs, testCode, (text) => parts.cipher.seal(text, keyed?.place.hash ?? '')),
+    body: startedBody({ ...answered, to, smsId: claim.messageId }, testCode),
+    kept: keptOfStart(answered, sealedCode),
   };
-}
-
-const timeOctets = 6;
-
-/** Six octets of the time at which it expires; under a test key the sealed code. */
-function keptOfStart(expiresAtMs: number, testCode: string | null, seal: (text: Buffer) => Buffer): Buffer {
-  const time = Buffer.alloc(timeOctets);
-  time.writeUIntBE(Math.floor(expiresAtMs), 0, timeOctets);
-  return testCode === null ? time : Buffer.concat([time, seal(Buffer.from(testCode, 'latin1'))]);
 }
