@@ -55,8 +55,12 @@ export type OtpSecret = { readonly code: string; readonly text: string };
 
 /** `code`: null when it has ended meanwhile. */
 export type OtpStarted = { readonly ok: true; readonly otp: Otp; readonly to: string; readonly code: string | null };
-/** `isPublished`: of the message, as in WorkResult of idempotency/requests.ts. */
-export type OtpSendResult = OtpStarted | (OtpFailed & { readonly isPublished: 'no' | 'unknown' });
+type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown' };
+/**
+ * `isSent`: by this request; false when an earlier one under the same key had sent the message, or the OTP has ended since.
+ * `isPublished`: of the message, as in WorkResult of idempotency/requests.ts.
+ */
+export type OtpSendResult = (OtpStarted & { readonly isSent: boolean }) | NotPublished;
 
 /** The message id, and what an earlier try under the same idempotency key may have done. */
 export type OtpClaim = Pick<Claim, 'messageId' | 'mayBePublished' | 'createdAtMs'> & { readonly isKeyed: boolean };
@@ -81,11 +85,12 @@ export async function startAndSend(
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || hasEnded(answer.otp, clock)) return found;
+  if (secret === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
   const isStoredHere = answer.kind === 'started';
   const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStoredHere };
-  return (await publish(parts, principal, sending)) ?? found;
+  const published = await publish(parts, principal, sending);
+  return published.ok ? { ...found, ...published } : published;
 }
 
 export async function resendAndSend(
@@ -114,11 +119,12 @@ export async function resendAndSend(
   if (answer.kind === 'none') return { ...noOtp, isPublished: 'no' };
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return found;
+  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
   const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
   const isStoredHere = answer.kind === 'changed';
-  return (await publish(parts, principal, { ...draft, isStoredHere })) ?? found;
+  const published = await publish(parts, principal, { ...draft, isStoredHere });
+  return published.ok ? { ...found, ...published } : published;
 }
 
 /** Since the first try of the request: its message must not go out any more. */
@@ -204,19 +210,18 @@ type Publish = Pick<OtpDraft, 'request' | 'admitted' | 'isScored'> & {
   readonly isStoredHere: boolean;
 };
 
-/** Null when the message is durable. */
 async function publish(
   parts: OtpParts,
   principal: Principal,
   { request, admitted, otp, text, send, claim, isScored, isStoredHere }: Publish,
-): Promise<(OtpFailed & { readonly isPublished: 'no' | 'unknown' }) | null> {
+): Promise<{ readonly ok: true; readonly isSent: boolean } | NotPublished> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
   const nowMs = clock.nowMs();
   if (claim.mayBePublished) {
     const known = await isKnown(parts, accountId, claim.messageId, nowMs - claim.createdAtMs);
     if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
-    if (known === 'yes') return null;
+    if (known === 'yes') return { ok: true, isSent: false };
   }
   const validitySeconds = validityOf(otp, nowMs);
   const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };
@@ -225,10 +230,16 @@ async function publish(
   const score = isScored && scoredAs !== undefined ? { scoredAs } : {};
   const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };
   const again = maybeForgotten(claim, nowMs);
-  const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptMessage(parts, message, 'urgent', resolve, again),
+  const { refused, isRepeat } = await new Promise<{ refused: AcceptanceRefusal | null; isRepeat: boolean }>((resolve) =>
+    acceptMessage(
+      parts,
+      message,
+      'urgent',
+      (why, isDuplicate) => resolve({ refused: why, isRepeat: isDuplicate }),
+      again,
+    ),
   );
-  if (refused === null) return null;
+  if (refused === null) return { ok: true, isSent: !isRepeat };
   const isPublished = refused.code === 'overloaded' || !isStoredHere ? 'unknown' : 'no';
   if (isPublished === 'no' || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.

@@ -10,9 +10,11 @@ import {
   answerRepeat,
   checkCapacity,
   checkClock,
+  giveBackSend,
   parseBody,
   readOptionalHeaders,
   requireScope,
+  takeSend,
   userOf,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
@@ -35,10 +37,11 @@ export class ResendOtp extends ChangeOtp {
     const { parts, principal } = this;
     const sent = await resendAndSend(parts, principal, found(this.otpId), claim);
     if (!sent.ok) return { refusal: problemOfOtp(sent), isPublished: sent.isPublished };
-    this.isSent = true;
+    this.isSent = sent.isSent;
     const { accountId, clientIp: ip, deviceId: device } = found(this.user);
     // A code of the client's own is not counted, because it may be verified elsewhere.
-    if (principal.livemode && !sent.otp.ownCode) parts.fraud.resent({ accountId, to: sent.to, ip, device });
+    if (sent.isSent && principal.livemode && !sent.otp.ownCode)
+      parts.fraud.resent({ accountId, to: sent.to, ip, device });
     return doneWith(this, JSON.stringify(otpShape(sent.otp, sent.to, parts.clock.nowMs())));
   }
 }
@@ -79,16 +82,15 @@ function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
   });
 }
 
-/** Counted until it is known that nothing was sent. */
 async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const { parts, principal, asked } = resending;
   const user = await userOf(resending, found(asked));
   resending.user = user;
   const { to } = user;
-  const limited = parts.rates.take('sends', parts.otpRules().limits, user);
+  const limited = takeSend(resending);
   if (limited !== null || to === null) return limited;
   const refused = guardResend(parts.fraud, principal, { ...user, to });
-  if (refused !== null) giveBack(resending);
+  if (refused !== null) giveBackSend(resending);
   return refused;
 }
 
@@ -96,12 +98,8 @@ async function resend(resending: ResendOtp): Promise<StepResult> {
   try {
     return await changeOtp(resending);
   } finally {
-    if (!resending.isSent) giveBack(resending);
+    if (!resending.isSent) giveBackSend(resending);
   }
-}
-
-function giveBack({ parts, user }: ResendOtp): void {
-  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
 }
 
 /** The answer has the number, so what is stored of it is sealed. */

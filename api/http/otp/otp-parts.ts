@@ -98,6 +98,15 @@ export async function userOf({ parts, principal, otpId }: OtpRequest, asked: Res
   return { accountId: owner.accountId, to: number?.to ?? null, ...clientOf(asked) };
 }
 
+/** Counts as a send from before its message is sent until it is known that it has sent none. */
+export type SendingRequest = OtpRequest & { readonly user: OtpUser | null };
+
+export const takeSend = ({ parts, user }: SendingRequest) =>
+  parts.rates.take('sends', parts.otpRules().limits, found(user));
+
+export const giveBackSend = ({ parts, user }: SendingRequest) =>
+  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
+
 export type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;
 
 /** Does the work once under the key of the request, or without one, and answers with what became of it. */

@@ -24,8 +24,10 @@ import {
   answerOnce,
   answerRepeat,
   checkCapacity,
+  giveBackSend,
   parseBody,
   requireScope,
+  takeSend,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
 import { type StartOtpBody, clientOf, startOtpBody } from './otp-request.ts';
@@ -38,8 +40,11 @@ export class StartOtp extends OtpRequest {
   admitted: Admitted | null = null;
   /** Under a live key. */
   guarded: GuardedStart | null = null;
-  /** Set when it is accepted. */
+  user: OtpUser | null = null;
+  /** Set when this request has sent its message. */
   carrier: string | null = null;
+  /** Whether it may have written a record. */
+  isStored = false;
 }
 
 const steps: readonly Step<StartOtp>[] = [
@@ -94,19 +99,10 @@ function passGates(starting: StartOtp): StepResult {
   return refuseLength(found(starting.asked), admitted);
 }
 
-/** Counted until it is known that nothing was sent. */
 function passLimits(starting: StartOtp): StepResult {
-  const { parts } = starting;
-  return parts.rates.take('sends', parts.otpRules().limits, userOfStart(starting));
-}
-
-function giveBack(starting: StartOtp): void {
-  const { parts } = starting;
-  parts.rates.giveBack('sends', parts.otpRules().limits, userOfStart(starting));
-}
-
-function userOfStart({ principal, asked }: StartOtp): OtpUser {
-  return { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
+  const { principal, asked } = starting;
+  starting.user = { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
+  return takeSend(starting);
 }
 
 function checkMessageCapacity({ parts }: StartOtp): StepResult {
@@ -121,23 +117,32 @@ function passGuard(starting: StartOtp): StepResult {
     starting.guarded = guarded.start;
     return null;
   }
-  giveBack(starting);
+  giveBackSend(starting);
   parts.audit.record(principal, found(message).request, guarded.audited);
   return guarded.problem;
 }
 
 async function accept(starting: StartOtp): Promise<StepResult> {
   const { parts, principal } = starting;
-  try {
-    const full = parts.rates.takeRecord(principal.account.accountId);
-    return full ?? (await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim)));
-  } finally {
-    const { guarded, carrier } = starting;
-    if (carrier === null) {
-      guarded?.withdraw();
-      giveBack(starting);
-    } else guarded?.accepted(carrier);
+  const { accountId } = principal.account;
+  const full = parts.rates.takeRecord(accountId);
+  if (full !== null) {
+    countNoMore(starting);
+    return full;
   }
+  try {
+    return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
+  } finally {
+    const { guarded, carrier, isStored } = starting;
+    if (!isStored) parts.rates.giveBackRecord(accountId);
+    if (carrier === null) countNoMore(starting);
+    else guarded?.accepted(carrier);
+  }
+}
+
+function countNoMore(starting: StartOtp): void {
+  starting.guarded?.withdraw();
+  giveBackSend(starting);
 }
 
 async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done> {
@@ -150,10 +155,13 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const isScored = starting.guarded !== null && !starting.guarded.isFlagged;
   const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
+  starting.isStored = started.ok ? started.isSent : started.why === 'acceptance';
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
-  const { carrier } = admitted.route.planFor(claim.messageId);
-  starting.carrier = carrier;
-  countAccepted('otp', carrier, exchange.elapsedMs);
+  if (started.isSent) {
+    const { carrier } = admitted.route.planFor(claim.messageId);
+    starting.carrier = carrier;
+    countAccepted('otp', carrier, exchange.elapsedMs);
+  }
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
   const sealedCode =

@@ -1,10 +1,15 @@
 // Repeats of starts, resends and guesses under an idempotency key, automatic or the client's own, whose first answer was
 // lost: what the first try has done is neither undone nor counted once more. A real ingress and a real nats-server.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type GuardObservation, GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { overflowHeartbeats } from '../../../../cluster/bus/overflow-heartbeat.ts';
 import { systemClock } from '../../../../platform/clock.ts';
+import { accountQueueMaxDefault } from '../../../../platform/limits-lanes.ts';
+import { defaultShares } from '../../../../platform/limits-shares.ts';
+import { otpLimitsDefault, otpRulesDefault } from '../../../../policy/otp/contract.ts';
 import { cutProxy } from '../../../support/cut-proxy.ts';
 import { until } from '../../../support/until.ts';
+import { type Ingress, call } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient } from './otp-client.ts';
 
 const client: OtpClient = await openOtpClient(1);
@@ -100,5 +105,53 @@ describe('a code that expired while its first try was lost', () => {
     client.use(await later(91_000));
     expect(await decided(ask)).toMatchObject({ status: 200, body: { status: 'expired' } });
     expect((await messages()).filter(({ recipient }) => recipient === to)).toHaveLength(1);
+  });
+});
+
+describe('repeats under an automatic key count once', () => {
+  const sends = { ...otpLimitsDefault.sends, client_ip: { count: 2, perMs: 3_600_000 } };
+  const otp = { ...otpRulesDefault, limits: { ...otpLimitsDefault, sends } };
+  const shares = { ...defaultShares, otp_started: { ...defaultShares.otp_started, perAccount: 3 } };
+  const clientIp = { client_ip: '203.0.113.7' };
+  const received: GuardObservation[] = [];
+  let strict: Ingress;
+  beforeAll(async () => {
+    new GuardTalk(harness.bus, 'test').listen((observation) => received.push(observation));
+    await harness.bus.connection.flush();
+    const bounds = { queueMessagesMax: 5_000_000, accountQueueMax: accountQueueMaxDefault, drainMsMax: 90_000 };
+    const limits = { ...bounds, streamReplicas: 1, streamStoreMbMax: 28_672, shares };
+    strict = await harness.ingress({}, 1, { otp, limits });
+  });
+  const observed = (kind: 'sent' | 'resent', to: string) =>
+    received.filter((each) => each.kind === kind && each.to === to).length;
+
+  test('a start: in the limits, as a record, and for the guard', async () => {
+    const { live } = await harness.tenant();
+    const [to, other, third] = [freshNumber(), freshNumber(), freshNumber()];
+    const ask = (body: object, headers = {}) => call(strict, 'POST', '/v1/otp', live, body, headers);
+    const headers = automaticKey();
+    for (let tries = 0; tries < 4; tries += 1)
+      expect(await ask({ to, ...clientIp }, headers)).toMatchObject({ status: 201 });
+    expect(await ask({ to: other, ...clientIp })).toMatchObject({ status: 201 });
+    expect((await ask({ to: third, ...clientIp })).body['detail']).toContain('more than 2 sends');
+    expect(await ask({ to: third })).toMatchObject({ status: 201 });
+    expect((await ask({ to: freshNumber() })).body['detail']).toContain('more than 3 one-time passwords an hour');
+    await until('the guards know of the third', () => observed('sent', third) === 1);
+    expect([observed('sent', to), observed('sent', other)]).toEqual([1, 1]);
+  });
+
+  test('a resend: in the limits and for the guard', async () => {
+    const { live } = await harness.tenant();
+    const to = freshNumber();
+    const { body } = await call(strict, 'POST', '/v1/otp', live, { to });
+    const ask = (headers = {}) => call(strict, 'POST', `/v1/otp/${body['id']}/resend`, live, clientIp, headers);
+    const headers = automaticKey();
+    for (let tries = 0; tries < 4; tries += 1) expect(await ask(headers)).toMatchObject({ status: 200 });
+    expect(await ask()).toMatchObject({ status: 200 });
+    expect((await ask()).body['detail']).toContain('more than 2 sends');
+    const next = freshNumber();
+    await call(strict, 'POST', '/v1/otp', live, { to: next });
+    await until('the guards know of the next start', () => observed('sent', next) === 1);
+    expect(observed('resent', to)).toBe(2);
   });
 });
