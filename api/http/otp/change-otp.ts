@@ -1,5 +1,7 @@
 // POST /v1/otp/{id}/resend and /cancel as lists of steps. Their bodies may be left out.
-import { type OtpClaim, cancelPending, resendAndSend } from '../../../acceptance/otp/send.ts';
+import { type OtpClaim, cancelPending, ownerOf, requestOf, resendAndSend } from '../../../acceptance/otp/send.ts';
+import { placeOfOtp } from '../../../model/ids.ts';
+import type { SmsRequest } from '../../../policy/contract.ts';
 import { type Step, type StepResult, authenticate, found, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
@@ -13,6 +15,7 @@ import {
   giveBackSend,
   parseBody,
   readOptionalHeaders,
+  refuseByGuard,
   requireScope,
   takeSend,
   userOf,
@@ -90,8 +93,15 @@ async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const limited = takeSend(resending);
   if (limited !== null || to === null) return limited;
   const refused = guardResend(parts.fraud, principal, { ...user, to });
-  if (refused !== null) giveBackSend(resending);
-  return refused;
+  return refused === null ? null : refuseByGuard(resending, await refusedMessage(resending, to), refused);
+}
+
+/** What the event of a refusal says of the message. */
+async function refusedMessage({ parts, principal, otpId }: ResendOtp, to: string): Promise<SmsRequest> {
+  const id = found(otpId);
+  const number = await parts.otps.read(ownerOf(principal), placeOfOtp(id));
+  const otp = number?.otps.find((each) => each.id === id);
+  return requestOf({ to, from: otp?.sender ?? '', message: '', reference: otp?.clientReference ?? null });
 }
 
 async function resend(resending: ResendOtp): Promise<StepResult> {

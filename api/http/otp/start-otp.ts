@@ -26,6 +26,7 @@ import {
   checkCapacity,
   giveBackSend,
   parseBody,
+  refuseByGuard,
   requireScope,
   takeSend,
 } from './otp-parts.ts';
@@ -113,13 +114,9 @@ function checkMessageCapacity({ parts }: StartOtp): StepResult {
 function passGuard(starting: StartOtp): StepResult {
   const { parts, principal, asked, message } = starting;
   const guarded = guardStart(parts.fraud, principal, found(asked));
-  if (guarded.ok) {
-    starting.guarded = guarded.start;
-    return null;
-  }
-  giveBackSend(starting);
-  parts.audit.record(principal, found(message).request, guarded.audited);
-  return guarded.problem;
+  if (!guarded.ok) return refuseByGuard(starting, found(message).request, guarded);
+  starting.guarded = guarded.start;
+  return null;
 }
 
 async function accept(starting: StartOtp): Promise<StepResult> {
