@@ -25,6 +25,7 @@ export type OtpRefusal = {
 export type Decided<Answer> = { readonly next: OtpNumber | null; readonly answer: Answer };
 
 const { pendingMax, keptMs, resendLeastMs, notSentKept } = limits.otp;
+const { graceMs } = limits.facts;
 
 export type StartAnswer =
   | { readonly kind: 'started'; readonly otp: Otp }
@@ -215,9 +216,11 @@ function withOtp(held: OtpNumber, otp: Otp): OtpNumber {
 
 /** Without what no decision and no reader needs any more: each write removes it. */
 function tidied(held: OtpNumber, { sends, guesses }: OtpLimits, nowMs: number): OtpNumber {
+  const kept = held.otps.filter((otp) => Math.max(otp.expiresAtMs, otp.endedAtMs ?? 0) > nowMs - keptMs);
   return {
     to: held.to,
-    otps: held.otps.filter((otp) => Math.max(otp.expiresAtMs, otp.endedAtMs ?? 0) > nowMs - keptMs),
+    // Not before a node whose clock is behind has it expired too.
+    otps: kept.map((otp) => (nowMs >= otp.expiresAtMs + graceMs ? { ...otp, sealed: null } : otp)),
     sendsMs: held.sendsMs.filter((atMs) => atMs > nowMs - sends.number.perMs),
     failuresMs: held.failuresMs.filter((atMs) => atMs > nowMs - guesses.number.perMs),
   };

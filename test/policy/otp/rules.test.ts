@@ -150,6 +150,13 @@ test('what ends gives up its code; a send that is taken back ends its OTP, which
   expect(started(otp, without).otps).toEqual([otp]);
 });
 
+test('what has expired gives up its code five seconds later, with the next write', () => {
+  const old = otpOf('A', beginMs);
+  const sealedAt = (nowMs: number) => started(otpOf('B', nowMs), started(old), nowMs).otps.map(({ sealed }) => sealed);
+  expect(sealedAt(old.expiresAtMs + 4_999)).toEqual([old.sealed, old.sealed]);
+  expect(sealedAt(old.expiresAtMs + 5_000)).toEqual([null, old.sealed]);
+});
+
 test('of starts that were taken back the record keeps the last four', () => {
   let held = fresh;
   for (const name of ['A', 'B', 'C', 'D', 'E', 'F']) {
