@@ -155,3 +155,11 @@ describe('repeats under an automatic key count once', () => {
     expect(observed('resent', to)).toBe(2);
   });
 });
+
+test('an automatic key repeats the answer to the right code only, however it is written', async () => {
+  const { body } = await start({ code: '493817' });
+  const headers = automaticKey();
+  expect((await verify(body['id'], '493817', { headers })).body).toMatchObject({ valid: true });
+  expect((await verify(body['id'], '493 817', { headers })).body).toMatchObject({ valid: true, status: 'verified' });
+  expect((await verify(body['id'], '493818', { headers })).body).toMatchObject({ valid: false, status: 'verified' });
+});
