@@ -239,7 +239,8 @@ async function publish(
       again,
     ),
   );
-  if (refused === null) return { ok: true, isSent: !isRepeat };
+  // What is stored here was sent here: then the copy that the stream dropped is the publisher's own, after a lost ack.
+  if (refused === null) return { ok: true, isSent: isStoredHere || !isRepeat };
   const isPublished = refused.code === 'overloaded' || !isStoredHere ? 'unknown' : 'no';
   if (isPublished === 'no' || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.

@@ -1,8 +1,11 @@
 // Repeats of starts, resends and guesses under an idempotency key, automatic or the client's own, whose first answer was
 // lost: what the first try has done is neither undone nor counted once more. A real ingress and a real nats-server.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { idOfAutomaticKey } from '../../../../api/http/automatic-key.ts';
 import { type GuardObservation, GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { overflowHeartbeats } from '../../../../cluster/bus/overflow-heartbeat.ts';
+import { messageSubject } from '../../../../cluster/bus/subjects.ts';
+import type { AccountId } from '../../../../model/ids.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { accountQueueMaxDefault } from '../../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../../platform/limits-shares.ts';
@@ -139,6 +142,23 @@ describe('repeats under an automatic key count once', () => {
     expect((await ask({ to: freshNumber() })).body['detail']).toContain('more than 3 one-time passwords an hour');
     await until('the guards know of the third', () => observed('sent', third) === 1);
     expect([observed('sent', to), observed('sent', other)]).toEqual([1, 1]);
+  });
+
+  test('a first start counts although its publish was repeated, because the ack was lost', async () => {
+    const { live, accountId } = await harness.tenant();
+    const to = freshNumber();
+    const headers = automaticKey();
+    const key = headers['idempotency-key'];
+    const automatic = { sentAtMs: Number(key.split('_')[1]), idempotencyKey: `POST /v1/otp ${key}` };
+    const messageId = idOfAutomaticKey(accountId as AccountId, true, automatic);
+    // As the stream has it then.
+    const { manager, jetstream } = harness.bus;
+    const stored = await jetstream.publish(messageSubject('otp', 'alpha', accountId), '', { msgID: `${messageId}.0` });
+    await manager.streams.deleteMessage('MT_OTP', stored.seq);
+    const { status, body } = await call(strict, 'POST', '/v1/otp', live, { to }, headers);
+    expect({ status, body }).toMatchObject({ status: 201, body: { sms_id: messageId } });
+    expect((await harness.messages('MT_OTP')).filter(({ recipient }) => recipient === to)).toEqual([]);
+    await until('the guards know of it', () => observed('sent', to) === 1);
   });
 
   test('a resend: in the limits and for the guard', async () => {
