@@ -1,9 +1,9 @@
 // Starts a one-time password and sends it again. Its record is stored before its message is published: a code that
-// arrives can be verified. What was certainly not published is taken back; where that is not known under an idempotency
-// key, the record stays, so that the next try sends the same code under the same message id.
+// arrives can be verified. What was certainly not published is taken back, by the request that stored it; where that is
+// not known under an idempotency key, the record stays, so that the next try sends the same code under the same message id.
 import { type AccountId, type OtpId, otpIdOf, placeOfOtp } from '../../model/ids.ts';
 import type { Message } from '../../model/message.ts';
-import type { Otp, OtpSend } from '../../model/otp.ts';
+import { type Otp, type OtpSend, statusOf } from '../../model/otp.ts';
 import type { BodyCipher } from '../../model/records/body-cipher.ts';
 import { otpBinding } from '../../model/records/otp-record.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -55,8 +55,12 @@ export type OtpSecret = { readonly code: string; readonly text: string };
 
 /** `code`: null when it has ended meanwhile. */
 export type OtpStarted = { readonly ok: true; readonly otp: Otp; readonly to: string; readonly code: string | null };
-/** `isPublished`: of the message, as in WorkResult of idempotency/requests.ts. */
-export type OtpSendResult = OtpStarted | (OtpFailed & { readonly isPublished: 'no' | 'unknown' });
+type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown' };
+/**
+ * `isSent`: by this request; false when an earlier one under the same key had sent the message, or the OTP has ended since.
+ * `isPublished`: of the message, as in WorkResult of idempotency/requests.ts.
+ */
+export type OtpSendResult = (OtpStarted & { readonly isSent: boolean }) | NotPublished;
 
 /** The message id, and what an earlier try under the same idempotency key may have done. */
 export type OtpClaim = Pick<Claim, 'messageId' | 'mayBePublished' | 'createdAtMs'> & { readonly isKeyed: boolean };
@@ -81,11 +85,12 @@ export async function startAndSend(
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  // It has ended since the first try: its message must not go out any more.
-  if (secret === null) return found;
+  if (secret === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
-  const failed = await publish(parts, principal, { ...draft, otp: answer.otp, text: secret.text, send, claim });
-  return failed ?? found;
+  const isStoredHere = answer.kind === 'started';
+  const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStoredHere };
+  const published = await publish(parts, principal, sending);
+  return published.ok ? { ...found, ...published } : published;
 }
 
 export async function resendAndSend(
@@ -114,11 +119,16 @@ export async function resendAndSend(
   if (answer.kind === 'none') return { ...noOtp, isPublished: 'no' };
   if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
   const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || admitted === null) return found;
+  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
   const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
-  return (await publish(parts, principal, draft)) ?? found;
+  const isStoredHere = answer.kind === 'changed';
+  const published = await publish(parts, principal, { ...draft, isStoredHere });
+  return published.ok ? { ...found, ...published } : published;
 }
+
+/** Since the first try of the request: its message must not go out any more. */
+const hasEnded = (otp: Otp, clock: Clock) => statusOf(otp, clock.nowMs()) !== 'pending';
 
 /** Ends a pending OTP; canceling it again changes nothing. */
 export async function cancelPending(parts: OtpParts, principal: Principal, id: OtpId): Promise<OtpStarted | OtpFailed> {
@@ -196,21 +206,22 @@ type Publish = Pick<OtpDraft, 'request' | 'admitted' | 'isScored'> & {
   readonly text: string;
   readonly send: OtpSend;
   readonly claim: OtpClaim;
+  /** False: an earlier request did, which may have published it. */
+  readonly isStoredHere: boolean;
 };
 
-/** Null when the message is durable. */
 async function publish(
   parts: OtpParts,
   principal: Principal,
-  { request, admitted, otp, text, send, claim, isScored }: Publish,
-): Promise<(OtpFailed & { readonly isPublished: 'no' | 'unknown' }) | null> {
+  { request, admitted, otp, text, send, claim, isScored, isStoredHere }: Publish,
+): Promise<{ readonly ok: true; readonly isSent: boolean } | NotPublished> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
   const nowMs = clock.nowMs();
   if (claim.mayBePublished) {
     const known = await isKnown(parts, accountId, claim.messageId, nowMs - claim.createdAtMs);
     if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
-    if (known === 'yes') return null;
+    if (known === 'yes') return { ok: true, isSent: false };
   }
   const validitySeconds = validityOf(otp, nowMs);
   const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };
@@ -219,11 +230,18 @@ async function publish(
   const score = isScored && scoredAs !== undefined ? { scoredAs } : {};
   const message = { ...built, ...hedgeOf(parts.hedging?.() ?? null, otp.id, built), ...score };
   const again = maybeForgotten(claim, nowMs);
-  const refused = await new Promise<AcceptanceRefusal | null>((resolve) =>
-    acceptMessage(parts, message, 'urgent', resolve, again),
+  const { refused, isRepeat } = await new Promise<{ refused: AcceptanceRefusal | null; isRepeat: boolean }>((resolve) =>
+    acceptMessage(
+      parts,
+      message,
+      'urgent',
+      (why, isDuplicate) => resolve({ refused: why, isRepeat: isDuplicate }),
+      again,
+    ),
   );
-  if (refused === null) return null;
-  const isPublished = refused.code === 'overloaded' ? 'unknown' : 'no';
+  // What is stored here was sent here: then the copy that the stream dropped is the publisher's own, after a lost ack.
+  if (refused === null) return { ok: true, isSent: isStoredHere || !isRepeat };
+  const isPublished = refused.code === 'overloaded' || !isStoredHere ? 'unknown' : 'no';
   if (isPublished === 'no' || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>

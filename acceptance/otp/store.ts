@@ -29,7 +29,8 @@ export type OtpOwner = { readonly accountId: AccountId; readonly livemode: boole
 /** `unavailable`: NATS did not answer, or the bucket is full; the change may be stored. */
 export type OtpChange<Answer> = { readonly ok: true; readonly answer: Answer } | { readonly ok: false };
 
-type Held = { readonly number: OtpNumber; readonly mark: string; readonly revision: number };
+/** `marks`: of its last writes, the newest first. */
+type Held = { readonly number: OtpNumber; readonly marks: readonly string[]; readonly revision: number };
 
 const { triesMax, rememberedMax } = limits.otp;
 const noNumber: OtpNumber = { to: null, otps: [], sendsMs: [], failuresMs: [] };
@@ -81,8 +82,8 @@ export class OtpStore {
     try {
       for (let tries = 0; tries < triesMax; tries += 1) {
         const held: Held = await this.#load(key, from);
-        // The first try was stored although its answer was lost.
-        if (tried !== null && held.mark === tried.mark) return { ok: true, answer: tried.answer };
+        // The first try was stored although its answer was lost, and others have written since.
+        if (tried !== null && held.marks.includes(tried.mark)) return { ok: true, answer: tried.answer };
         const { next, answer } = decide(held.number);
         if (next === null) {
           if (from === 'leader') return { ok: true, answer };
@@ -90,7 +91,8 @@ export class OtpStore {
           continue;
         }
         tried = { mark: secretBytes(markOctets).toString('base64url'), answer };
-        const written = await this.#write(key, { number: next, mark: tried.mark, revision: held.revision });
+        const marks = [tried.mark, ...held.marks].slice(0, marksMax);
+        const written = await this.#write(key, { number: next, marks, revision: held.revision });
         if (written === 'stored') return { ok: true, answer };
         if (written !== 'conflict') return { ok: false };
         from = 'leader';
@@ -137,15 +139,15 @@ export class OtpStore {
   async #begun(key: string): Promise<Held> {
     const failures = await this.#failures.any(key);
     const failuresMs = failures === null ? [] : decodeOtpFailures(failures.octets);
-    return { number: { ...noNumber, failuresMs }, mark: '', revision: 0 };
+    return { number: { ...noNumber, failuresMs }, marks: [], revision: 0 };
   }
 
-  async #write(key: string, { number, mark, revision }: Held): Promise<'stored' | 'conflict' | 'unavailable'> {
-    const payload = encodeOtpNumber(number, mark);
+  async #write(key: string, { number, marks, revision }: Held): Promise<'stored' | 'conflict' | 'unavailable'> {
+    const payload = encodeOtpNumber(number, marks.join(' '));
     const subject = subjectInBucket('otp', key);
     const result = await this.#publisher.publishOne(subject, payload, null, expectSequence(revision));
     if (result.ok) {
-      this.#remember(key, { number, mark, revision: result.seq });
+      this.#remember(key, { number, marks, revision: result.seq });
       return 'stored';
     }
     this.#remembered.delete(key);
@@ -158,10 +160,13 @@ export class OtpStore {
 }
 
 const markOctets = 9;
+/** A publish is repeated after a second: five guesses at a code write ten times. 13 octets each. */
+const marksMax = 10;
 
 const keyOf = ({ accountId, livemode }: OtpOwner, place: OtpPlace) =>
   `${accountId}.${livemode ? 'live' : 'test'}.${place}`;
 
 function heldOf({ octets, revision }: { readonly octets: Uint8Array; readonly revision: number }): Held {
-  return { ...decodeOtpNumber(octets), revision };
+  const { number, mark } = decodeOtpNumber(octets);
+  return { number, marks: mark.split(' '), revision };
 }

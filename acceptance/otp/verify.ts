@@ -3,6 +3,7 @@
 // event store are never asked.
 import { type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
+import { limits } from '../../platform/limits.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
 import { countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
 import type { Principal } from '../principal.ts';
@@ -83,11 +84,13 @@ async function right(
 
 async function wrong(
   { otps, clock, otpLimits }: VerifyParts,
-  { owner, place, id, attempt }: Guess,
+  { owner, place, id, attempt, countedAtMs }: Guess,
 ): Promise<Verified | OtpFailed> {
   let failuresMs: readonly number[] = [];
   const changed = await otps.change(owner, place, (held) => {
-    failuresMs = held.failuresMs;
+    // Another guess that was counted within the last seconds may be right: it is compared at this moment.
+    const comparedToMs = clock.nowMs() - limits.facts.graceMs;
+    failuresMs = held.failuresMs.filter((atMs) => atMs === countedAtMs || atMs < comparedToMs);
     return failGuess(held, id, attempt, otpLimits(), clock.nowMs());
   });
   if (!changed.ok) return otpUnavailable;

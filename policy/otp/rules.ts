@@ -25,6 +25,7 @@ export type OtpRefusal = {
 export type Decided<Answer> = { readonly next: OtpNumber | null; readonly answer: Answer };
 
 const { pendingMax, keptMs, resendLeastMs, notSentKept } = limits.otp;
+const { graceMs } = limits.facts;
 
 export type StartAnswer =
   | { readonly kind: 'started'; readonly otp: Otp }
@@ -104,7 +105,7 @@ export function verifyOtp(
   const verified: Otp = { ...ended(otp, 'verified', nowMs), reason: null, verifiedBy: by };
   const otps = held.otps.map((each) => {
     if (each.id === id) return verified;
-    const isAlike = each.purpose === otp.purpose && each.status === 'pending';
+    const isAlike = each.purpose === otp.purpose && isWaiting(each, nowMs);
     return isAlike ? ended(each, 'canceled', nowMs) : each;
   });
   const at = held.failuresMs.indexOf(countedAtMs);
@@ -128,9 +129,10 @@ export function failGuess(
 ): Decided<{ readonly otp: Otp | null; readonly ended: readonly Otp[] }> {
   const isLocked = lockOf(held, rules, nowMs) !== null;
   const otps = held.otps.map((each): Otp => {
-    if (each.status !== 'pending') return each;
-    if (each.id === id && attempt >= otpAttemptsMax) return ended(each, 'max_attempts_reached', nowMs);
-    return isLocked ? { ...ended(each, 'failed', nowMs), reason: 'locked' } : each;
+    // Counted before its time was over, as in verifyOtp.
+    const isLast = each.id === id && each.status === 'pending' && attempt >= otpAttemptsMax;
+    if (isLast) return ended(each, 'max_attempts_reached', nowMs);
+    return isLocked && isWaiting(each, nowMs) ? { ...ended(each, 'failed', nowMs), reason: 'locked' } : each;
   });
   const changed = otps.filter((each, at) => each !== held.otps[at]);
   const otp = otps.find((each) => each.id === id) ?? null;
@@ -194,6 +196,11 @@ export function cancelOtp(held: OtpNumber, id: OtpId, rules: OtpLimits, nowMs: n
   return { next: tidied(withOtp(held, canceled), rules, nowMs), answer: { kind: 'changed', otp: canceled } };
 }
 
+/** What has expired has ended, although only its time says so: nothing may give it another end. */
+function isWaiting({ status, expiresAtMs }: Otp, nowMs: number): boolean {
+  return status === 'pending' && nowMs < expiresAtMs;
+}
+
 function isEndedByGuesses({ status, reason }: Otp): boolean {
   return status === 'max_attempts_reached' || reason === 'locked';
 }
@@ -209,9 +216,11 @@ function withOtp(held: OtpNumber, otp: Otp): OtpNumber {
 
 /** Without what no decision and no reader needs any more: each write removes it. */
 function tidied(held: OtpNumber, { sends, guesses }: OtpLimits, nowMs: number): OtpNumber {
+  const kept = held.otps.filter((otp) => Math.max(otp.expiresAtMs, otp.endedAtMs ?? 0) > nowMs - keptMs);
   return {
     to: held.to,
-    otps: held.otps.filter((otp) => Math.max(otp.expiresAtMs, otp.endedAtMs ?? 0) > nowMs - keptMs),
+    // Not before a node whose clock is behind has it expired too.
+    otps: kept.map((otp) => (nowMs >= otp.expiresAtMs + graceMs ? { ...otp, sealed: null } : otp)),
     sendsMs: held.sendsMs.filter((atMs) => atMs > nowMs - sends.number.perMs),
     failuresMs: held.failuresMs.filter((atMs) => atMs > nowMs - guesses.number.perMs),
   };

@@ -1,5 +1,7 @@
 // POST /v1/otp/{id}/resend and /cancel as lists of steps. Their bodies may be left out.
-import { type OtpClaim, cancelPending, resendAndSend } from '../../../acceptance/otp/send.ts';
+import { type OtpClaim, cancelPending, ownerOf, requestOf, resendAndSend } from '../../../acceptance/otp/send.ts';
+import { placeOfOtp } from '../../../model/ids.ts';
+import type { SmsRequest } from '../../../policy/contract.ts';
 import { type Step, type StepResult, authenticate, found, receiveBody, takeSlot } from '../write-request.ts';
 import { guardResend } from './fraud-guard.ts';
 import { otpNotFound, otpShape, problemOfOtp } from './otp-answer.ts';
@@ -10,9 +12,12 @@ import {
   answerRepeat,
   checkCapacity,
   checkClock,
+  giveBackSend,
   parseBody,
   readOptionalHeaders,
+  refuseByGuard,
   requireScope,
+  takeSend,
   userOf,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
@@ -35,10 +40,11 @@ export class ResendOtp extends ChangeOtp {
     const { parts, principal } = this;
     const sent = await resendAndSend(parts, principal, found(this.otpId), claim);
     if (!sent.ok) return { refusal: problemOfOtp(sent), isPublished: sent.isPublished };
-    this.isSent = true;
+    this.isSent = sent.isSent;
     const { accountId, clientIp: ip, deviceId: device } = found(this.user);
     // A code of the client's own is not counted, because it may be verified elsewhere.
-    if (principal.livemode && !sent.otp.ownCode) parts.fraud.resent({ accountId, to: sent.to, ip, device });
+    if (sent.isSent && principal.livemode && !sent.otp.ownCode)
+      parts.fraud.resent({ accountId, to: sent.to, ip, device });
     return doneWith(this, JSON.stringify(otpShape(sent.otp, sent.to, parts.clock.nowMs())));
   }
 }
@@ -79,29 +85,31 @@ function answerBefore(changing: ChangeOtp): StepResult | Promise<StepResult> {
   });
 }
 
-/** Counted until it is known that nothing was sent. */
 async function passLimits(resending: ResendOtp): Promise<StepResult> {
   const { parts, principal, asked } = resending;
   const user = await userOf(resending, found(asked));
   resending.user = user;
   const { to } = user;
-  const limited = parts.rates.take('sends', parts.otpRules().limits, user);
+  const limited = takeSend(resending);
   if (limited !== null || to === null) return limited;
   const refused = guardResend(parts.fraud, principal, { ...user, to });
-  if (refused !== null) giveBack(resending);
-  return refused;
+  return refused === null ? null : refuseByGuard(resending, await refusedMessage(resending, to), refused);
+}
+
+/** What the event of a refusal says of the message. */
+async function refusedMessage({ parts, principal, otpId }: ResendOtp, to: string): Promise<SmsRequest> {
+  const id = found(otpId);
+  const number = await parts.otps.read(ownerOf(principal), placeOfOtp(id));
+  const otp = number?.otps.find((each) => each.id === id);
+  return requestOf({ to, from: otp?.sender ?? '', message: '', reference: otp?.clientReference ?? null });
 }
 
 async function resend(resending: ResendOtp): Promise<StepResult> {
   try {
     return await changeOtp(resending);
   } finally {
-    if (!resending.isSent) giveBack(resending);
+    if (!resending.isSent) giveBackSend(resending);
   }
-}
-
-function giveBack({ parts, user }: ResendOtp): void {
-  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
 }
 
 /** The answer has the number, so what is stored of it is sealed. */

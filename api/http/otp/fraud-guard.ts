@@ -14,9 +14,9 @@ import { type StartOtpBody, clientOf } from './otp-request.ts';
  */
 export type GuardedStart = { readonly isFlagged: boolean; accepted(carrier: string): void; withdraw(): void };
 
-export type GuardedResult =
-  | { readonly ok: true; readonly start: GuardedStart | null }
-  | { readonly ok: false; readonly problem: Problem; readonly audited: AuditedRefusal };
+/** `audited`: for the event of kind `refused`. */
+export type GuardRefusal = { readonly ok: false; readonly problem: Problem; readonly audited: AuditedRefusal };
+export type GuardedResult = { readonly ok: true; readonly start: GuardedStart | null } | GuardRefusal;
 
 /** Asks for a start, and counts it in the same turn, so that requests at the same moment count too. */
 export function guardStart(guard: SharedGuard, { livemode, account }: Principal, asked: StartOtpBody): GuardedResult {
@@ -25,7 +25,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   const { clientIp: ip, deviceId: device } = clientOf(asked);
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed, isResend: false });
-  if (refusal !== null) return { ok: false, problem: problemOfFinding(refusal), audited: auditOf(refusal) };
+  if (refusal !== null) return refusedBy(refusal);
   if (asked.code !== undefined) return { ok: true, start: null };
   const begun = guard.begin({ ...question, carrier: '', isProbe });
   return {
@@ -43,16 +43,23 @@ export function guardResend(
   guard: SharedGuard,
   { livemode, account }: Principal,
   { to, clientIp: ip, deviceId: device }: OtpUser & { readonly to: string },
-): Problem | null {
+): GuardRefusal | null {
   if (!livemode) return null;
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal } = guard.decide({ ...question, challengePassed: false, isResend: true });
-  return refusal === null ? null : problemOfFinding(refusal);
+  return refusal === null ? null : refusedBy(refusal);
 }
 
-function problemOfFinding({ rule, action, scope, retryAfterMs }: GuardFinding): Problem {
+/** The figures are for the event; a client learns the rule only. */
+function refusedBy({ rule, action, scope, retryAfterMs, statistic, threshold }: GuardFinding): GuardRefusal {
+  const code = codes[action];
   const retryAfterS = retryAfterMs === 0 ? null : Math.max(1, Math.ceil(retryAfterMs / 1_000));
-  return problem(429, codes[action], `${reasons[rule]}: ${scope}`, retryAfterS);
+  const figures = `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}`;
+  return {
+    ok: false,
+    problem: problem(429, code, `${reasons[rule]}: ${scope}`, retryAfterS),
+    audited: { code, field: 'to', figures },
+  };
 }
 
 const codes = { block: 'otp_blocked', challenge: 'otp_challenge' } as const;
@@ -66,8 +73,3 @@ const reasons: Readonly<Record<GuardFinding['rule'], string>> = {
   clients: 'codes to many numbers were asked for from here and not entered',
   operator: 'these numbers are blocked by hand',
 };
-
-/** The figures are for the event; a client learns the rule only. */
-function auditOf({ rule, action, statistic, threshold }: GuardFinding): AuditedRefusal {
-  return { code: codes[action], field: 'to', figures: `${rule}:${statistic.toFixed(1)}:${threshold.toFixed(1)}` };
-}

@@ -3,53 +3,61 @@
 import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
 import type { Verified } from '../../../acceptance/otp/verify.ts';
 import type { MessageId, OtpId } from '../../../model/ids.ts';
-import {
-  type Otp,
-  type OtpStatus,
-  attemptsRemaining,
-  otpAttemptsMax,
-  otpStatuses,
-  statusOf,
-} from '../../../model/otp.ts';
+import { type Otp, type OtpStatus, attemptsRemaining, otpStatuses, statusOf } from '../../../model/otp.ts';
 import { unreachable } from '../../../platform/assert.ts';
 import { type Problem, problem, problemOf, problemOfRefusal } from '../../problem.ts';
 
-/** What the 201 of a start shows. */
-export type StartedFacts = {
-  readonly id: OtpId;
+/** What answers show of an OTP. `smsId`: of its last message. */
+type ShownOtp = Pick<Otp, 'id' | 'status' | 'expiresAtMs' | 'attempts' | 'clientReference'> & {
   readonly to: string;
-  readonly expiresAtMs: number;
-  readonly smsId: MessageId;
-  readonly clientReference: string | null;
-  /** Null under a live key. */
-  readonly testCode: string | null;
+  readonly smsId: MessageId | null;
 };
 
-export function startedBody({ id, to, expiresAtMs, smsId, clientReference, testCode }: StartedFacts): string {
-  return JSON.stringify({
-    id,
-    object: 'otp',
-    status: 'pending',
-    to,
-    expires_at: isoTime(expiresAtMs),
-    attempts_remaining: otpAttemptsMax,
-    sms_id: smsId,
-    client_reference: clientReference,
-    ...(testCode === null ? {} : { test_code: testCode }),
-  });
+const shapeOf = (otp: ShownOtp): Record<string, unknown> => ({
+  id: otp.id,
+  object: 'otp',
+  status: otp.status,
+  to: otp.to,
+  expires_at: isoTime(otp.expiresAtMs),
+  attempts_remaining: attemptsRemaining(otp),
+  sms_id: otp.smsId,
+  client_reference: otp.clientReference,
+});
+
+/** `testCode`: null under a live key. */
+export function startedBody(otp: ShownOtp, testCode: string | null): string {
+  return JSON.stringify({ ...shapeOf(otp), ...(testCode === null ? {} : { test_code: testCode }) });
 }
 
-/** One OTP as every later answer shows it. `sms_id`: its last message. */
+/** One OTP as every later answer shows it. */
 export function otpShape(otp: Otp, to: string, nowMs: number): Record<string, unknown> {
+  return shapeOf({ ...otp, status: statusOf(otp, nowMs), to, smsId: otp.sends.at(-1)?.messageId ?? null });
+}
+
+/** What an idempotency key keeps of the answer to a start. */
+type KeptStart = Pick<Otp, 'status' | 'expiresAtMs' | 'attempts'>;
+
+const keptStartOctets = 6;
+// 42 bits of the time (until 2109), then the status and the guesses, three bits each: nearly always `pending` and none.
+const afterTime = 2 ** 42;
+const statusesMax = 8;
+
+/** `sealedCode`: under a test key. */
+export function keptOfStart({ status, expiresAtMs, attempts }: KeptStart, sealedCode: Buffer | null): Buffer {
+  const kept = Buffer.alloc(keptStartOctets);
+  const changed = otpStatuses.indexOf(status) + attempts * statusesMax;
+  kept.writeUIntBE(Math.floor(expiresAtMs) + changed * afterTime, 0, keptStartOctets);
+  return sealedCode === null ? kept : Buffer.concat([kept, sealedCode]);
+}
+
+export function startOfKept(kept: Buffer): KeptStart & { readonly sealedCode: Buffer | null } {
+  const number = kept.readUIntBE(0, keptStartOctets);
+  const changed = Math.floor(number / afterTime);
   return {
-    id: otp.id,
-    object: 'otp',
-    status: statusOf(otp, nowMs),
-    to,
-    expires_at: isoTime(otp.expiresAtMs),
-    attempts_remaining: attemptsRemaining(otp),
-    sms_id: otp.sends.at(-1)?.messageId ?? null,
-    client_reference: otp.clientReference,
+    expiresAtMs: number % afterTime,
+    status: otpStatuses[changed % statusesMax] as OtpStatus,
+    attempts: Math.floor(changed / statusesMax),
+    sealedCode: kept.length === keptStartOctets ? null : kept.subarray(keptStartOctets),
   };
 }
 

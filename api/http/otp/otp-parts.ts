@@ -7,6 +7,7 @@ import type { Claim, KeyedRequest, WorkResult } from '../../../acceptance/idempo
 import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
 import { type OtpId, isOtpId, newMessageId, placeOfOtp } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/api-key.ts';
+import type { SmsRequest } from '../../../policy/contract.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
 import { type Problem, problemOf, problemOrNull } from '../../problem.ts';
 import { missingScope } from '../access.ts';
@@ -22,6 +23,7 @@ import {
   readKey,
   takeAutomaticKey,
 } from '../write-request.ts';
+import type { GuardRefusal } from './fraud-guard.ts';
 import type { OtpRates, OtpUser } from './otp-rates.ts';
 import { type ResendOtpBody, clientOf, parseOtpBody } from './otp-request.ts';
 
@@ -96,6 +98,22 @@ export async function userOf({ parts, principal, otpId }: OtpRequest, asked: Res
   const owner = ownerOf(principal);
   const number = await parts.otps.glance(owner, placeOfOtp(found(otpId)));
   return { accountId: owner.accountId, to: number?.to ?? null, ...clientOf(asked) };
+}
+
+/** Counts as a send from before its message is sent until it is known that it has sent none. */
+export type SendingRequest = OtpRequest & { readonly user: OtpUser | null };
+
+export const takeSend = ({ parts, user }: SendingRequest) =>
+  parts.rates.take('sends', parts.otpRules().limits, found(user));
+
+export const giveBackSend = ({ parts, user }: SendingRequest) =>
+  parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
+
+/** Refused by the guard against fraud: it counts nowhere, and is an event. */
+export function refuseByGuard(request: SendingRequest, message: SmsRequest, refused: GuardRefusal): Problem {
+  giveBackSend(request);
+  request.parts.audit.record(request.principal, message, refused.audited);
+  return refused.problem;
 }
 
 export type Done = Exclude<WorkResult<AcceptanceRefusal | Problem>, { readonly partial: string }>;

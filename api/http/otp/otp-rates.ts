@@ -84,6 +84,12 @@ export class OtpRates {
     return problemOf(refusal('overloaded', 'too many one-time passwords an hour', wholeSeconds(all.retryUs)));
   }
 
+  /** The start wrote none. */
+  giveBackRecord(accountId: AccountId): void {
+    this.#table.giveBack(`started ${accountId}`, this.#ofEach, this.#nowUs());
+    this.#table.giveBack('started', this.#ofAll, this.#nowUs());
+  }
+
   #nowUs(): number {
     return epochUs(this.#clock.monotonicMs());
   }

@@ -3,6 +3,7 @@
 // same ids and, under a test key, the same code.
 import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
+import { statusOf } from '../../../model/otp.ts';
 import type { Admitted } from '../../../policy/contract.ts';
 import { problemOfRefusal, problemOrNull } from '../../problem.ts';
 import { countAccepted } from '../exchange-metrics.ts';
@@ -16,15 +17,18 @@ import {
   takeSlot,
 } from '../write-request.ts';
 import { type GuardedStart, guardStart } from './fraud-guard.ts';
-import { problemOfOtp, startedBody } from './otp-answer.ts';
+import { keptOfStart, problemOfOtp, startOfKept, startedBody } from './otp-answer.ts';
 import {
   type Done,
   OtpRequest,
   answerOnce,
   answerRepeat,
   checkCapacity,
+  giveBackSend,
   parseBody,
+  refuseByGuard,
   requireScope,
+  takeSend,
 } from './otp-parts.ts';
 import type { OtpUser } from './otp-rates.ts';
 import { type StartOtpBody, clientOf, startOtpBody } from './otp-request.ts';
@@ -37,8 +41,11 @@ export class StartOtp extends OtpRequest {
   admitted: Admitted | null = null;
   /** Under a live key. */
   guarded: GuardedStart | null = null;
-  /** Set when it is accepted. */
+  user: OtpUser | null = null;
+  /** Set when this request has sent its message. */
   carrier: string | null = null;
+  /** Whether it may have written a record. */
+  isStored = false;
 }
 
 const steps: readonly Step<StartOtp>[] = [
@@ -65,17 +72,11 @@ function answerStarted(starting: StartOtp): StepResult | Promise<StepResult> {
     operation: 'POST /v1/otp',
     status: 201,
     answerOf(kept, _createdAtMs, smsId) {
-      const sealed = kept.subarray(timeOctets);
+      const { sealedCode, ...answered } = startOfKept(kept);
       const hash = found(starting.keyed).place.hash;
       const place = parts.otps.placeOf({ accountId: principal.account.accountId, livemode: principal.livemode }, to);
-      return startedBody({
-        id: otpIdOf(smsId, place),
-        to,
-        expiresAtMs: kept.readUIntBE(0, timeOctets),
-        smsId,
-        clientReference,
-        testCode: sealed.length === 0 ? null : parts.cipher.open(sealed, hash).toString('latin1'),
-      });
+      const testCode = sealedCode === null ? null : parts.cipher.open(sealedCode, hash).toString('latin1');
+      return startedBody({ ...answered, id: otpIdOf(smsId, place), to, smsId, clientReference }, testCode);
     },
   });
 }
@@ -99,19 +100,10 @@ function passGates(starting: StartOtp): StepResult {
   return refuseLength(found(starting.asked), admitted);
 }
 
-/** Counted until it is known that nothing was sent. */
 function passLimits(starting: StartOtp): StepResult {
-  const { parts } = starting;
-  return parts.rates.take('sends', parts.otpRules().limits, userOfStart(starting));
-}
-
-function giveBack(starting: StartOtp): void {
-  const { parts } = starting;
-  parts.rates.giveBack('sends', parts.otpRules().limits, userOfStart(starting));
-}
-
-function userOfStart({ principal, asked }: StartOtp): OtpUser {
-  return { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
+  const { principal, asked } = starting;
+  starting.user = { accountId: principal.account.accountId, to: found(asked).to, ...clientOf(found(asked)) };
+  return takeSend(starting);
 }
 
 function checkMessageCapacity({ parts }: StartOtp): StepResult {
@@ -122,27 +114,32 @@ function checkMessageCapacity({ parts }: StartOtp): StepResult {
 function passGuard(starting: StartOtp): StepResult {
   const { parts, principal, asked, message } = starting;
   const guarded = guardStart(parts.fraud, principal, found(asked));
-  if (guarded.ok) {
-    starting.guarded = guarded.start;
-    return null;
-  }
-  giveBack(starting);
-  parts.audit.record(principal, found(message).request, guarded.audited);
-  return guarded.problem;
+  if (!guarded.ok) return refuseByGuard(starting, found(message).request, guarded);
+  starting.guarded = guarded.start;
+  return null;
 }
 
 async function accept(starting: StartOtp): Promise<StepResult> {
   const { parts, principal } = starting;
-  try {
-    const full = parts.rates.takeRecord(principal.account.accountId);
-    return full ?? (await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim)));
-  } finally {
-    const { guarded, carrier } = starting;
-    if (carrier === null) {
-      guarded?.withdraw();
-      giveBack(starting);
-    } else guarded?.accepted(carrier);
+  const { accountId } = principal.account;
+  const full = parts.rates.takeRecord(accountId);
+  if (full !== null) {
+    countNoMore(starting);
+    return full;
   }
+  try {
+    return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
+  } finally {
+    const { guarded, carrier, isStored } = starting;
+    if (!isStored) parts.rates.giveBackRecord(accountId);
+    if (carrier === null) countNoMore(starting);
+    else guarded?.accepted(carrier);
+  }
+}
+
+function countNoMore(starting: StartOtp): void {
+  starting.guarded?.withdraw();
+  giveBackSend(starting);
 }
 
 async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done> {
@@ -155,24 +152,20 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const isScored = starting.guarded !== null && !starting.guarded.isFlagged;
   const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
+  starting.isStored = started.ok ? started.isSent : started.why === 'acceptance';
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
-  const { carrier } = admitted.route.planFor(claim.messageId);
-  starting.carrier = carrier;
-  countAccepted('otp', carrier, exchange.elapsedMs);
+  if (started.isSent) {
+    const { carrier } = admitted.route.planFor(claim.messageId);
+    starting.carrier = carrier;
+    countAccepted('otp', carrier, exchange.elapsedMs);
+  }
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
-  const facts = { id: otp.id, to, expiresAtMs: otp.expiresAtMs, smsId: claim.messageId, testCode };
+  const sealedCode =
+    testCode === null ? null : parts.cipher.seal(Buffer.from(testCode, 'latin1'), keyed?.place.hash ?? '');
+  const answered = { ...otp, status: statusOf(otp, parts.clock.nowMs()) };
   return {
-    body: startedBody({ ...facts, clientReference: otp.clientReference }),
-    kept: keptOfStart(otp.expiresAtMs, testCode, (text) => parts.cipher.seal(text, keyed?.place.hash ?? '')),
+    body: startedBody({ ...answered, to, smsId: claim.messageId }, testCode),
+    kept: keptOfStart(answered, sealedCode),
   };
-}
-
-const timeOctets = 6;
-
-/** Six octets of the time at which it expires; under a test key the sealed code. */
-function keptOfStart(expiresAtMs: number, testCode: string | null, seal: (text: Buffer) => Buffer): Buffer {
-  const time = Buffer.alloc(timeOctets);
-  time.writeUIntBE(Math.floor(expiresAtMs), 0, timeOctets);
-  return testCode === null ? time : Buffer.concat([time, seal(Buffer.from(testCode, 'latin1'))]);
 }

@@ -73,10 +73,9 @@ async function verify(verifying: VerifyOtp): Promise<StepResult> {
 }
 
 async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
-  const { parts, principal, asked, keyed, automaticId } = verifying;
-  const own = keyed === null ? automaticId : Buffer.from(keyed.place.hash, 'latin1').toString('base64url');
-  const by = own ?? secretBytes(byOctets).toString('base64url');
+  const { parts, principal, asked } = verifying;
   const code = found(normalizedCode(found(asked).code));
+  const by = requestName(verifying, code);
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
   const { accountId, to } = found(verifying.user);
   // A code of the client's own was not counted when it was sent.
@@ -87,3 +86,14 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
 }
 
 const byOctets = 12;
+
+/**
+ * What only a repeat of this request has, too. Under the client's own key a repeat has the same body; under an automatic one
+ * that is not compared, so the name has a print of the code.
+ */
+function requestName({ parts, keyed, automaticId }: VerifyOtp, code: string): string {
+  if (keyed !== null) return Buffer.from(keyed.place.hash, 'latin1').toString('base64url');
+  if (automaticId === null) return secretBytes(byOctets).toString('base64url');
+  const [print] = parts.bodyPrints(Buffer.from(`${automaticId} ${code}`));
+  return `${automaticId} ${print.toString('base64url')}`;
+}

@@ -92,6 +92,29 @@ describe('the time', () => {
   });
 });
 
+describe('a code that has expired keeps that end', () => {
+  const old = otpOf('A', beginMs);
+  const nowMs = old.expiresAtMs;
+
+  test('when another one of its purpose is entered', () => {
+    const held = started(otpOf('B', nowMs), started(old), nowMs);
+    const { next } = verifyOtp(held, 'otp_B' as OtpId, 'r', nowMs, rules, nowMs);
+    expect(next?.otps.map((otp) => statusOf(otp, nowMs))).toEqual(['expired', 'verified']);
+    expect(next?.otps[0]?.endedAtMs).toBeNull();
+  });
+
+  test('when its number is locked; its own fifth guess, counted before, still ends it', () => {
+    const failuresMs = Array.from({ length: 19 }, (_, at) => beginMs + at);
+    const held = started(otpOf('B', nowMs), { ...started(old), failuresMs }, nowMs);
+    const counted = countGuess(held, 'otp_B' as OtpId, 'r', rules, nowMs).next as OtpNumber;
+    const locked = failGuess(counted, 'otp_B' as OtpId, 1, rules, nowMs);
+    expect(locked.answer.ended.map(({ id }) => id)).toEqual(['otp_B']);
+    expect(locked.next?.otps.map((otp) => statusOf(otp, nowMs))).toEqual(['expired', 'failed']);
+    const fifth = countGuess(started({ ...old, attempts: 4 }), old.id, 'r', rules, nowMs - 1).next as OtpNumber;
+    expect(failGuess(fifth, old.id, 5, rules, nowMs).answer.ended).toMatchObject([{ status: 'max_attempts_reached' }]);
+  });
+});
+
 test('a repeated step changes nothing: a start, a resend, a cancel, a right guess under its own name', () => {
   const otp = otpOf('A', beginMs);
   const held = started(otp);
@@ -125,6 +148,13 @@ test('what ends gives up its code; a send that is taken back ends its OTP, which
   const notSent = { ...otp, status: 'failed', reason: 'not_sent', sealed: null, sends: [], endedAtMs: beginMs + 5 };
   expect(without).toEqual({ ...fresh, to, otps: [notSent] });
   expect(started(otp, without).otps).toEqual([otp]);
+});
+
+test('what has expired gives up its code five seconds later, with the next write', () => {
+  const old = otpOf('A', beginMs);
+  const sealedAt = (nowMs: number) => started(otpOf('B', nowMs), started(old), nowMs).otps.map(({ sealed }) => sealed);
+  expect(sealedAt(old.expiresAtMs + 4_999)).toEqual([old.sealed, old.sealed]);
+  expect(sealedAt(old.expiresAtMs + 5_000)).toEqual([null, old.sealed]);
 });
 
 test('of starts that were taken back the record keeps the last four', () => {

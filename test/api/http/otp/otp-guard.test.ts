@@ -12,6 +12,7 @@ import { openBucket } from '../../../../cluster/bus/ensure.ts';
 import { GuardTalk } from '../../../../cluster/bus/otp-guard-talk.ts';
 import { decodeEvents } from '../../../../model/records/event-record.ts';
 import { systemClock } from '../../../../platform/clock.ts';
+import { maskNumber } from '../../../../platform/log.ts';
 import { recordsOf } from '../../../support/bus.ts';
 import { until } from '../../../support/until.ts';
 import { type Tenant, call } from '../harness.ts';
@@ -49,6 +50,10 @@ const inBothThreads = async (ask: () => Promise<{ status: number; body: Record<s
   const answers = await Promise.all(Array.from({ length: 12 }, ask));
   return answers.every(({ body }) => body['code'] === code);
 };
+const refusals = async () =>
+  (await recordsOf(harness.bus, 'EVENTS'))
+    .flatMap(({ data }) => decodeEvents(data))
+    .filter(({ kind }) => kind === 'refused');
 const spread = (at: number) => (at * 37) % 10_000;
 
 describe('numbers that follow each other', () => {
@@ -71,10 +76,6 @@ describe('numbers that follow each other', () => {
     expect((await start(number(502), {}, tenant, tenant.test)).status).toBe(201);
     const other = await harness.tenant();
     expect((await start(number(503), {}, other)).status).toBe(201);
-    const refusals = async () =>
-      (await recordsOf(harness.bus, 'EVENTS'))
-        .flatMap(({ data }) => decodeEvents(data))
-        .filter(({ kind }) => kind === 'refused');
     await until('the refusal is an event', async () =>
       (await refusals()).some(
         ({ error, recipient }) => error === 'otp_blocked:sequence:10.0:10.0' && recipient.includes('*'),
@@ -130,13 +131,18 @@ describe('a person', () => {
 
   test('blocks and releases any prefix, also for what is sent again', async () => {
     const number = freshBlock();
-    const { body } = await start(number(1));
+    const { body } = await start(number(1), { client_reference: 'order 9' });
     const own = prefix.slice(0, -1);
     const place = { accountId: tenant.accountId, prefix: own };
     const fromMs = systemClock.nowMs();
     expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 600_000 })).toBe(true);
     await until('both threads refuse', () => inBothThreads(() => start(number(2)), 'otp_blocked'));
     expect((await resend(body['id'], tenant.live)).body).toMatchObject({ code: 'otp_blocked' });
+    const event = await until('the refused resend is an event', async () =>
+      (await refusals()).find(({ clientReference }) => clientReference === 'order 9'),
+    );
+    const recipient = maskNumber(number(1));
+    expect(event).toMatchObject({ error: 'otp_blocked:operator:0.0:0.0', sender: 'HELIO', category: 'otp', recipient });
     // A shorter one changes nothing.
     expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 1_000 })).toBe(false);
     expect(await releaseBlock(bucket, place, 'operator', fromMs + 1)).toMatchObject({ released: 'operator' });
