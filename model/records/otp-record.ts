@@ -1,6 +1,6 @@
 // The record of a number in the bucket `otp`: JSON, so that an operator can read all of it but the sealed code. A version
-// that this code does not know is an error: it must not be overwritten. `mark` is made for each write: a writer whose
-// answer was lost recognises its own record.
+// that this code does not know is an error: it must not be overwritten. `mark` has one word for each of the last writes, the
+// newest first: a writer whose answer was lost recognises its own.
 import { assert } from '../../platform/assert.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
 import type { Otp, OtpNumber } from '../otp.ts';

@@ -24,15 +24,15 @@ const facts = {
   client_reference: z.string().nullable(),
 };
 
+const otpStatus = z.enum(otpStatuses).openapi('OtpStatus');
+
 export const startedOtp = z
   .object({
     ...facts,
-    status: z.literal('pending'),
+    status: otpStatus.describe('`pending`; of a repeat with the same key what it has become.'),
     test_code: z.string().optional().describe('The code; under a test key only.'),
   })
   .openapi('StartedOtp');
-
-const otpStatus = z.enum(otpStatuses).openapi('OtpStatus');
 
 export const changedOtp = z.object({ ...facts, status: otpStatus }).openapi('ChangedOtp');
 
