@@ -20,7 +20,7 @@ import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { deliveredAtOver } from './clicks/delivered-at.ts';
-import { type ClickRecording, recordClicks } from './clicks/click-recorder.ts';
+import { type ClickRecording, progressOfClicks, recordClicks } from './clicks/click-recorder.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
@@ -94,6 +94,7 @@ export async function startAnalytics(
     const late = lateChangesOver(engine, retention.historyDays, clock);
     const started = await startRecorder({ bus, engine, publisher, erased, arrived, numbers, late, clock });
     recorder = started;
+    let clicksReached = 0;
     answers.beginToRecord();
     // Only the recording node may reap and purge: only it knows which events are not flushed yet.
     keepers = {
@@ -111,13 +112,19 @@ export async function startAnalytics(
           historyDays: retention.historyDays,
         }),
       ],
-      clicks: recordClicks({ bus, engine, publisher, deliveredAt, clock }),
+      clicks: recordClicks({ bus, engine, publisher, deliveredAt, reached: (seq) => (clicksReached = seq), clock }),
       facts: recordFacts({ bus, engine, publisher, late, clock }),
     };
     const ending = new AbortController();
     const openEraser = async () => {
       const recordedTo = () => started.recordedTo;
-      const opened = await openRowEraser({ bus, engine, erased, recordedTo, clock, stopping: ending.signal });
+      // What an earlier process recorded is in its progress.
+      const clicksRecordedTo = async () => {
+        const { entry } = await readEntry(await openBucket(bus, 'recorder'), progressOfClicks.key);
+        return Math.max(clicksReached, entry?.json<ProgressRecord>().recordedTo ?? 0);
+      };
+      const stores = { bus, engine, erased, recordedTo, clicksRecordedTo };
+      const opened = await openRowEraser({ ...stores, clock, stopping: ending.signal });
       if (!ending.signal.aborted) eraser = opened;
     };
     void untilDone(openEraser, (error) => log.warn({ error }, 'erasures of this store cannot be read yet'), {

@@ -294,8 +294,11 @@ export type ReplayFactsReply =
     })
   | Unavailable;
 
-/** Has a number erased from the event store; asked again until it is done. */
-export type EraseRows = { readonly erasure: Erasure };
+/**
+ * Has a number erased from the event store; asked again until it is done. `notBeforeMs`: it is carried out once more if that
+ * was last done before then.
+ */
+export type EraseRows = { readonly erasure: Erasure; readonly notBeforeMs?: number };
 
 /** `done`: its rows are off the disk. */
 export type EraseRowsReply =

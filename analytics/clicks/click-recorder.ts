@@ -49,6 +49,8 @@ type ClickRecorderParts = {
   readonly publisher: Publisher;
   /** When each of these messages was delivered, as of all that EVENTS has by now. Rejects while that is not known. */
   readonly deliveredAt: (messages: readonly CodeOwner[]) => Promise<ReadonlyMap<string, number>>;
+  /** Gets the last record that is in ClickHouse, after each insert. */
+  readonly reached?: (seq: number) => void;
   readonly clock: Clock;
 };
 
@@ -62,7 +64,7 @@ type ClickRecorder = {
 type WrittenClick = Pick<ResolvedClick, 'click' | 'owner' | 'verdict'>;
 type Resolved = { readonly fresh: readonly ResolvedClick[]; readonly written: readonly WrittenClick[] };
 
-const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
+export const progressOfClicks = { key: 'clicks', stream: streamNames.clicks };
 const { insertRowsMax, insertEveryMs, prefetchRecords, soonAfterReceiptMs, purgeEveryMs } = limits.clicks;
 const tickEveryMs = 100;
 
@@ -168,6 +170,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
       await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
       for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
       recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
+      parts.reached?.(recorded.seq);
     } catch (error) {
       if (stopping.signal.aborted) return ignoring(error, 'the recorder of clicks was stopped while it wrote');
       if (!(error instanceof Fenced)) throw error;

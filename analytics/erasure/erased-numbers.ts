@@ -1,7 +1,9 @@
 // The numbers that were erased, by their keyed hash. What was accepted before an erasure is not recorded after it: a
-// receipt may come days later, and an event may be published a second time.
+// receipt may come days later, and an event may be published a second time. Of what is left out the message is noted, for
+// the codes and clicks of its links (row-eraser.ts).
 import type { Erasure } from '../../cluster/bus/erasures.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 
 type Erased = Pick<Erasure, 'accountId' | 'atMs'>;
 
@@ -19,4 +21,13 @@ export class ErasedNumbers {
     if (erased === undefined) return false;
     return erased.some((each) => acceptedAtMs <= each.atMs && (each.accountId ?? accountId) === accountId);
   }
+}
+
+export const erasedMessages = 'erased_messages (message_id, recipient_hash, account_id, accepted_at)';
+
+export function erasedMessageRow(
+  hash: string,
+  { messageId, accountId, acceptedAtMs }: Pick<DeliveryEvent, 'messageId' | 'accountId' | 'acceptedAtMs'>,
+): string {
+  return tsvRow([messageId, hash, accountId, tsvTime(acceptedAtMs)]);
 }

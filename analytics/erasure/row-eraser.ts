@@ -1,7 +1,8 @@
 // Removes a subscriber from ClickHouse: the events of every message to or from the number, their submits, the codes and
 // clicks of their links. Counts of reports stay: they hold no number. Rows are rewritten part by part, and an erasure is
 // done when the old parts are off the disk. The one recording node does it, one erasure at a time, and remembers it in
-// the store itself: so a store that was restored from a backup knows what it lacks.
+// the store itself: so a store that was restored from a backup knows what it lacks. Codes and clicks have no number and come
+// by another stream, so the ids of the person's messages are kept (erased_messages) until the second run has looked too.
 import { type Counts, type Erasure, erasureJobs, orderErasure } from '../../cluster/bus/erasures.ts';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
@@ -15,15 +16,16 @@ import { literal } from '../sql/sql-user.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
 import { mutate } from '../store/mutate.ts';
 import { tsvRow, tsvTime } from '../store/tab-separated.ts';
-import type { ErasedNumbers } from './erased-numbers.ts';
+import { type ErasedNumbers, erasedMessages } from './erased-numbers.ts';
 
 type RowEraserOptions = {
   readonly bus: Bus;
   readonly engine: Engine;
   /** What the recorder leaves out. */
   readonly erased: ErasedNumbers;
-  /** Every record of EVENTS up to this one is in ClickHouse. */
+  /** Every record of EVENTS, or of CLICKS, up to this one is in ClickHouse. */
   readonly recordedTo: () => number;
+  readonly clicksRecordedTo: () => Promise<number>;
   readonly clock: Clock;
   readonly stopping: AbortSignal;
 };
@@ -40,14 +42,15 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
   let queue: Promise<void> = Promise.resolve();
   const waiting = new Set<string>();
 
-  function begin(erasure: Erasure): void {
+  function begin(erasure: Erasure, notBeforeMs: number): void {
     if (waiting.has(erasure.id)) return;
     erased.add(erasure);
     waiting.add(erasure.id);
     queue = queue.then(async () => {
       try {
         // It may have ended between the question that began it again and now.
-        if (!stopping.aborted && (await removedBy(engine, erasure)) === null) await erase(options, erasure);
+        if (!stopping.aborted && (await removedBy(engine, erasure, notBeforeMs)) === null)
+          await erase(options, erasure);
       } catch (error) {
         if (!stopping.aborted) log.warn({ id: erasure.id, error: messageOf(error) }, 'an erasure is tried again');
       } finally {
@@ -59,7 +62,7 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
   const carriedOut = await carriedOutHere(engine);
   for (const job of await erasureJobs(bus)) {
     erased.add(job);
-    if (!carriedOut.has(job.id)) begin(job);
+    if (!carriedOut.has(job.id)) begin(job, 0);
     carriedOut.delete(job.id);
   }
   // NATS was restored from a backup, or is another one: it gets them from here.
@@ -67,17 +70,22 @@ export async function openRowEraser(options: RowEraserOptions): Promise<RowErase
     erased.add(erasure);
     await orderErasure(bus, erasure);
   }
-  return async ({ erasure }) => {
-    const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure);
+  return async ({ erasure, notBeforeMs = 0 }) => {
+    const removed = waiting.has(erasure.id) ? null : await removedBy(engine, erasure, notBeforeMs);
     if (removed !== null) return { result: 'done', removed };
-    begin(erasure);
+    begin(erasure, notBeforeMs);
     return { result: 'running' };
   };
 }
 
-/** What an erasure removed; null: this store has not carried it out. */
-async function removedBy(engine: Engine, { id }: Erasure): Promise<Counts | null> {
-  const [row] = await slowRows(engine, 'SELECT removed FROM erasures FINAL WHERE id = {id:String}', { id });
+/** What an erasure removed; null: this store has not carried it out, or only before `notBeforeMs`. */
+async function removedBy(engine: Engine, { id }: Erasure, notBeforeMs: number): Promise<Counts | null> {
+  const [row] = await slowRows(
+    engine,
+    `SELECT removed FROM erasures FINAL
+     WHERE id = {id:String} AND carried_out_at >= fromUnixTimestamp64Milli({notBeforeMs:Int64})`,
+    { id, notBeforeMs: Math.floor(notBeforeMs) },
+  );
   return row === undefined ? null : (JSON.parse(row[0] as string) as Counts);
 }
 
@@ -86,19 +94,28 @@ async function carriedOutHere(engine: Engine): Promise<Map<string, Erasure>> {
   return new Map(rows.map(([id, mark]) => [id as string, JSON.parse(mark as string) as Erasure]));
 }
 
-async function erase({ bus, engine, recordedTo, clock, stopping }: RowEraserOptions, erasure: Erasure): Promise<void> {
-  const { state } = await bus.manager.streams.info(streamNames.events);
+async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void> {
+  const { bus, engine, recordedTo, clicksRecordedTo, clock, stopping } = options;
+  const own = ownRows(erasure);
   // What was taken before the recorder left it out is in the store, or not at all.
-  await until('events are recorded', () => stopping.aborted || recordedTo() >= state.last_seq || state.messages === 0, {
-    limitMs: limits.erasure.deadlineMs,
-    everyMs: askEveryMs,
-  });
+  await untilRecorded(streamNames.events, recordedTo);
+  const [counted] = await slowRows(
+    engine,
+    `SELECT toUInt64(uniqExact(message_id)) FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
+  );
+  // Before they are deleted: after a crash in between they are in no other table.
+  await engine.command(
+    `INSERT INTO ${erasedMessages} SELECT DISTINCT message_id, recipient_hash, account_id, accepted_at
+     FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
+  );
+  // The codes of a message are in CLICKS before its first event is in EVENTS.
+  await untilRecorded(streamNames.clicks, clicksRecordedTo);
   const found = await slowRows(
     engine,
-    `SELECT DISTINCT message_id FROM sms_events WHERE ${ownRows(erasure)} ORDER BY 1 SETTINGS max_threads = 1`,
+    `SELECT DISTINCT message_id FROM erased_messages WHERE ${own} ORDER BY 1 SETTINGS max_threads = 1`,
   );
   const ids = found.map(([id]) => id as string);
-  const removed: Record<string, number> = { messages: ids.length };
+  const removed: Record<string, number> = { messages: Number(counted?.[0]) };
   const change = { clock, signal: stopping };
   for (const table of tables) removed[table] = 0;
   for (let from = 0; from < ids.length; from += limits.erasure.messagesAtOnce) {
@@ -119,9 +136,16 @@ async function erase({ bus, engine, recordedTo, clock, stopping }: RowEraserOpti
   await withoutOldParts(engine, clock, stopping);
   const { id, hash, listKey, place, accountId, atMs, by } = erasure;
   const mark = JSON.stringify({ id, hash, listKey, place, accountId, atMs, by } satisfies Erasure);
-  const row = tsvRow([id, hash, accountId, tsvTime(atMs), mark, JSON.stringify(removed)]);
-  await engine.insert('erasures (id, recipient_hash, account_id, at, mark, removed)', Buffer.from(row));
+  const row = tsvRow([id, hash, accountId, tsvTime(atMs), mark, JSON.stringify(removed), tsvTime(clock.nowMs())]);
+  await engine.insert('erasures (id, recipient_hash, account_id, at, mark, removed, carried_out_at)', Buffer.from(row));
   log.info({ id, removed }, 'a number was erased from ClickHouse');
+
+  async function untilRecorded(stream: string, reached: () => number | Promise<number>): Promise<void> {
+    const { state } = await bus.manager.streams.info(stream);
+    const isRecorded = async () => stopping.aborted || state.messages === 0 || (await reached()) >= state.last_seq;
+    const wait = { limitMs: limits.erasure.deadlineMs, everyMs: askEveryMs };
+    await until(`the records of ${stream} are in ClickHouse`, isRecorded, wait);
+  }
 }
 
 function ownRows({ hash, accountId, atMs }: Erasure): string {

@@ -41,6 +41,8 @@ export class Batch {
   readonly counts: CountChanges;
   /** What its events of one-time passwords are about, recorded before or not. */
   readonly otpTimes = new ChangedTimes();
+  /** Of erased numbers, whose events are left out: a row of `erased_messages` by message id. */
+  readonly erased = new Map<string, string>();
   lastSeq: number;
   /** When the server stored the last record. */
   lastAtNs: bigint | null = null;

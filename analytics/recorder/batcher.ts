@@ -8,7 +8,7 @@ import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { metrics } from '../../platform/telemetry.ts';
-import type { ErasedNumbers } from '../erasure/erased-numbers.ts';
+import { type ErasedNumbers, erasedMessageRow } from '../erasure/erased-numbers.ts';
 import { fitsRow } from '../store/event-row.ts';
 import { Batch } from './batch.ts';
 import type { MessageStates } from './counts/message-states.ts';
@@ -161,7 +161,10 @@ export class Batcher {
           continue;
         }
         const hash = numbers.hashOf(event.recipient);
-        if (erased.covers(hash.text, event)) continue;
+        if (erased.covers(hash.text, event)) {
+          batch.erased.set(event.messageId, erasedMessageRow(hash.text, event));
+          continue;
+        }
         // Decided by the message's age, not the event's: an event that is published again may have a new time.
         const isSuspect = event.acceptedAtMs < suspectBeforeMs;
         batch.push(event, place, batchIndex, stampMs, hash);

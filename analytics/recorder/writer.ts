@@ -9,6 +9,7 @@ import { log } from '../../platform/log.ts';
 import { jitteredBackoffMs } from '../../platform/random.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { Fenced } from '../fenced-entry.ts';
+import { erasedMessages } from '../erasure/erased-numbers.ts';
 import type { LateChanges } from '../otp/late-changes.ts';
 import type { Engine } from '../store/engine.ts';
 import type { NativeBlock } from '../store/native-block.ts';
@@ -63,6 +64,10 @@ export class Writer {
       metrics.recordedRows.inc(block.rows);
     }
     await this.#untilDone('note of late changes', () => late.note(batch.otpTimes));
+    if (batch.erased.size > 0) {
+      const rows = Buffer.from([...batch.erased.values()].join(''));
+      await this.#untilDone('note of erased messages', () => engine.insert(erasedMessages, rows));
+    }
     stopping.throwIfAborted();
     this.#recorded = { made: this.#recorded.made, seq: batch.lastSeq, storedAtNs: batch.lastAtNs };
   }

@@ -1,7 +1,9 @@
 // How long rows stay in ClickHouse, as TTLs of the tables. A part is dropped as a whole when its last row has expired,
 // and never rewritten for that. A changed setting also applies to the parts there are: their expiry is calculated again,
 // once, without their rows being rewritten. What a setting cuts out of rows that stay is trim.ts.
+import { linksKeptDays } from '../../cluster/bus/streams.ts';
 import { assert } from '../../platform/assert.ts';
+import { linkDaysDefault } from '../../platform/limits-streams.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import type { Engine } from './engine.ts';
@@ -27,14 +29,18 @@ assert(
   'a receipt would be compared with a number that is cut to its last digits',
 );
 
-/** Resolves when every table keeps its rows that long. The counts of reports stay: they contain no recipients. */
-export async function keepRowsFor(engine: Engine, days: KeptDays): Promise<void> {
+/**
+ * Resolves when every table keeps its rows that long. The counts of reports stay: they contain no recipients. `linkDays`: how
+ * long a short link leads on.
+ */
+export async function keepRowsFor(engine: Engine, days: KeptDays, linkDays = linkDaysDefault): Promise<void> {
   const { historyDays, testHistoryDays, clicksDays } = days;
   const submitHours = Math.min(historyDays * 24, Math.ceil(submitsKeptMs / hourMs));
   const ends: Readonly<Record<string, string>> = {
     sms_events: `toDateTime(accepted_at) + toIntervalDay(if(livemode, ${historyDays}, ${testHistoryDays}))`,
-    // Clicks are counted with the hour in which their message was accepted.
-    link_codes: `toDateTime(accepted_at) + toIntervalDay(${clicksDays})`,
+    // Clicks are counted with the hour in which their message was accepted. While a link leads on, a click on it needs to find
+    // its message: without it, it would be one on a code that was never sent, a scanner's.
+    link_codes: `toDateTime(accepted_at) + toIntervalDay(${Math.max(clicksDays, linksKeptDays(linkDays))})`,
     link_clicks: `toDateTime(accepted_at) + toIntervalDay(${clicksDays})`,
     otps: `toDateTime(started_at) + toIntervalDay(${historyDays})`,
     otp_messages: `toDateTime(accepted_at) + toIntervalDay(${historyDays})`,

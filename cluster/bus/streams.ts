@@ -99,9 +99,7 @@ export function streamDeclarations(bounds: StreamBounds = streamBoundsDefault): 
     // A carrier may repeat an unanswered deliver_sm a minute later, on another bind.
     { ...of('inbound', 'mo.>'), ...workQueue, duplicate_window: nanos(limits.inbound.repeatWindowMs) },
     of('events', 'ev.>'),
-    // Where short links lead, kept for as long as the last of their messages may need them: a message may be sent 36
-    // days after it was accepted, and a series is shared by the messages of a day.
-    { ...of('links', 'links.>'), max_age: nanos((linkDays + limits.bus.laterDaysMax + 2) * 86_400_000) },
+    { ...of('links', 'links.>'), max_age: nanos(linksKeptDays(linkDays) * 86_400_000) },
     // Codes with their messages, and clicks, until ClickHouse has them.
     of('clicks', 'clicks.>'),
     // Events of one-time passwords and clicks (model/fact.ts) until ClickHouse and webhook endpoints have them.
@@ -273,5 +271,11 @@ export type StreamBounds = {
   /** Replicas of each stream: 1 on one machine, 3 in a cluster. */
   readonly streamReplicas: number;
 };
+
+/**
+ * For how many days it is kept where short links lead, and whose their codes are: for as long as the last message with one may
+ * need it. A message may be sent 36 days after it was accepted, and a series is shared by the messages of a day.
+ */
+export const linksKeptDays = (linkDays: number): number => linkDays + limits.bus.laterDaysMax + 2;
 
 export const streamBoundsDefault: StreamBounds = { queueMessagesMax: 5_000_000, streamReplicas: 1 };

@@ -2,7 +2,7 @@
 // ready when the schema is in place, the recorder reads and queries are answered.
 import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
-import { type KeptDays, keepRowsFor } from '../../analytics/store/retention.ts';
+import { keepRowsFor } from '../../analytics/store/retention.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { openOperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { startSqlEndpoint } from '../../api/sql/endpoint.ts';
@@ -21,7 +21,7 @@ runRole('analytics', async (link) => {
   const joined = await joinBus('analytics', 'analytics', link);
   const { settings, configuration, bus } = joined;
   const engine = openEngine({ clickhouseUrl: settings.clickhouseUrl, dataDir: clickhouseDir(settings.dataDir) });
-  await schemaInPlace(engine, configuration.retention, link.stopping);
+  await schemaInPlace(engine, configuration, link.stopping);
   const clock = await roleClock(joined, link);
   const node = await startAnalytics(bus, engine, {
     shares: configuration.limits.shares,
@@ -67,9 +67,9 @@ async function operatorSql(
 }
 
 /** Waits for a server that is down at the start; events wait in the stream meanwhile. */
-async function schemaInPlace(engine: Engine, retention: KeptDays, stopping: AbortSignal): Promise<void> {
+async function schemaInPlace(engine: Engine, of: Configuration, stopping: AbortSignal): Promise<void> {
   await untilDone(
-    () => applySchema(engine).then(() => keepRowsFor(engine, retention)),
+    () => applySchema(engine).then(() => keepRowsFor(engine, of.retention, of.limits.linkDays)),
     (error) => log.warn({ error }, 'the ClickHouse schema cannot be applied yet'),
     { everyMs: schemaRetryMs, stopping },
   );

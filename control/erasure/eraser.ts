@@ -4,7 +4,7 @@
 // flight is looked for once more some days later.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
+import { type EraseRows, type EraseRowsReply, querySubjects } from '../../analytics/contract.ts';
 import {
   type Counts,
   type ErasureJob,
@@ -86,11 +86,13 @@ async function bringKnown({ bus, store, dataDir }: EraserParts): Promise<void> {
 
 async function carryOut(parts: EraserParts, job: ErasureJob, stopping: AbortSignal): Promise<void> {
   const { bus, store, numbers, dataDir, clock } = parts;
+  const againAtMs = job.atMs + lookAgainMs;
+  const notBeforeMs = clock.nowMs() < againAtMs ? 0 : againAtMs - limits.recorder.clockSkewMsMax;
   // Before anything is removed: who restores this folder's backup while it runs still knows of it.
   addToErasuresFile(dataDir, job);
   const streams = await eraseFromStreams(parts, job);
   const database = await eraseFromDatabase(store, numbers, job);
-  const rows = await eraseRows(parts, job, stopping);
+  const rows = await eraseRows(parts, job, notBeforeMs, stopping);
   const removed: Counts = { ...rows, ...streams.removed, ...database };
   const receipt = { finishedAtMs: clock.nowMs(), lookedAt: streams.lookedAt, removed, left: streams.left };
   const { id, accountId, by } = job;
@@ -101,8 +103,8 @@ async function carryOut(parts: EraserParts, job: ErasureJob, stopping: AbortSign
 }
 
 /** Asks the event store until it is done; it goes on while nobody asks. */
-async function eraseRows({ bus, clock }: EraserParts, job: ErasureJob, stopping: AbortSignal) {
-  const asked = JSON.stringify({ erasure: job });
+async function eraseRows({ bus, clock }: EraserParts, job: ErasureJob, notBeforeMs: number, stopping: AbortSignal) {
+  const asked = JSON.stringify({ erasure: job, notBeforeMs } satisfies EraseRows);
   for (;;) {
     const request = bus.connection.request(querySubjects.eraseRows, asked, { timeout: rowsAskedMs });
     const reply = (await withDeadline('the event store', rowsAskedMs * 2, request)).json<EraseRowsReply>();

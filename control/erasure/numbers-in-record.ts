@@ -19,7 +19,7 @@ export type Held = {
   readonly number: string;
   /** Null: the record does not say. */
   readonly accountId: string | null;
-  /** When its message was accepted; else when the record was stored. */
+  /** When its message was accepted, or its one-time password made; else when the record was stored. */
   readonly sinceMs: number;
 };
 export type HeldNumbers = {
@@ -110,8 +110,10 @@ const ofEvent = ({ recipient: number, accountId, acceptedAtMs: sinceMs }: Delive
 function ofWebhook(data: Uint8Array, storedMs: number, accountId: string | null): HeldNumbers {
   const { content } = decodeWebhook(data);
   if ('event' in content) return { held: [ofEvent(content.event)], message: null };
-  const texts = Object.values(content.data).filter((each) => typeof each === 'string');
-  return { held: texts.map((number) => ({ number, accountId, sinceMs: storedMs })), message: null };
+  const { created_at: createdAt, ...others } = content.data;
+  const sinceMs = typeof createdAt === 'string' ? Date.parse(createdAt) : storedMs;
+  const texts = Object.values(others).filter((each) => typeof each === 'string');
+  return { held: texts.map((number) => ({ number, accountId, sinceMs })), message: null };
 }
 
 /** A one-time password has the number. Read loosely: in DEAD there are facts that this version cannot read. */
@@ -126,16 +128,22 @@ function ofFact(data: Uint8Array, storedMs: number): HeldNumbers {
 }
 
 /**
- * What was sent to an endpoint and what it answered: every number in it, in whatever place. Gathered for a while before it
- * was stored.
+ * What was sent to an endpoint and what it answered: every number in it, in whatever place. The data of an event has
+ * `created_at` after the number; without it, such as in a URL or where the body was cut, the number may be an old one.
  */
-function ofAttempts({ subject, data, time }: StoredMsg, cipher: BodyCipher): HeldNumbers {
+function ofAttempts({ subject, data }: StoredMsg, cipher: BodyCipher): HeldNumbers {
   const accountId = accountIn(subject);
   const opened = cipher.open(data, subject.split('.')[2] ?? '').toString('latin1');
-  const sinceMs = time.getTime() - limits.webhookAttempts.succeededStoredAfterMs;
-  const held = [...opened.matchAll(/\+\d{7,15}/g)].map(([number]) => ({ number, accountId, sinceMs }));
+  const held = [...opened.matchAll(/\+\d{7,15}/g)].map(({ 0: number, index }) => {
+    const [, createdAt] = createdAtAfter.exec(opened.slice(index, index + eventCharsMax)) ?? [];
+    return { number, accountId, sinceMs: createdAt === undefined ? 0 : Date.parse(createdAt) };
+  });
   return { held, message: null };
 }
+
+/** In the same object. */
+const createdAtAfter = /^[^{}]*?"created_at":"([-0-9T:.]{23}Z)"/;
+const eventCharsMax = limits.webhookAttempts.requestBodyChars;
 
 function receipt(data: Uint8Array, storedMs: number): readonly Held[] {
   const parked = jsonObjectIn(data)?.['receipt'] as { recipient?: unknown } | undefined;

@@ -1,5 +1,6 @@
 // An erasure in the event store: nothing of the person is in the tables or in the files of the folder, all others
-// are; events that come later are left out; a store that lacks an erasure, because it was restored, carries it out.
+// are; events that come later are left out, and codes and clicks that come later go with the second run; a store that lacks
+// an erasure, because it was restored, carries it out.
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,15 +11,19 @@ import { type Engine, clickhouseDir, openEngine } from '../../analytics/store/en
 import { applySchema } from '../../analytics/store/schema.ts';
 import { type Erasure, erasureJobs, newErasure, orderErasure } from '../../cluster/bus/erasures.ts';
 import { numberKey } from '../../cluster/bus/installation-secret.ts';
-import { newAccountId } from '../../model/ids.ts';
+import { clicksSubject, issuedLinksSubject } from '../../cluster/bus/subjects.ts';
+import type { EventContext } from '../../model/delivery-event.ts';
+import { newAccountId, newClickId } from '../../model/ids.ts';
 import { NumberHashes } from '../../model/number-hash.ts';
+import { encodeClicks, encodeIssued } from '../../model/records/click-record.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { until } from '../support/until.ts';
+import { patienceMs, until } from '../support/until.ts';
 import { type EventBus, startEventBus } from './support/event-bus.ts';
 import { contextOf, lifeOf } from './support/events.ts';
 
 const person = '+8801999000111';
 const neighbour = '+8801999000112';
+const clicker = '+8801999000113';
 const other = newAccountId(1_700_000_000_001);
 
 let events: EventBus;
@@ -54,20 +59,20 @@ const erasureOf = (number: string, more: Partial<Erasure> = {}): Erasure => ({
   ...more,
 });
 
-async function done(erasure: Erasure) {
+async function done(erasure: Erasure, notBeforeMs = 0) {
   return until('the erasure is done', async () => {
-    const asked = JSON.stringify({ erasure });
+    const asked = JSON.stringify({ erasure, notBeforeMs });
     const reply = await events.bus.connection.request(querySubjects.eraseRows, asked, { timeout: 10_000 });
     const said = reply.json<EraseRowsReply>();
     return said.result === 'done' ? said.removed : null;
   });
 }
 
+/** As long as a busy machine needs. */
+const rows: Engine['rows'] = (sql, params = {}) => engine.rows(sql, params, patienceMs);
 const rowsOf = async (number: string) =>
   Number(
-    (
-      await engine.rows(`SELECT toUInt32(count()) FROM sms_events WHERE recipient = {number:String}`, { number })
-    )[0]?.[0],
+    (await rows(`SELECT toUInt32(count()) FROM sms_events WHERE recipient = {number:String}`, { number }))[0]?.[0],
   );
 const recorded = (number: string, rows: number) => until(`${rows} rows`, async () => (await rowsOf(number)) === rows);
 
@@ -101,8 +106,8 @@ test('removes a person from every table and from the files, and no other person'
   expect(await done(ofAll)).toEqual({ messages: 1, sms_events: 3, sms_submits: 1, link_codes: 1, link_clicks: 1 });
   expect([await rowsOf(person), await rowsOf(neighbour)]).toEqual([0, 3]);
   for (const table of ['sms_submits', 'link_codes', 'link_clicks']) {
-    const rows = await engine.rows(`SELECT message_id FROM ${table}`);
-    expect([table, rows.flat()]).toEqual([table, [theirs.messageId]]);
+    const left = await rows(`SELECT message_id FROM ${table}`);
+    expect([table, left.flat()]).toEqual([table, [theirs.messageId]]);
   }
   expect(filesWith(folder, person)).toEqual([]);
   expect(filesWith(folder, neighbour).length).toBeGreaterThan(0);
@@ -115,10 +120,84 @@ test('what was accepted before it is left out however late it comes, and what is
   ];
   await events.publish([...lifeOf(late), ...lifeOf(fresh)]);
   await recorded(person, 3);
-  const rows = await engine.rows('SELECT DISTINCT message_id FROM sms_events WHERE recipient = {person:String}', {
+  const found = await rows('SELECT DISTINCT message_id FROM sms_events WHERE recipient = {person:String}', {
     person,
   });
-  expect(rows.flat()).toEqual([fresh.messageId]);
+  expect(found.flat()).toEqual([fresh.messageId]);
+});
+
+const url = 'https://shop.example.org/offer';
+
+/** The code of one link of the message, as an entry point publishes it. */
+async function issue(
+  { accountId, livemode, messageId, category, sender, carrier, ...more }: EventContext,
+  index: number,
+) {
+  const { campaignId, variantId, templateId, acceptedAtMs } = more;
+  const facts = { messageId, accountId, livemode, category, sender, carrier, campaignId, variantId, templateId };
+  const links = [{ series: 9, index, linkId: 'lnk_1', url }];
+  const octets = encodeIssued({ ...facts, acceptedAtMs, dueAtMs: acceptedAtMs, links });
+  await events.bus.jetstream.publish(issuedLinksSubject, octets);
+}
+
+async function click({ accountId, livemode }: EventContext, index: number) {
+  const atMs = systemClock.nowMs();
+  const of = { clickId: newClickId(atMs), accountId, livemode, linkId: 'lnk_1', url, series: 9, index, atMs };
+  const request = { isHead: false, isPrefetch: false, hasLanguage: true, userAgent: 'Mozilla/5.0', addressHash: 'a' };
+  await events.bus.jetstream.publish(clicksSubject, encodeClicks([{ ...of, ...request, address: null }]));
+}
+
+const countOf = async (table: string, { messageId }: EventContext) => {
+  const sql = `SELECT toUInt32(count()) FROM ${table} WHERE message_id = {messageId:String}`;
+  return Number((await rows(sql, { messageId }))[0]?.[0]);
+};
+const hasRows = (table: string, context: EventContext) =>
+  until(`${table} has it`, async () => (await countOf(table, context)) > 0);
+
+test('codes and clicks are deleted of a message whose events were all left out', async () => {
+  // As after an outage of ClickHouse: the recorders read what is before the erasure when they know of it.
+  await close();
+  const [mine, theirs] = [contextOf({ recipient: clicker }), contextOf({ recipient: neighbour })];
+  await issue(mine, 1);
+  await click(mine, 1);
+  await issue(theirs, 2);
+  await click(theirs, 2);
+  await events.publish([...lifeOf(mine), ...lifeOf(theirs)]);
+  const erasure = erasureOf(clicker);
+  await orderErasure(events.bus, erasure);
+  await open();
+  await done(erasure);
+  for (const table of ['link_codes', 'link_clicks']) {
+    await hasRows(table, theirs);
+    expect([table, await countOf(table, mine)]).toEqual([table, 0]);
+  }
+});
+
+test('codes and clicks that are recorded after the first run are deleted by the second, also after a restart', async () => {
+  const [mine, theirs] = [contextOf({ recipient: clicker }), contextOf({ recipient: neighbour })];
+  await events.publish([...lifeOf(mine), ...lifeOf(theirs)]);
+  await until('it is recorded', async () => (await countOf('sms_events', mine)) === 3);
+  const late = contextOf({ recipient: clicker });
+  const erasure = erasureOf(clicker);
+  await orderErasure(events.bus, erasure);
+  const firstRun = await done(erasure);
+
+  await events.publish(lifeOf(late));
+  for (const [at, context] of [mine, late, theirs].entries()) {
+    await issue(context, at + 3);
+    await click(context, at + 3);
+  }
+  for (const context of [mine, late, theirs]) await hasRows('link_clicks', context);
+  await close();
+  await open();
+  expect(await done(erasure)).toEqual(firstRun);
+  const secondRunMs = systemClock.nowMs();
+  const secondRun = await done(erasure, secondRunMs);
+  expect(await done(erasure, secondRunMs)).toEqual(secondRun);
+  for (const table of ['link_codes', 'link_clicks']) {
+    const left = await Promise.all([mine, late, theirs].map((context) => countOf(table, context)));
+    expect([table, left]).toEqual([table, [0, 0, 1]]);
+  }
 });
 
 test('a store restored from before it erases again when it starts, and a NATS without it learns of it', async () => {

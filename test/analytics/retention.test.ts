@@ -81,6 +81,25 @@ test('clicks go after theirs, with the messages of their codes', async () => {
   }
 });
 
+test('with fewer days for clicks than links lead on, the messages of codes are kept for as long as the links', async () => {
+  // A message may be sent 36 days after it was accepted, and a series of codes is shared by the messages of a day.
+  const keptDays = 90 + 36 + 2;
+  await keepRowsFor(events.engine, { ...retentionDefault, clicksDays: 1 }, 90);
+  for (const table of ['link_codes', 'link_clicks']) {
+    for (const days of [keptDays - 1, keptDays + 1]) {
+      const at = ((systemClock.nowMs() - days * dayMs) / 1_000).toFixed(3);
+      await events.engine.insert(
+        `${table} (code, message_id, account_id, accepted_at)`,
+        Buffer.from(`${days}\tl_${days}\tacc\t${at}\n`),
+      );
+    }
+  }
+  const left = async () => (await Promise.all([idsIn('link_codes', 'l\\_%'), idsIn('link_clicks', 'l\\_%')])).flat();
+  await until('the others are gone', async () => (await left()).length <= 1);
+  expect(await left()).toEqual([`l_${keptDays - 1}`]);
+  await keepRowsFor(events.engine, retentionDefault);
+});
+
 test('a shorter time also applies to what is there, at the next start; the same settings change nothing', async () => {
   const changes = async () =>
     Number((await events.engine.rows('SELECT toUInt32(count()) FROM system.mutations'))[0]?.[0]);

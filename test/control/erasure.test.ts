@@ -33,6 +33,7 @@ import { encodeOtpNumber } from '../../model/records/otp-record.ts';
 import { encodeWebhook } from '../../model/records/webhook-record.ts';
 import { numberKeyOf } from '../../model/suppression.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
 import { secretBytes } from '../../platform/random.ts';
 import { recordsOf, waitingIn } from '../support/bus.ts';
 import { runCli } from '../support/cli.ts';
@@ -280,6 +281,30 @@ test('NATS or a database that lacks an erasure carries it out again at the next 
     await owner.close();
   });
   expect(await waitingIn(harness.bus, 'DEAD')).toHaveLength(1);
+});
+
+test('after five days it is carried out once more, in the event store too', async () => {
+  const { lookAgainMs } = limits.erasure;
+  const nowMs = systemClock.nowMs();
+  const by = { name: 'operator', from: 'test' };
+  const mark = numbers.markOf('+8801999000114');
+  const erasure = newErasure(nowMs, { ...mark, accountId: null, atMs: nowMs - lookAgainMs - hourMs, by });
+  const { id, hash, atMs } = erasure;
+  const time = (ms: number) => (ms / 1_000).toFixed(3);
+  const firstRun = [id, hash, '', time(atMs), JSON.stringify(erasure), '{"link_codes":0}', time(atMs + hourMs)];
+  const columns = 'id, recipient_hash, account_id, at, mark, removed, carried_out_at';
+  await engine.insert(`erasures (${columns})`, Buffer.from(`${firstRun.join('\t')}\n`));
+  await engine.insert(
+    'erased_messages (message_id, recipient_hash, accepted_at)',
+    Buffer.from(`sms_late\t${hash}\t${time(atMs - 1)}\n`),
+  );
+  await engine.insert('link_codes (code, message_id, accepted_at)', Buffer.from(`7\tsms_late\t${time(atMs - 1)}\n`));
+  await orderErasure(harness.bus, erasure);
+  await until('the second run is done', async () => {
+    const job = (await erasureJobs(harness.bus)).find((each) => each.id === id);
+    return (job?.receipt?.finishedAtMs ?? 0) > nowMs;
+  });
+  expect(await engine.rows("SELECT code FROM link_codes WHERE message_id = 'sms_late'")).toEqual([]);
 });
 
 test('refuses what is no number or account, and a second erasure while one is at work', async () => {

@@ -1,10 +1,11 @@
 // Which delivery events clients get: those that change what a client sees of the message, once each. A message of
-// several segments has an event for each; clients get the one that completes them. The rules are those of
-// model/fold.ts; this one holds a number for each message, for as long as its events usually take, instead of its whole
-// history. Where that was too short, or the process began later, `knows` says so, and the history can be given to `learn`.
+// several segments has an event for each; clients get the one that completes them. A one-time password may have two
+// copies; the failure of one ends nothing while the other may be delivered. The rules are those of model/fold.ts; this one
+// holds a number for each message, for as long as its events usually take, instead of its whole history. Where that was
+// too short, or the process began later, `knows` says so, and the history can be given to `learn`.
 import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
-import { copiesAfter, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
+import { copiesAfter, copiesBits, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
 import { webhookTypeOfKind } from '../../../model/webhook-endpoint.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -12,9 +13,10 @@ import { RotatingMap } from '../../../platform/rotating-map.ts';
 
 /**
  * Bits of a message's state: whether everything before is in it (0), the segments submitted (1–10), those delivered
- * (17–26), and what was published (11–13, 27–29).
+ * (17–26), and what was published (11–13, 27–29). A message of one segment has in 2–9 its copies at two carriers.
  */
 const complete = 1;
+const copiesFrom = 2;
 const deliveredFrom = 16;
 /** Events that are complete by themselves, and may be published again by a process that was killed. */
 const publishedAlone = { received: 1 << 11, opted_out: 1 << 12, canceled: 1 << 13 } as const;
@@ -22,30 +24,41 @@ const publishedSubmitted = 1 << 27;
 const publishedUnknown = 1 << 28;
 const publishedEnd = 1 << 29;
 
-/** Whether what it means for its message depends on the events of other segments. */
-function dependsOnOthers({ kind, segments, segment }: DeliveryEvent): boolean {
-  if (segments <= 1 || kind === 'received' || webhookTypeOfKind[kind] === undefined) return false;
+/** Whether what it means for its message depends on the events of other segments, or of another copy. */
+function dependsOnOthers({ kind, category, segments, segment }: DeliveryEvent): boolean {
+  // Only one-time passwords of one segment have copies.
+  if (segments <= 1) return category === 'otp' && (kind === 'submitted' || isEnd(kind));
+  if (kind === 'received' || webhookTypeOfKind[kind] === undefined) return false;
   // Of a message in one PDU, or one that no carrier had. Only `unknown` can be about segments that others answered.
   return segment !== 0 || kind === 'unknown';
 }
 
-/** A copy that ends like this was not delivered. */
 function isEnd(kind: EventKind): kind is EventKind & MessageStatus {
-  return kind !== 'delivered' && (endsOfSending as readonly string[]).includes(kind);
+  return (endsOfSending as readonly string[]).includes(kind);
+}
+
+const copiesIn = (state: number): number => (state >>> copiesFrom) & copiesBits;
+const withCopies = (state: number, copies: number): number =>
+  (state & ~(copiesBits << copiesFrom)) | (copies << copiesFrom);
+
+/**
+ * Nothing was sent of the message before it. Of several segments, a later intent has the progress. Of a one-time password, a
+ * later try may come after a second copy was sent, and a later hop may be that copy.
+ */
+function isFirst({ kind, category, segments, hop, attempt, progress = 0 }: DeliveryEvent): boolean {
+  if (segments > 1) return kind === 'intent' && progress === 0;
+  return category === 'otp' && (kind === 'accepted' || (kind === 'intent' && hop === 0 && attempt <= 1));
 }
 
 export class ClientEvents {
   readonly #messages: RotatingMap<string, number>;
-  /** Of hedged messages: their copies at two carriers. */
-  readonly #copies: RotatingMap<string, number>;
 
   constructor(clock: Clock) {
     const { rememberedMs, rememberedMax } = limits.delivery;
     this.#messages = new RotatingMap(rememberedMs, rememberedMax, clock);
-    this.#copies = new RotatingMap(rememberedMs, rememberedMax, clock);
   }
 
-  /** False: the events of other segments decide about this one, and this process did not see them or forgot them. */
+  /** False: earlier events of the message decide about this one, and this process did not see them or forgot them. */
   knows(event: DeliveryEvent): boolean {
     if (!dependsOnOthers(event)) return true;
     return ((this.#messages.get(event.messageId) ?? 0) & (complete | publishedEnd)) !== 0;
@@ -57,11 +70,12 @@ export class ClientEvents {
     for (const event of before) this.next(event);
   }
 
-  /** For a reader who cannot look up what was before: all other segments have come so far. */
+  /** For a reader who cannot look up what was before: all other segments have come so far, and no copy was sent. */
   takeForLast({ kind, messageId, segments, segment }: DeliveryEvent): void {
-    const others = allOf(segments) & ~(1 << segment);
+    const others = segments <= 1 ? 0 : allOf(segments) & ~(1 << segment);
     const delivered = kind === 'delivered' ? others << deliveredFrom : 0;
-    this.#messages.set(messageId, complete | others | delivered);
+    const seen = segments <= 1 ? (this.#messages.get(messageId) ?? 0) : 0;
+    this.#messages.set(messageId, seen | complete | others | delivered);
   }
 
   /**
@@ -69,29 +83,31 @@ export class ClientEvents {
    * does not know counts as not having happened.
    */
   next(event: DeliveryEvent): DeliveryEvent | null {
-    if (event.kind === 'intent') this.#begin(event);
-    if (event.kind === 'hedged') this.#copies.set(event.messageId, copiesAfter(this.#copiesOf(event), event));
+    if (isFirst(event)) this.#begin(event);
+    if (event.kind === 'hedged') this.#hedge(event);
     if (webhookTypeOfKind[event.kind] === undefined) return null;
     const shown = this.#ofCopies(event);
     return shown !== null && this.#isPublished(shown) ? shown : null;
   }
 
-  /** Before the first PDU of a message. A later intent has the progress. */
-  #begin({ messageId, segments, progress = 0 }: DeliveryEvent): void {
-    if (segments <= 1 || progress !== 0 || this.#messages.get(messageId) !== undefined) return;
-    this.#messages.set(messageId, complete);
+  #begin({ messageId }: DeliveryEvent): void {
+    if (this.#messages.get(messageId) === undefined) this.#messages.set(messageId, complete);
   }
 
-  #copiesOf({ messageId }: DeliveryEvent): number {
-    return this.#copies.size === 0 ? noCopies : (this.#copies.get(messageId) ?? noCopies);
+  #hedge(event: DeliveryEvent): void {
+    if (event.segments > 1) return;
+    const before = this.#messages.get(event.messageId) ?? 0;
+    this.#messages.set(event.messageId, withCopies(before, copiesAfter(copiesIn(before), event)));
   }
 
   /** Null while another copy of the message may be delivered; `unknown` when what became of it is not known. */
   #ofCopies(event: DeliveryEvent): DeliveryEvent | null {
-    const before = this.#copiesOf(event);
-    if (before === noCopies || !isEnd(event.kind)) return event;
+    if (event.segments > 1 || event.kind === 'delivered' || !isEnd(event.kind)) return event;
+    const state = this.#messages.get(event.messageId) ?? 0;
+    const before = copiesIn(state);
+    if (before === noCopies) return event;
     const after = endOfCopy(before, event, event.kind);
-    this.#copies.set(event.messageId, after);
+    this.#messages.set(event.messageId, withCopies(state, after));
     const kind = statusOfCopies(after, event.kind);
     if (kind === null) return null;
     return kind === event.kind ? event : { ...event, kind };

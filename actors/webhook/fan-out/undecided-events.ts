@@ -1,7 +1,7 @@
-// Events of which memory does not say what clients get (client-events.ts): of a message of several segments whose earlier
-// events came before this process, or so long ago that they were forgotten. They wait here, in stream order for each
-// message, until the event store says what came before them. It is asked until it answers; what waits when the process
-// stops is read again by the next one.
+// Events of which memory does not say what clients get (client-events.ts): of a message of several segments, or of a one-time
+// password, whose earlier events came before this process, or so long ago that they were forgotten. They wait here, in
+// stream order for each message, until the event store says what came before them. It is asked until it answers; what
+// waits when the process stops is read again by the next one.
 import { type GetMessageReply, querySubjects } from '../../../analytics/contract.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';

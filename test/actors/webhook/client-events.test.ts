@@ -1,5 +1,5 @@
-// Which events of a message of several segments clients get does not depend on what the process remembers of it: with
-// what it forgot learned again from the history, they are the same ones.
+// Which events clients get of a message of several segments, or of a one-time password with two copies, does not depend on
+// what the process remembers of it: with what it forgot learned again from the history, they are the same ones.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ClientEvents } from '../../../actors/webhook/fan-out/client-events.ts';
@@ -24,11 +24,36 @@ const events = fc
   )
   .map((steps) => [eventOf('intent', 0, 0), ...steps.map(([kind, segment], at) => eventOf(kind, segment, at + 1))]);
 
+const otp = messageWith({ segments: 1, category: 'otp' });
+const ofCopy = (kind: EventKind, hop: number, at: number, attempt = 1): DeliveryEvent => {
+  const error = kind === 'hedged' ? 'to beta: no_receipt' : null;
+  const carrier = hop === 0 ? 'alpha' : 'beta';
+  const draft = { kind, error, segment: 1, attempt, atMs: otp.acceptedAtMs + at };
+  return eventOfMessage({ ...otp, hop, carrier }, draft);
+};
+
+/** A second copy is sent of it, and each copy is submitted and ends, or does not. */
+const copies = fc
+  .uniqueArray(
+    fc.tuple(
+      fc.constantFrom<EventKind>('intent', 'submitted', 'delivered', 'undelivered', 'expired', 'unknown', 'rejected'),
+      fc.integer({ min: 0, max: 1 }),
+    ),
+    { maxLength: 12, selector: ([kind, hop]) => `${kind} ${hop}` },
+  )
+  .map((steps) => [
+    ...[ofCopy('accepted', 0, 0), ofCopy('intent', 0, 1), ofCopy('hedged', 0, 2)],
+    ...steps.map(([kind, hop], at) => ofCopy(kind, hop, at + 3, 2)),
+  ]);
+
 const idsOf = (all: readonly (DeliveryEvent | null)[]) => all.flatMap((event) => event?.eventId ?? []);
 
-test('whatever is forgotten, and whenever: the same events, once each', () => {
+test.each([
+  ['of a message of several segments', events],
+  ['of a one-time password with two copies', copies],
+])('whatever is forgotten %s, and whenever: the same events, once each', (_, histories) => {
   fc.assert(
-    fc.property(events, fc.uniqueArray(fc.nat({ max: 12 })), (all, forgottenAt) => {
+    fc.property(histories, fc.uniqueArray(fc.nat({ max: 12 })), (all, forgottenAt) => {
       const remembering = new ClientEvents(new ManualClock());
       let forgetful = new ClientEvents(new ManualClock());
       const [expected, shown]: [(DeliveryEvent | null)[], (DeliveryEvent | null)[]] = [[], []];
@@ -54,6 +79,26 @@ test('an event about the whole message needs no history, except that nobody know
   const kinds = ['submitted', 'delivered', 'undelivered', 'expired', 'failed', 'blocked', 'unknown'] as const;
   const known = kinds.filter((kind) => new ClientEvents(new ManualClock()).knows(eventOf(kind, 0, 1)));
   expect(known).toEqual(kinds.filter((kind) => kind !== 'unknown'));
+});
+
+test('of a one-time password whose beginning is known nothing is asked; a later try or hop is no beginning', () => {
+  const begun = (...before: DeliveryEvent[]) => {
+    const clientEvents = new ClientEvents(new ManualClock());
+    for (const event of before) clientEvents.next(event);
+    return (['submitted', 'delivered', 'expired', 'blocked'] as const).map((kind) =>
+      clientEvents.knows(ofCopy(kind, 0, 9)),
+    );
+  };
+  const [all, none] = [true, false].map((each) => [each, each, each, each]);
+  expect(begun(ofCopy('accepted', 0, 0))).toEqual(all);
+  expect(begun(ofCopy('intent', 0, 1))).toEqual(all);
+  expect(begun(ofCopy('intent', 0, 1, 2))).toEqual(none);
+  expect(begun(ofCopy('intent', 1, 1))).toEqual(none);
+  expect(begun(ofCopy('hedged', 0, 1))).toEqual(none);
+  const other = eventOfMessage(messageWith({ segments: 1, category: 'transactional' }), {
+    ...{ kind: 'delivered', segment: 1, attempt: 1, atMs: 1 },
+  });
+  expect(new ClientEvents(new ManualClock()).knows(other)).toBe(true);
 });
 
 test.each(['received', 'opted_out', 'canceled'] as const)(

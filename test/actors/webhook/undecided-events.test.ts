@@ -1,6 +1,7 @@
-// Messages of several segments whose receipts are far apart: the delivery process has forgotten the earlier segments, or
-// was started after them, and the event store says what they were. One event of each change is sent, under one id.
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+// Messages of several segments whose receipts are far apart, and one-time passwords whose second copy was sent long ago: the
+// delivery process has forgotten the earlier events, or was started after them, and the event store says what they were. One
+// event of each change is sent, under one id.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
 import { type GetMessageReply, querySubjects } from '../../../analytics/contract.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
@@ -168,4 +169,48 @@ test('while the event store is away it waits, over a restart; other messages do 
   await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
   await decided();
   expect(sentOf(message, 'sms.delivered')).toEqual([second?.eventId]);
+});
+
+describe('a one-time password with two copies, of which the process that starts later knows nothing', () => {
+  const copyOf = (message: EventContext, hop: number): EventContext => ({ ...message, hop, carrier: `carrier_${hop}` });
+  const hedged = (message: EventContext) => [
+    ...[acceptedEvent(message), eventOf(message, 'intent', 0), eventOf(message, 'submitted', 1)],
+    deliveryEvent(message, { kind: 'hedged', attempt: 1, atMs: systemClock.nowMs(), error: 'to beta: no_receipt' }),
+    eventOf(copyOf(message, 1), 'submitted', 1),
+  ];
+  async function restart(): Promise<void> {
+    await purgeEvents();
+    await running?.stop();
+    await start();
+  }
+
+  test('is delivered when one copy fails and the other is delivered, as the status query says', async () => {
+    const message = contextOf({ accountId, category: 'otp' });
+    await store.publish(hedged(message));
+    await recorded(message, 'submitted');
+    await restart();
+    const delivered = eventOf(copyOf(message, 1), 'delivered', 1);
+    await store.publish([eventOf(message, 'undelivered', 1), delivered]);
+    await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
+    await recorded(message, 'delivered');
+    expect(sentOf(message, 'sms.delivered')).toEqual([delivered.eventId]);
+    expect(sentOf(message, 'sms.undelivered')).toEqual([]);
+  });
+
+  test('whose end was sent is sent no second one by the other copy', async () => {
+    const message = contextOf({ accountId, category: 'otp' });
+    const delivered = eventOf(message, 'delivered', 1);
+    await store.publish([...hedged(message), delivered]);
+    await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
+    await recorded(message, 'delivered');
+    await restart();
+    const late = (['submitted', 'delivered', 'expired'] as const).map((kind) =>
+      eventOf({ ...copyOf(message, 1), carrier: 'carrier_2' }, kind, 1),
+    );
+    await store.publish(late);
+    await decided();
+    await another();
+    expect(sentOf(message).length).toBe(2);
+    expect(sentOf(message, 'sms.delivered')).toEqual([delivered.eventId]);
+  });
 });
