@@ -147,6 +147,8 @@ export const factLimits = {
     /** What was published lately of each OTP and number, so that a guess does not publish it again. */
     publishedMs: 10 * 60_000,
     publishedMax: 100_000,
+    /** An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by. */
+    storedWithinMs: 5 * 60_000,
     /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
     refusalsPerSecond: 20,
     refusalsBurst: 100,
@@ -216,6 +218,11 @@ assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code th
 assert(
   factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
   'an end by time could be published before a right guess of its last moment is stored',
+);
+
+assert(
+  factLimits.facts.storedWithinMs < factLimits.facts.publishedMs,
+  'an end would be published again between what is remembered of it and the time up to which all are published',
 );
 
 const { spanMs, settleMs } = otpSummaryLimits.otpSummaries;

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../analytics/contract.ts';
+import { readEntry } from '../../../cluster/bus/bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
 import { beginOutage, endOutage, putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
@@ -36,13 +37,20 @@ afterEach(async () => {
   }
 });
 
+/** Of the time since the start of a process that publishes. */
+let laterMs = 0;
+
 /** An account of its own, and a process that publishes. `aheadMs`: of its clock, so that no test waits for an end. */
 async function begin(aheadMs = 0): Promise<void> {
   if (publishing === null) {
     accountId = newAccountId(systemClock.nowMs());
     numbers = openOtpNumbers(server.bus, accountId);
   }
-  const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+  const clock: Clock = {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + laterMs,
+  };
   publishing = await OtpEvents.start({ bus: server.bus, bucket: await openBucket(server.bus, 'otp_events'), clock });
 }
 
@@ -142,6 +150,47 @@ test('the end of its time is published once, whatever restarts', async () => {
   const ids = (await otpFacts()).map(({ eventId }) => eventId);
   expect(new Set(ids).size).toBe(ids.length);
   expect((await otpFacts()).filter(({ status }) => status === 'expired')).toHaveLength(2);
+});
+
+test('an end is not published again when its number is used within the hour, whatever was forgotten and restarted', async () => {
+  await begin();
+  await publishing?.stop();
+  const agoMs = systemClock.nowMs() - 20 * 60_000;
+  const times = { createdAtMs: agoMs, expiresAtMs: agoMs + 300_000 };
+  const [entered, late] = [fresh(), fresh()];
+  const { id: verified } = await numbers.start(entered, times);
+  await numbers.verify(verified, agoMs + 10_000);
+  const { id: expired } = await numbers.start(late, times);
+  await begin();
+  const ofBoth = async () =>
+    (await otpFacts()).filter(({ id }) => id === verified || id === expired).map((fact) => shortOf(fact));
+  const ends = ['expired expired 1', 'verified - 1'];
+  const told = await until('both ends', async () => {
+    const found = await ofBoth();
+    return ends.every((end) => found.includes(end)) ? found : null;
+  });
+  const bucket = await openBucket(server.bus, 'otp_events');
+  /** Starts one and waits until its fact, and how far the process came with it, are stored. */
+  const start = async (to: string, purpose = 'default') => {
+    const { id } = await numbers.start(to, { purpose });
+    const fact = await until('its fact', async () => (await otpFacts()).find((each) => each.id === id));
+    await until('its place', async () => {
+      const { entry } = await readEntry(bucket, 'place');
+      return entry?.json<{ otp: { seq: number } }>().otp.seq === fact.version / 2;
+    });
+  };
+  for (let round = 0; round < 3; round += 1) {
+    laterMs += limits.facts.publishedMs;
+    await start(fresh());
+  }
+  await start(entered);
+  await start(late);
+  expect(await ofBoth()).toEqual(told);
+  await publishing?.stop();
+  await begin();
+  await start(entered, 'payment');
+  await start(late, 'payment');
+  expect(await ofBoth()).toEqual(told);
 });
 
 test('a process that is killed before it stored how far it came: the next one publishes the same under the same ids', async () => {
