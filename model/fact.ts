@@ -3,7 +3,7 @@
 // one. None has a code, its hash or a text.
 import type { ClickClass } from './click-class.ts';
 import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
-import type { Otp, OtpEndReason, OtpNumber, OtpStatus } from './otp.ts';
+import { type Otp, type OtpEndReason, type OtpNumber, type OtpStatus, statusOf } from './otp.ts';
 
 type FactBase = {
   /** The same for the same thing, however often it is published. */
@@ -103,21 +103,25 @@ export function otpFactsOf(
   }));
 }
 
-/** The end that nothing wrote: its time is over. `isUndelivered`: none of its messages arrived, and none is on its way. */
+/**
+ * The end that nothing wrote: its time is over, or its guesses are when the write after the last one is missing.
+ * `isUndelivered`: none of its messages arrived, and none is on its way.
+ */
 export function endOfTime(fact: OtpFact, isUndelivered: boolean): OtpFact {
-  const status = isUndelivered ? 'failed' : 'expired';
+  const status = statusOf(fact, fact.expiresAtMs);
+  const hasFailed = status === 'expired' && isUndelivered;
   return {
     ...fact,
-    eventId: otpEventId(fact.id, 'expired', 0),
+    eventId: otpEventId(fact.id, status, 0),
     version: fact.version + 1,
     atMs: fact.expiresAtMs,
-    status,
-    reason: isUndelivered ? 'delivery_failed' : 'expired',
+    status: hasFailed ? 'failed' : status,
+    reason: hasFailed ? 'delivery_failed' : reasonOf({ status, reason: null }),
     endedAtMs: fact.expiresAtMs,
   };
 }
 
-function reasonOf({ status, reason }: Otp): OtpEndReason | null {
+function reasonOf({ status, reason }: Pick<Otp, 'status' | 'reason'>): OtpEndReason | null {
   if (status === 'failed') return reason;
   return status === 'max_attempts_reached' || status === 'expired' ? status : null;
 }

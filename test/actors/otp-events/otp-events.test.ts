@@ -260,6 +260,22 @@ test('one whose messages did not arrive has failed; one that may have arrived ha
   store.unsubscribe();
 });
 
+test('one whose fifth guess was counted and not compared has ended by its guesses, not by its time', async () => {
+  await begin(ahead);
+  const times = { createdAtMs: systemClock.nowMs() - 300_000, expiresAtMs: systemClock.nowMs() };
+  const { id } = await numbers.start(fresh(), times);
+  for (let at = 0; at < 4; at += 1) await numbers.guessWrong(id, times.createdAtMs + at);
+  await numbers.countGuess(id, times.expiresAtMs - 1);
+  const end = await until('its end', async () => (await otpFacts()).find(({ status }) => status !== 'pending'));
+  expect(end).toMatchObject({ id, status: 'max_attempts_reached', reason: 'max_attempts_reached', attempts: 5 });
+  const ended = await numbers.start(fresh());
+  for (let at = 0; at < 5; at += 1) await numbers.guessWrong(ended.id, ended.createdAtMs + at);
+  const stored = await until('a stored one', async () =>
+    (await otpFacts()).find((fact) => fact.id === ended.id && fact.status !== 'pending'),
+  );
+  expect(shortOf(end)).toBe(shortOf(stored));
+});
+
 test('a block of the guard and its release are facts with their figures', async () => {
   await begin();
   const bucket = await openBucket(server.bus, 'otp_guard');
