@@ -210,7 +210,10 @@ export class SharedGuard {
     const fromMs = this.#parts.clock.nowMs();
     const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
     try {
-      if (!(await putBlock(this.#bucket, stored))) return;
+      const put = await putBlock(this.#parts.bus, this.#bucket, stored);
+      if (put === 'unchanged') return;
+      if (put === 'full')
+        log.warn({ accountId: block.accountId }, 'too many blocks of this account: one is not stored');
     } catch (error) {
       log.warn({ prefix: event.prefix, error: messageOf(error) }, 'a block could not be stored for the other threads');
     }

@@ -9,7 +9,7 @@ import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import { merge, readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { readEntries } from './read-present.ts';
-import { streamOfBucket } from './streams.ts';
+import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 /** Times in milliseconds since the epoch. */
 export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
@@ -59,10 +59,16 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
   return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, block };
 }
 
-/** Stores the block unless one that is in effect longer is there. True when this call stored it. */
-export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean> {
-  return change(bucket, nameOfBlock(block), (held) => {
+/**
+ * Stores the block. unchanged: one that is in effect longer is there · full: the account has its share of them. Requests
+ * at the same moment may each add one beyond it.
+ */
+export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<'stored' | 'unchanged' | 'full'> {
+  let isFull = false;
+  const isStored = await change(bucket, nameOfBlock(block), async (held) => {
     const before = blockIn(held);
+    isFull = before === null && (await countBlocks(bus, block.accountId)) >= shareOf(block);
+    if (isFull) return null;
     const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
     // Each thread finds the same block by itself: the first one's is kept.
     const isSame = before !== null && before.untilMs > block.fromMs && block.rule !== 'operator' && !before.shadow;
@@ -70,6 +76,20 @@ export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean>
     // What a person orders does not count, and does not make it forget what did.
     return block.rule === 'operator' ? { ...block, times: before?.times ?? 0 } : block;
   });
+  if (isFull) return 'full';
+  return isStored ? 'stored' : 'unchanged';
+}
+
+function shareOf({ rule }: StoredBlock): number {
+  const { blocksShare, ruleBlocksShare } = limits.otpGuard;
+  return rule === 'operator' ? blocksShare : ruleBlocksShare;
+}
+
+/** With those that have ended and are remembered. */
+async function countBlocks(bus: Bus, accountId: string): Promise<number> {
+  const filter = { subjects_filter: subjectInBucket('otp_guard', `block.${accountId}.*`) };
+  const { state } = await bus.manager.streams.info(streamOfBucket('otp_guard'), filter);
+  return Object.keys(state.subjects ?? {}).length;
 }
 
 /** Ends the block of the prefix. Null when there is none in effect. */
@@ -162,10 +182,14 @@ export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
 }
 
 /** Whether this call stored what `change` made of the entry. */
-async function change(bucket: KV, name: string, change: (held: KvEntry | null) => object | null): Promise<boolean> {
+async function change(
+  bucket: KV,
+  name: string,
+  change: (held: KvEntry | null) => object | null | Promise<object | null>,
+): Promise<boolean> {
   let stored = false;
-  const text = (held: KvEntry | null) => {
-    const value = change(held);
+  const text = async (held: KvEntry | null) => {
+    const value = await change(held);
     stored = value !== null;
     return value === null ? null : JSON.stringify({ v: version, ...value });
   };

@@ -280,7 +280,7 @@ test('a block of the guard and its release are facts with their figures', async 
   await begin();
   const bucket = await openBucket(server.bus, 'otp_guard');
   const fromMs = systemClock.nowMs();
-  await putBlock(bucket, {
+  await putBlock(server.bus, bucket, {
     ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2 },
     ...{ shadow: false, fromMs, untilMs: fromMs + 1_200_000, released: null, note: '' },
   });
