@@ -29,8 +29,8 @@ export type OtpFact = FactBase &
 
 /**
  * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was
- * refused, or would have been (`mode` shadow) · suspension: a carrier is in an outage, so that nothing is blocked, by the
- * rule `outage` · resumption: it has ended.
+ * refused, or would have been (`mode` shadow) · suspension: a carrier or a block of numbers is in an outage, so that nothing
+ * is blocked, by the rule `outage` · resumption: it has ended.
  */
 export type GuardFact = FactBase & {
   readonly kind: 'guard';
@@ -41,12 +41,13 @@ export type GuardFact = FactBase & {
   readonly mode: 'on' | 'shadow';
   /** What was judged: a prefix of numbers, `ip` or `device`; a carrier. */
   readonly scope: string;
-  /** Of the number that was refused, without its last six digits; of a block what it blocks; else empty. */
+  /** Of the number that was refused, without its last six digits; of a block or an outage of numbers theirs; else empty. */
   readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;
-  /** Of a block: its number in a row of blocks, from 1, and until when. Otherwise 0. */
+  /** Of a block: its number in a row of blocks, from 1. Otherwise 0. */
   readonly times: number;
+  /** Until when a block lasts, or an outage of numbers at most. Otherwise 0. */
   readonly untilMs: number;
   /** Of a release: `probe` or `operator`; else empty. */
   readonly released: string;

@@ -33,6 +33,12 @@ export const otpGuardLimits = {
   outageEveryMs: 10 * 60_000,
   /** After this an outage whose end nobody stored is over. */
   outageMsMax: 86_400_000,
+  /**
+   * Outages of blocks of numbers that are listed of an account, in the time that they are kept in the bucket: so that another
+   * thread does not list the same one, and its end is. × ~300 B.
+   */
+  unreachableShare: 500,
+  unreachableKeptMs: 3_600_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,

@@ -4,7 +4,6 @@ import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../analytics/contract.ts';
 import { readEntry } from '../../../cluster/bus/bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { beginOutage, endOutage, putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
 import type { Fact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, newAccountId } from '../../../model/ids.ts';
@@ -32,7 +31,7 @@ afterEach(async () => {
   numbers.close();
   await publishing?.stop();
   publishing = null;
-  for (const stream of [streamNames.facts, streamOfBucket('otp'), streamOfBucket('otp_guard')]) {
+  for (const stream of [streamNames.facts, streamOfBucket('otp')]) {
     await server.bus.manager.streams.purge(stream);
   }
 });
@@ -165,7 +164,7 @@ test('an end is not published again when its number is used within the hour, wha
   const ofBoth = async () =>
     (await otpFacts()).filter(({ id }) => id === verified || id === expired).map((fact) => shortOf(fact));
   const ends = ['expired expired 1', 'verified - 1'];
-  const told = await until('both ends', async () => {
+  const before = await until('both ends', async () => {
     const found = await ofBoth();
     return ends.every((end) => found.includes(end)) ? found : null;
   });
@@ -185,12 +184,12 @@ test('an end is not published again when its number is used within the hour, wha
   }
   await start(entered);
   await start(late);
-  expect(await ofBoth()).toEqual(told);
+  expect(await ofBoth()).toEqual(before);
   await publishing?.stop();
   await begin();
   await start(entered, 'payment');
   await start(late, 'payment');
-  expect(await ofBoth()).toEqual(told);
+  expect(await ofBoth()).toEqual(before);
 });
 
 test('a process that is killed before it stored how far it came: the next one publishes the same under the same ids', async () => {
@@ -274,54 +273,4 @@ test('one whose fifth guess was counted and not compared has ended by its guesse
     (await otpFacts()).find((fact) => fact.id === ended.id && fact.status !== 'pending'),
   );
   expect(shortOf(end)).toBe(shortOf(stored));
-});
-
-test('a block of the guard and its release are facts with their figures', async () => {
-  await begin();
-  const bucket = await openBucket(server.bus, 'otp_guard');
-  const fromMs = systemClock.nowMs();
-  await putBlock(server.bus, bucket, {
-    ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2 },
-    ...{ shadow: false, fromMs, untilMs: fromMs + 1_200_000, released: null, note: '' },
-  });
-  await until('the block', async () => (await facts()).length === 1);
-  await releaseBlock(bucket, { accountId, prefix: '+880171234' }, 'probe', fromMs + 5_000);
-  await until('its release', async () => (await facts()).length === 2);
-  expect(await facts()).toMatchObject([
-    { kind: 'guard', what: 'block', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2, mode: 'on' },
-    { kind: 'guard', what: 'release', scope: '+880171234', released: 'probe', atMs: fromMs + 5_000 },
-  ]);
-});
-
-test('an outage of a carrier and its end are facts of each account, once however many threads find them', async () => {
-  await begin();
-  const bucket = await openBucket(server.bus, 'otp_guard');
-  const fromMs = systemClock.nowMs();
-  const other = newAccountId(fromMs + 1);
-  const outage = { carrier: 'alpha', accountIds: [accountId, other], statistic: 0.75, threshold: 0.6 };
-  const end = { carrier: 'alpha', statistic: 0.25, threshold: 0.3 };
-  const { outageEveryMs, outageMsMax } = limits.otpGuard;
-  expect(await endOutage(bucket, end, fromMs)).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs })).toBe(true);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + 900 })).toBe(false);
-  await until('its begin', async () => (await facts()).length === 2);
-  expect(await endOutage(bucket, end, fromMs + 5_000)).toBe(true);
-  expect(await endOutage(bucket, end, fromMs + 5_900)).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs - 1 })).toBe(false);
-  await until('its end', async () => (await facts()).length === 4);
-  const about = { kind: 'guard', rule: 'outage', scope: 'alpha', prefix: '', mode: 'on', action: null };
-  const begun = { ...about, what: 'suspension', atMs: fromMs, statistic: 0.75, threshold: 0.6 };
-  const ended = { ...about, what: 'resumption', atMs: fromMs + 5_000, statistic: 0.25, threshold: 0.3 };
-  expect(await facts()).toMatchObject([
-    { ...begun, accountId },
-    { ...begun, accountId: other },
-    { ...ended, accountId },
-    { ...ended, accountId: other },
-  ]);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs })).toBe(true);
-  await until('the next one', async () => (await facts()).length === 6);
-  // Its end was not stored: it lasts a day at most.
-  const nextMs = fromMs + outageEveryMs;
-  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax - 1 })).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax })).toBe(true);
 });
