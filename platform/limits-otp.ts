@@ -144,7 +144,10 @@ export const factLimits = {
     awayMs: 10_000,
     /** How often the place is stored: so much is published again after a crash. */
     placeEveryMs: 1_000,
-    /** What was published lately of each OTP and number, so that a guess does not publish it again. */
+    /**
+     * What was published lately of each OTP and number, so that a guess does not publish it again, and whose time was over:
+     * two generations of each × ~110 B = 44 MB.
+     */
     publishedMs: 10 * 60_000,
     publishedMax: 100_000,
     /** An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by. */
