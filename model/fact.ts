@@ -3,7 +3,7 @@
 // one. None has a code, its hash or a text.
 import type { ClickClass } from './click-class.ts';
 import { type EventId, type MessageId, type OtpId, eventIdOf } from './ids.ts';
-import type { Otp, OtpEndReason, OtpNumber, OtpStatus } from './otp.ts';
+import { type Otp, type OtpEndReason, type OtpNumber, type OtpStatus, statusOf } from './otp.ts';
 
 type FactBase = {
   /** The same for the same thing, however often it is published. */
@@ -29,8 +29,8 @@ export type OtpFact = FactBase &
 
 /**
  * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was
- * refused, or would have been (`mode` shadow) · suspension: a carrier is in an outage, so that nothing is blocked, by the
- * rule `outage` · resumption: it has ended.
+ * refused, or would have been (`mode` shadow) · suspension: a carrier or a block of numbers is in an outage, so that nothing
+ * is blocked, by the rule `outage` · resumption: it has ended.
  */
 export type GuardFact = FactBase & {
   readonly kind: 'guard';
@@ -41,12 +41,13 @@ export type GuardFact = FactBase & {
   readonly mode: 'on' | 'shadow';
   /** What was judged: a prefix of numbers, `ip` or `device`; a carrier. */
   readonly scope: string;
-  /** Of the number that was refused, without its last six digits; of a block what it blocks; else empty. */
+  /** Of the number that was refused, without its last six digits; of a block or an outage of numbers theirs; else empty. */
   readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;
-  /** Of a block: its number in a row of blocks, from 1, and until when. Otherwise 0. */
+  /** Of a block: its number in a row of blocks, from 1. Otherwise 0. */
   readonly times: number;
+  /** Until when a block lasts, or an outage of numbers at most. Otherwise 0. */
   readonly untilMs: number;
   /** Of a release: `probe` or `operator`; else empty. */
   readonly released: string;
@@ -103,21 +104,25 @@ export function otpFactsOf(
   }));
 }
 
-/** The end that nothing wrote: its time is over. `isUndelivered`: none of its messages arrived, and none is on its way. */
+/**
+ * The end that nothing wrote: its time is over, or its guesses are when the write after the last one is missing.
+ * `isUndelivered`: none of its messages arrived, and none is on its way.
+ */
 export function endOfTime(fact: OtpFact, isUndelivered: boolean): OtpFact {
-  const status = isUndelivered ? 'failed' : 'expired';
+  const status = statusOf(fact, fact.expiresAtMs);
+  const hasFailed = status === 'expired' && isUndelivered;
   return {
     ...fact,
-    eventId: otpEventId(fact.id, 'expired', 0),
+    eventId: otpEventId(fact.id, status, 0),
     version: fact.version + 1,
     atMs: fact.expiresAtMs,
-    status,
-    reason: isUndelivered ? 'delivery_failed' : 'expired',
+    status: hasFailed ? 'failed' : status,
+    reason: hasFailed ? 'delivery_failed' : reasonOf({ status, reason: null }),
     endedAtMs: fact.expiresAtMs,
   };
 }
 
-function reasonOf({ status, reason }: Otp): OtpEndReason | null {
+function reasonOf({ status, reason }: Pick<Otp, 'status' | 'reason'>): OtpEndReason | null {
   if (status === 'failed') return reason;
   return status === 'max_attempts_reached' || status === 'expired' ? status : null;
 }

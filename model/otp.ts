@@ -68,11 +68,14 @@ export function isUndelivered(statuses: readonly (string | null)[]): boolean {
   return statuses.length > 0 && statuses.every((status) => status !== null && undelivered.has(status as MessageStatus));
 }
 
-/** The status at a time: an OTP ends by itself when its time or its attempts are over. */
+/**
+ * The status at a time: an OTP ends by itself when its attempts or its time are over. Attempts are counted before its time
+ * is over only, so they end it first.
+ */
 export function statusOf(otp: Pick<Otp, 'status' | 'expiresAtMs' | 'attempts'>, nowMs: number): OtpStatus {
   if (otp.status !== 'pending') return otp.status;
-  if (nowMs >= otp.expiresAtMs) return 'expired';
-  return otp.attempts >= otpAttemptsMax ? 'max_attempts_reached' : 'pending';
+  if (otp.attempts >= otpAttemptsMax) return 'max_attempts_reached';
+  return nowMs >= otp.expiresAtMs ? 'expired' : 'pending';
 }
 
 export function attemptsRemaining({ attempts }: Pick<Otp, 'attempts'>): number {

@@ -14,8 +14,12 @@ export const otpGuardLimits = {
   historiesShare: 15_000,
   /** Numbers by address and device: ~100 B each. */
   clientNumbersShare: 20_000,
-  /** Blocked prefixes of an account, with those that are remembered. */
+  /**
+   * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory.
+   * Those that rules make leave room for those that people order.
+   */
   blocksShare: 2_000,
+  ruleBlocksShare: 1_500,
   /** Entries of its destinations, and of its safe list. */
   listMax: 1_000,
   blockMinutesMax: 30 * 24 * 60,
@@ -29,6 +33,12 @@ export const otpGuardLimits = {
   outageEveryMs: 10 * 60_000,
   /** After this an outage whose end nobody stored is over. */
   outageMsMax: 86_400_000,
+  /**
+   * Outages of blocks of numbers that are listed of an account, in the time that they are kept in the bucket: so that another
+   * thread does not list the same one, and its end is. × ~300 B.
+   */
+  unreachableShare: 500,
+  unreachableKeptMs: 3_600_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,
@@ -37,11 +47,19 @@ export const otpGuardLimits = {
   advanceEveryMs: 1_000,
   /** Attempts to change an entry of the bucket against concurrent writers. */
   mergeTriesMax: 8,
-  /** 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. */
+  /**
+   * 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. An account that orders all of its share with
+   * the longest notes has 2,000 × ~1.1 KB = 2.2 MB of it.
+   */
   bucketBytes: 16 * 2 ** 20,
   sweepEveryMs: 15 * 60_000,
   sweptMax: 50_000,
 } as const;
+
+assert(
+  otpGuardLimits.ruleBlocksShare < otpGuardLimits.blocksShare,
+  'rules could leave no room for what a person orders',
+);
 
 assert(
   otpGuardLimits.pendingShare < otpGuardLimits.pendingMax &&

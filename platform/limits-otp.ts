@@ -144,9 +144,14 @@ export const factLimits = {
     awayMs: 10_000,
     /** How often the place is stored: so much is published again after a crash. */
     placeEveryMs: 1_000,
-    /** What was published lately of each OTP and number, so that a guess does not publish it again. */
+    /**
+     * What was published lately of each OTP and number, so that a guess does not publish it again, and whose time was over:
+     * two generations of each × ~110 B = 44 MB.
+     */
     publishedMs: 10 * 60_000,
     publishedMax: 100_000,
+    /** An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by. */
+    storedWithinMs: 5 * 60_000,
     /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
     refusalsPerSecond: 20,
     refusalsBurst: 100,
@@ -216,6 +221,11 @@ assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code th
 assert(
   factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
   'an end by time could be published before a right guess of its last moment is stored',
+);
+
+assert(
+  factLimits.facts.storedWithinMs < factLimits.facts.publishedMs,
+  'an end would be published again between what is remembered of it and the time up to which all are published',
 );
 
 const { spanMs, settleMs } = otpSummaryLimits.otpSummaries;

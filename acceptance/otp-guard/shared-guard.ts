@@ -6,7 +6,14 @@
 import type { KV } from '@nats-io/kv';
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
-import { beginOutage, endOutage, putBlock, releaseBlock } from '../../cluster/bus/otp-guard-bucket.ts';
+import {
+  type BegunOutage,
+  type EndedOutage,
+  beginOutage,
+  endOutage,
+  putBlock,
+  releaseBlock,
+} from '../../cluster/bus/otp-guard-bucket.ts';
 import { type GuardObservation, GuardTalk } from '../../cluster/bus/otp-guard-talk.ts';
 import { WatchedBucket } from '../../directory/watched-bucket.ts';
 import { unreachable } from '../../platform/assert.ts';
@@ -27,6 +34,7 @@ import type {
   OtpGuardRules,
 } from '../../policy/otp-guard/contract.ts';
 import { type BegunCode, OtpGuard } from '../../policy/otp-guard/guard.ts';
+import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import type { GuardDecisions } from './guard-decisions.ts';
 import { GuardEntries } from './guard-entries.ts';
 
@@ -193,11 +201,12 @@ export class SharedGuard {
         case 'resumed':
           void this.#resumed(event);
           break;
-        case 'unreachable': {
-          const { accountId, prefix, codes } = event;
-          log.warn({ accountId, prefix, codes }, 'no code arrives at these numbers: an outage, not judged for a time');
+        case 'unreachable':
+          void this.#unreachable(event);
           break;
-        }
+        case 'unreachable_over':
+          void this.#unreachableOver(event);
+          break;
         default:
           unreachable(event);
       }
@@ -210,7 +219,10 @@ export class SharedGuard {
     const fromMs = this.#parts.clock.nowMs();
     const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
     try {
-      if (!(await putBlock(this.#bucket, stored))) return;
+      const put = await putBlock(this.#parts.bus, this.#bucket, stored);
+      if (put === 'unchanged') return;
+      if (put === 'full')
+        log.warn({ accountId: block.accountId }, 'too many blocks of this account: one is not stored');
     } catch (error) {
       log.warn({ prefix: event.prefix, error: messageOf(error) }, 'a block could not be stored for the other threads');
     }
@@ -235,20 +247,45 @@ export class SharedGuard {
       { alarm: 'otp_guard_suspended', ...outage },
       'receipts of a carrier fall together with verifications: an outage, and no reason to block numbers',
     );
-    try {
-      await beginOutage(this.#bucket, { ...outage, accountIds, fromMs: this.#parts.clock.nowMs() });
-    } catch (error) {
-      log.warn({ carrier: outage.carrier, error: messageOf(error) }, 'an outage could not be stored for the reports');
-    }
+    await this.#begun({ ...outage, accountIds, fromMs: this.#parts.clock.nowMs() });
   }
 
   async #resumed(event: EventOf<'resumed'>): Promise<void> {
     const { kind: _, ...end } = event;
     log.warn(end, 'receipts of the carrier are back: numbers are judged again');
+    await this.#ended(end);
+  }
+
+  async #unreachable({ accountId, prefix, codes }: EventOf<'unreachable'>): Promise<void> {
+    log.warn({ accountId, prefix, codes }, 'no code arrives at these numbers: an outage, not judged for a time');
+    const fromMs = this.#parts.clock.nowMs();
+    await this.#begun({ accountId, prefix, ...figuresOf(codes), accountIds: [accountId], fromMs });
+  }
+
+  async #unreachableOver({ accountId, prefix, codes }: EventOf<'unreachable_over'>): Promise<void> {
+    log.info({ accountId, prefix, codes }, 'the outage of these numbers is over: they are judged again');
+    await this.#ended({ accountId, prefix, ...figuresOf(codes) });
+  }
+
+  async #begun(outage: BegunOutage): Promise<void> {
+    try {
+      await beginOutage(this.#parts.bus, this.#bucket, outage);
+    } catch (error) {
+      log.warn({ ...placeOf(outage), error: messageOf(error) }, 'an outage could not be stored for the reports');
+    }
+  }
+
+  async #ended(end: EndedOutage): Promise<void> {
     try {
       await endOutage(this.#bucket, end, this.#parts.clock.nowMs());
     } catch (error) {
-      log.warn({ carrier: end.carrier, error: messageOf(error) }, 'the end of an outage could not be stored');
+      log.warn({ ...placeOf(end), error: messageOf(error) }, 'the end of an outage could not be stored');
     }
   }
 }
+
+const placeOf = (outage: EndedOutage) =>
+  'prefix' in outage ? { accountId: outage.accountId, prefix: outage.prefix } : { carrier: outage.carrier };
+
+/** Of an outage of numbers: so many codes in a row did not arrive. */
+const figuresOf = (codes: number) => ({ statistic: codes, threshold: thresholds.undelivered.codesMin });

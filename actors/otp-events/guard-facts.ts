@@ -2,6 +2,7 @@
 import type { GuardEntry, StoredBlock, StoredOutage } from '../../cluster/bus/otp-guard-bucket.ts';
 import type { GuardFact } from '../../model/fact.ts';
 import { eventIdOf } from '../../model/ids.ts';
+import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 
 export function factsOfEntry(entry: GuardEntry): readonly GuardFact[] {
   if (entry.kind === 'block' && entry.block !== null) return [factOfBlock(entry.block)];
@@ -34,18 +35,20 @@ function factOfBlock(block: StoredBlock): GuardFact {
   };
 }
 
-/** That nothing is blocked while a carrier is in an outage, and that it has ended, for each account that sends by it. */
-function factsOfOutage({ accountIds, carrier, fromMs, end, statistic, threshold }: StoredOutage): GuardFact[] {
-  const decisions = [{ what: 'suspension' as const, atMs: fromMs, statistic, threshold }];
+/** That nothing is blocked in an outage of a carrier or of numbers, and that it has ended, for each account it concerns. */
+function factsOfOutage({ accountIds, fromMs, end, statistic, threshold, ...place }: StoredOutage): GuardFact[] {
+  const [scope, prefix] = 'prefix' in place ? [place.prefix, place.prefix] : [place.carrier, ''];
+  const untilMs = prefix === '' ? 0 : fromMs + thresholds.undelivered.outageMsMax;
+  const decisions = [{ what: 'suspension' as const, atMs: fromMs, statistic, threshold, untilMs }];
   return accountIds.flatMap((accountId) =>
-    [...decisions, ...(end === null ? [] : [{ what: 'resumption' as const, ...end }])].map(
+    [...decisions, ...(end === null ? [] : [{ what: 'resumption' as const, untilMs: 0, ...end }])].map(
       (decision): GuardFact => ({
         ...{ kind: 'guard', accountId, livemode: true, rule: 'outage', action: null, mode: 'on' },
-        ...{ scope: carrier, prefix: '', times: 0, untilMs: 0, released: '', ...decision },
+        ...{ scope, prefix, times: 0, released: '', ...decision },
         eventId: eventIdOf({
           messageId: accountId,
           kind: `otp_guard.${decision.what}`,
-          detail: `${carrier}.${fromMs}`,
+          detail: `${scope}.${fromMs}`,
         }),
       }),
     ),

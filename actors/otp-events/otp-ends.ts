@@ -13,6 +13,7 @@ import { untilDone } from '../../platform/deadline.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { MinHeap } from '../../platform/min-heap.ts';
+import { RotatingMap } from '../../platform/rotating-map.ts';
 import { queryEventStore } from '../ask-event-store.ts';
 
 type OtpEndsParts = {
@@ -38,6 +39,8 @@ export class OtpEnds {
   readonly #parts: OtpEndsParts;
   readonly #numbers: LatestRecords;
   readonly #waiting = new Map<OtpId, Waiting>();
+  /** Those whose end was published lately: their records still say that they are pending. */
+  #ended: RotatingMap<OtpId, true>;
   readonly #due = new MinHeap<Waiting>((one, other) => one.endsAtMs < other.endsAtMs);
   readonly #stopping = new AbortController();
   readonly #stopTick: () => void;
@@ -46,6 +49,7 @@ export class OtpEnds {
 
   constructor(parts: OtpEndsParts) {
     this.#parts = parts;
+    this.#ended = recently(parts.clock);
     this.#numbers = new LatestRecords(parts.bus, 'otp', limits.otp, parts.clock);
     this.#stopTick = parts.clock.every(bounds.endEveryMs, () => this.#endThoseDue());
   }
@@ -60,6 +64,7 @@ export class OtpEnds {
     if (status !== 'pending') {
       this.#waiting.delete(id);
     } else if (known === undefined) {
+      if (this.#ended.get(id) === true) return;
       const waiting = { id, owner: { accountId, livemode }, key, endsAtMs: expiresAtMs, seq };
       this.#waiting.set(id, waiting);
       this.#due.add(waiting);
@@ -81,6 +86,7 @@ export class OtpEnds {
 
   forget(): void {
     this.#waiting.clear();
+    this.#ended = recently(this.#parts.clock);
   }
 
   stop(): void {
@@ -107,9 +113,14 @@ export class OtpEnds {
       { everyMs: bounds.retryMs, stopping, clock: this.#parts.clock },
     );
     this.#running -= 1;
-    if (fact !== null) this.#parts.publish(fact, () => this.#waiting.delete(waiting.id));
+    if (fact !== null) this.#parts.publish(fact, () => this.#hasEnded(waiting.id));
     // It ended otherwise: the reader of its record publishes that. When this process stops, the next one publishes it.
     else if (!stopping.aborted) this.#waiting.delete(waiting.id);
+  }
+
+  #hasEnded(id: OtpId): void {
+    this.#waiting.delete(id);
+    this.#ended.set(id, true);
   }
 
   async #endOf({ id, owner, key }: Waiting): Promise<OtpFact | null> {
@@ -135,3 +146,5 @@ export class OtpEnds {
     return reply.result === 'found' ? reply.message.status : null;
   }
 }
+
+const recently = (clock: Clock) => new RotatingMap<OtpId, true>(bounds.publishedMs, bounds.publishedMax, clock);

@@ -21,6 +21,7 @@ import { log } from '../../platform/log.ts';
 import { runAsOwner } from '../single-owner.ts';
 import { factsOfEntry } from './guard-facts.ts';
 import { OtpEnds } from './otp-ends.ts';
+import { PublishedEnds } from './published-ends.ts';
 import { PublishedFacts } from './published-facts.ts';
 
 type OtpEventsParts = { readonly bus: Bus; readonly bucket: KV; readonly clock: Clock };
@@ -38,8 +39,18 @@ export function runOtpEvents({ bus, replicas, alone, clock }: RunParts): { stop(
  */
 type Place = { readonly made: string; readonly seq: number };
 
-/** `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends were published. */
-type Kept = { readonly otp: Place; readonly fromSeq: number; readonly endedToMs: number; readonly guard: Place };
+/**
+ * `fromSeq`: OTP of records from here on may still wait for their end · `endedToMs`: earlier ends by time were published,
+ * of the records up to the place · `publishedToMs`: earlier ends were published, whatever record has them.
+ */
+type Kept = {
+  readonly otp: Place;
+  readonly fromSeq: number;
+  readonly endedToMs: number;
+  /** Missing in entries of an earlier version. */
+  readonly publishedToMs?: number;
+  readonly guard: Place;
+};
 
 const bounds = limits.facts;
 const placeKey = 'place';
@@ -51,6 +62,7 @@ export class OtpEvents {
   readonly #parts: OtpEventsParts;
   readonly #publisher: Publisher;
   readonly #ends: OtpEnds;
+  readonly #publishedEnds: PublishedEnds;
   readonly #stopping = new AbortController();
   readonly #before: Kept;
   readonly #otps: Publishing;
@@ -77,7 +89,8 @@ export class OtpEvents {
       clock,
     });
     this.#ends = new OtpEnds({ bus, clock, publish: (fact, done) => this.#otps.facts.publish(fact, done) });
-    const { otp, fromSeq, guard } = before;
+    const { otp, fromSeq, publishedToMs = 0, guard } = before;
+    this.#publishedEnds = new PublishedEnds(publishedToMs);
     this.#otps = this.#publishOf('otp', otp, Math.min(otp.seq, Math.max(0, fromSeq - 1)), (record, key) =>
       this.#otpFacts(record, key),
     );
@@ -100,13 +113,16 @@ export class OtpEvents {
     this.#publisher.close();
   }
 
-  #otpFacts({ data, seq }: JsMsg, key: string): readonly OtpFact[] {
+  #otpFacts({ data, seq, info, timestampNanos }: JsMsg, key: string): readonly OtpFact[] {
     const [accountId = '', mode] = key.split('.');
-    const facts = otpFactsOf(decodeOtpNumber(data).number, { accountId, livemode: mode === 'live' }, seq);
+    const { number } = decodeOtpNumber(data);
+    const held = otpFactsOf(number, { accountId, livemode: mode === 'live' }, seq);
+    const facts = this.#publishedEnds.unpublished(held, number.failuresMs);
     const wasPublished = seq <= this.#before.otp.seq && this.#otps?.isAnother !== true;
     for (const fact of facts) {
       if (!wasPublished || fact.expiresAtMs >= this.#before.endedToMs) this.#ends.note(fact, key, seq);
     }
+    if (info.pending === 0) this.#publishedEnds.readLast(seq, Number(timestampNanos / 1_000_000n));
     return facts;
   }
 
@@ -149,7 +165,10 @@ export class OtpEvents {
         log.error(changed, 'the records of one-time passwords are others: all are published');
         state.isAnother = true;
         facts.reset();
-        if (bucket === 'otp') this.#ends.forget();
+        if (bucket === 'otp') {
+          this.#ends.forget();
+          this.#publishedEnds.reset();
+        }
       },
       prefetch: bounds.prefetch,
       clock,
@@ -179,9 +198,11 @@ export class OtpEvents {
     const otp = placeOf(this.#otps);
     const guard = placeOf(this.#blocks);
     if (otp.made === '' || guard.made === '') return;
-    const kept: Kept = { otp, fromSeq: Math.min(fromSeq, otp.seq + 1), endedToMs, guard };
     // Until the records of before were read again, it is not known which OTP wait for their end.
     if (!this.#otps.isCaughtUp) return;
+    this.#publishedEnds.durable(otp.seq, endedToMs);
+    const { toMs: publishedToMs } = this.#publishedEnds;
+    const kept: Kept = { otp, fromSeq: Math.min(fromSeq, otp.seq + 1), endedToMs, publishedToMs, guard };
     const text = JSON.stringify(kept);
     if (text === this.#stored) return;
     const written = this.#parts.bucket.put(placeKey, text);

@@ -126,7 +126,7 @@ export const otpDecisions: Report = {
   title: 'What the guard against fraud decided',
   description:
     'Blocks of numbers, their releases, and refused requests for one-time passwords, by rule, with the figures they rest on; also ' +
-    'what rules in shadow mode would have done, and when nothing is blocked because a carrier is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
+    'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
   rows: otpDecisionRows,
   where: '',
@@ -135,7 +135,7 @@ export const otpDecisions: Report = {
   always: [
     text(
       'what',
-      '`block`, `release`, `refusal` of a request; `suspension` while a carrier is in an outage, and its end: `resumption`',
+      '`block`, `release`, `refusal` of a request; `suspension` while a carrier or a block of numbers is in an outage, and its end: `resumption`',
       'decision',
     ),
     text('rule', 'docs/otp-guard.md explains them; `outage` of suspensions', 'by_rule'),
@@ -149,7 +149,7 @@ export const otpDecisions: Report = {
     text('last_at', 'the last one, in UTC', "formatDateTime(max(happened), '%FT%TZ', 'UTC')"),
     text(
       'last_until',
-      'until when the last block lasts, or was released, in UTC; empty for refusals',
+      'until when the last block lasts, or was released, and the last outage of numbers at most, in UTC; else empty',
       "if(max(until_at) <= toDateTime64(0, 3, 'UTC'), '', formatDateTime(max(until_at), '%FT%TZ', 'UTC'))",
     ),
   ],

@@ -1,5 +1,5 @@
-// The bucket `otp_guard`: blocked prefixes of numbers, outages of carriers, and each account's own destinations and safe
-// list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
+// The bucket `otp_guard`: blocked prefixes of numbers, outages of carriers and of numbers, and each account's own destinations
+// and safe list. Ingress threads and the management API write it, by compare-and-set; every ingress thread watches it. A block that
 // has ended stays for a day, because it makes the next one longer.
 import type { KV, KvEntry } from '@nats-io/kv';
 import { jsonObjectIn } from '../../platform/json.ts';
@@ -9,7 +9,7 @@ import { thresholds } from '../../policy/otp-guard/thresholds.ts';
 import { merge, readEntry } from './bucket.ts';
 import type { Bus } from './connect.ts';
 import { readEntries } from './read-present.ts';
-import { streamOfBucket } from './streams.ts';
+import { streamOfBucket, subjectInBucket } from './streams.ts';
 
 /** Times in milliseconds since the epoch. */
 export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
@@ -21,13 +21,16 @@ export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly note: string;
 };
 
-/** An outage of a carrier, in which nothing is blocked, with the figure and the threshold of its begin and of its end. */
-export type StoredOutage = CarrierOutage & {
-  readonly accountIds: readonly string[];
-  readonly fromMs: number;
-  /** Null while it lasts. */
-  readonly end: { readonly atMs: number; readonly statistic: number; readonly threshold: number } | null;
-};
+/** Of a carrier, or of a block of an account's numbers (with the plus sign). */
+type OutagePlace = { readonly carrier: string } | { readonly accountId: string; readonly prefix: string };
+type OutageFigures = Pick<CarrierOutage, 'statistic' | 'threshold'>;
+
+/** An outage, in which nothing is blocked, with the figure and the threshold of its begin and of its end. */
+export type BegunOutage = OutagePlace &
+  OutageFigures & { readonly accountIds: readonly string[]; readonly fromMs: number };
+export type EndedOutage = OutagePlace & OutageFigures;
+/** `end`: null while it lasts. */
+export type StoredOutage = BegunOutage & { readonly end: (OutageFigures & { readonly atMs: number }) | null };
 
 /** Of one account: prefixes with the plus sign. `destinations` null: those of the configuration. */
 export type GuardLists = {
@@ -42,27 +45,34 @@ export type GuardEntry =
   | { readonly kind: 'lists'; readonly accountId: string; readonly lists: GuardLists | null };
 
 const version = 1;
-const namePattern = /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26})|outage\.[a-z0-9-]+)$/;
+const namePattern =
+  /^(?:block\.(acc_[0-9A-Z]{26})\.([0-9]{1,15})|lists\.(acc_[0-9A-Z]{26})|(outage\.[a-z0-9-]+|unreachable\.acc_[0-9A-Z]{26}\.[0-9]{1,15}))$/;
 const sweepWithinMs = 5_000;
 
 /** An entry, or its deletion (`body` null). Null for what this version cannot read. */
 export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntry | null {
-  const [, ofBlock, digits = '', ofLists] = namePattern.exec(name) ?? [];
+  const [, ofBlock, digits = '', ofLists, ofOutage] = namePattern.exec(name) ?? [];
   const stored = body === null ? null : jsonObjectIn(body);
   if (body !== null && stored?.['v'] !== version) return null;
   if (ofLists !== undefined) {
     return { kind: 'lists', accountId: ofLists, lists: stored === null ? null : (stored as unknown as GuardLists) };
   }
-  if (name.startsWith('outage.')) return { kind: 'outage', outage: stored as StoredOutage | null };
+  if (ofOutage !== undefined) return { kind: 'outage', outage: stored as StoredOutage | null };
   if (ofBlock === undefined) return null;
   const block = stored === null ? null : (stored as unknown as StoredBlock);
   return { kind: 'block', accountId: ofBlock, prefix: `+${digits}`, block };
 }
 
-/** Stores the block unless one that is in effect longer is there. True when this call stored it. */
-export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean> {
-  return change(bucket, nameOfBlock(block), (held) => {
+/**
+ * Stores the block. unchanged: one that is in effect longer is there · full: the account has its share of them. Requests
+ * at the same moment may each add one beyond it.
+ */
+export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<'stored' | 'unchanged' | 'full'> {
+  let isFull = false;
+  const isStored = await change(bucket, nameOfBlock(block), async (held) => {
     const before = blockIn(held);
+    isFull = before === null && (await count(bus, `block.${block.accountId}.*`)) >= shareOf(block);
+    if (isFull) return null;
     const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
     // Each thread finds the same block by itself: the first one's is kept.
     const isSame = before !== null && before.untilMs > block.fromMs && block.rule !== 'operator' && !before.shadow;
@@ -70,6 +80,20 @@ export async function putBlock(bucket: KV, block: StoredBlock): Promise<boolean>
     // What a person orders does not count, and does not make it forget what did.
     return block.rule === 'operator' ? { ...block, times: before?.times ?? 0 } : block;
   });
+  if (isFull) return 'full';
+  return isStored ? 'stored' : 'unchanged';
+}
+
+function shareOf({ rule }: StoredBlock): number {
+  const { blocksShare, ruleBlocksShare } = limits.otpGuard;
+  return rule === 'operator' ? blocksShare : ruleBlocksShare;
+}
+
+/** Entries with such names, also of what has ended and is kept. */
+async function count(bus: Bus, keys: string): Promise<number> {
+  const filter = { subjects_filter: subjectInBucket('otp_guard', keys) };
+  const { state } = await bus.manager.streams.info(streamOfBucket('otp_guard'), filter);
+  return Object.keys(state.subjects ?? {}).length;
 }
 
 /** Ends the block of the prefix. Null when there is none in effect. */
@@ -89,26 +113,31 @@ export async function releaseBlock(
 }
 
 /**
- * Stores the begin of an outage. False when another thread has, and when the carrier had one shortly before. One whose end nobody
- * stored, because every thread restarted meanwhile, lasts a day at most.
+ * Stores the begin of an outage. False when another thread has, when there was one shortly before, and when the account has
+ * its share of outages of numbers. One whose end nobody stored, because every thread restarted meanwhile or no more codes
+ * are sent, is over after a time.
  */
-export async function beginOutage(bucket: KV, outage: Omit<StoredOutage, 'end'>): Promise<boolean> {
-  return change(bucket, nameOfOutage(outage), (held) => {
+export async function beginOutage(bus: Bus, bucket: KV, outage: BegunOutage): Promise<boolean> {
+  const { outageEveryMs, outageMsMax, unreachableShare } = limits.otpGuard;
+  const lastsMsMax = 'prefix' in outage ? thresholds.undelivered.outageMsMax : outageMsMax;
+  return change(bucket, nameOfOutage(outage), async (held) => {
     const before = outageIn(held);
-    if (before === null) return { ...outage, end: null };
-    const { outageEveryMs, outageMsMax } = limits.otpGuard;
-    const isKnown = outage.fromMs - before.fromMs < (before.end === null ? outageMsMax : outageEveryMs);
-    return isKnown ? null : { ...outage, end: null };
+    if (before !== null) {
+      const isKnown = outage.fromMs - before.fromMs < (before.end === null ? lastsMsMax : outageEveryMs);
+      return isKnown ? null : { ...outage, end: null };
+    }
+    const isFull = 'prefix' in outage && (await count(bus, `unreachable.${outage.accountId}.*`)) >= unreachableShare;
+    return isFull ? null : { ...outage, end: null };
   });
 }
 
 /** Stores its end. False when it is stored already, or its begin was not. */
 export async function endOutage(
   bucket: KV,
-  { carrier, statistic, threshold }: CarrierOutage,
+  { statistic, threshold, ...place }: EndedOutage,
   nowMs: number,
 ): Promise<boolean> {
-  return change(bucket, nameOfOutage({ carrier }), (held) => {
+  return change(bucket, nameOfOutage(place), (held) => {
     const outage = outageIn(held);
     return outage === null || outage.end !== null ? null : { ...outage, end: { atMs: nowMs, statistic, threshold } };
   });
@@ -145,15 +174,16 @@ export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock
   return blocks.sort((one, other) => other.fromMs - one.fromMs);
 }
 
-/** Removes blocks that are no longer remembered. Returns their number. */
+/** Removes blocks that are no longer remembered, and outages of numbers. Returns their number. */
 export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
   const over: { subject: string; seq: number }[] = [];
   const bounds = { recordsMax: limits.otpGuard.sweptMax, withinMs: sweepWithinMs };
-  await readEntries(bus, 'otp_guard', 'block.>', bounds, ({ name, body, subject, seq }) => {
-    const entry = readGuardEntry(name, body);
-    if (entry?.kind !== 'block' || entry.block === null) return;
-    if (entry.block.untilMs + thresholds.blockRememberedMs < nowMs) over.push({ subject, seq });
-  });
+  for (const keys of ['block.>', 'unreachable.>']) {
+    await readEntries(bus, 'otp_guard', keys, bounds, ({ name, body, subject, seq }) => {
+      const entry = readGuardEntry(name, body);
+      if (entry !== null && keptToMs(entry) < nowMs) over.push({ subject, seq });
+    });
+  }
   for (const { subject, seq } of over) {
     // Up to this record: a block stored since then stays.
     await bus.manager.streams.purge(streamOfBucket('otp_guard'), { filter: subject, seq: seq + 1 });
@@ -161,11 +191,21 @@ export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
   return over.length;
 }
 
+function keptToMs(entry: GuardEntry): number {
+  if (entry.kind === 'block' && entry.block !== null) return entry.block.untilMs + thresholds.blockRememberedMs;
+  if (entry.kind === 'outage' && entry.outage !== null) return entry.outage.fromMs + limits.otpGuard.unreachableKeptMs;
+  return Number.POSITIVE_INFINITY;
+}
+
 /** Whether this call stored what `change` made of the entry. */
-async function change(bucket: KV, name: string, change: (held: KvEntry | null) => object | null): Promise<boolean> {
+async function change(
+  bucket: KV,
+  name: string,
+  change: (held: KvEntry | null) => object | null | Promise<object | null>,
+): Promise<boolean> {
   let stored = false;
-  const text = (held: KvEntry | null) => {
-    const value = change(held);
+  const text = async (held: KvEntry | null) => {
+    const value = await change(held);
     stored = value !== null;
     return value === null ? null : JSON.stringify({ v: version, ...value });
   };
@@ -176,7 +216,8 @@ async function change(bucket: KV, name: string, change: (held: KvEntry | null) =
 
 const nameOfBlock = ({ accountId, prefix }: { readonly accountId: string; readonly prefix: string }) =>
   `block.${accountId}.${prefix.slice(1)}`;
-const nameOfOutage = ({ carrier }: { readonly carrier: string }) => `outage.${carrier}`;
+const nameOfOutage = (place: OutagePlace) =>
+  'prefix' in place ? `unreachable.${place.accountId}.${place.prefix.slice(1)}` : `outage.${place.carrier}`;
 const nameOfLists = (accountId: string) => `lists.${accountId}`;
 const emptyLists = (accountId: string): GuardLists => ({ accountId, destinations: null, safeList: [] });
 

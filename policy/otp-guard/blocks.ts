@@ -39,15 +39,19 @@ export class Blocks {
   }
 
   /**
-   * In effect until `untilMs`; remembered if that is over. At its share the account's oldest is forgotten, one that a
-   * person ordered last.
+   * In effect until `untilMs`; remembered if that is over. At its share the account's oldest that a rule made is forgotten.
+   * Where people ordered all of them, one by a rule is left out, and one by a person takes the place of the oldest.
    */
   apply(block: NumberBlock, untilMs: number): void {
     const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
     this.#accounts.set(block.accountId, blocks);
     const probedAtMs = blocks.get(block.prefix)?.probedAtMs ?? Number.NEGATIVE_INFINITY;
     blocks.delete(block.prefix);
-    if (blocks.size >= this.#share) blocks.delete(forgettable(blocks));
+    if (blocks.size >= this.#share) {
+      const oldest = forgettable(blocks);
+      if (block.rule !== 'operator' && blocks.get(oldest)?.rule === 'operator') return;
+      blocks.delete(oldest);
+    }
     blocks.set(block.prefix, { ...block, untilMs, probedAtMs });
   }
 

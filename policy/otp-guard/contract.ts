@@ -100,7 +100,18 @@ export type GuardEvent =
   | ({ readonly kind: 'suspended'; readonly accountIds: readonly string[] } & CarrierOutage)
   | ({ readonly kind: 'resumed' } & CarrierOutage)
   /** So many codes in a row did not arrive at these numbers, and no more were sent than usual: an outage, no fraud. */
-  | { readonly kind: 'unreachable'; readonly accountId: string; readonly prefix: string; readonly codes: number };
+  | ({ readonly kind: 'unreachable' } & NumbersOutage)
+  /** Its end: codes arrive again, it lasts too long, or more are sent than usual. */
+  | ({ readonly kind: 'unreachable_over' } & NumbersOutage);
+
+/** An outage of a block of numbers of an account, in which misses without a receipt do not count; or its end. */
+export type NumbersOutage = {
+  readonly accountId: string;
+  /** With the plus sign. */
+  readonly prefix: string;
+  /** How many codes in a row did not arrive. */
+  readonly codes: number;
+};
 
 /** Receipts of a carrier fall together with verifications: an outage, in which nothing is blocked; or its end. */
 export type CarrierOutage = {

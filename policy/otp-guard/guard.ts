@@ -6,8 +6,8 @@
 // |---------------------|-------------------------------------------------------------------------------|
 // | sent, or begun      | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
-// | two minutes go by   | blocked by `conversion` or `partial_conversion`; an outage of a carrier,      |
-// |                     | or of a block of numbers                                                      |
+// | two minutes go by   | blocked by `conversion` or `partial_conversion`; an outage of a carrier or    |
+// |                     | of a block of numbers, and its end                                            |
 import { setNewest } from '../../platform/bounded-map.ts';
 import { AccountMemory, type PendingCode } from './account-memory.ts';
 import { type Blocks, blockDurationMs } from './blocks.ts';
@@ -150,11 +150,15 @@ export class OtpGuard {
     const begun = this.#outages.add({ carrier, prefix: six.prefix, sentAtMs, hasReceipt, isVerified }, nowMs);
     const events: GuardEvent[] = [];
     if (begun !== null) events.push({ kind: 'suspended', ...begun, accountIds: this.#forgetMisses(carrier) });
-    four.undelivered.add(code);
-    six.undelivered.add(code);
     const conversion = memory.conversion(carrier);
     const { usual } = conversion;
-    endOutages(code, usual, nowMs);
+    for (const history of [four, six]) {
+      const { isOutage, codes } = history.undelivered;
+      history.undelivered.add(code);
+      endOutage(history, sentAtMs, usual, nowMs);
+      const isOver = isOutage && !history.undelivered.isOutage;
+      if (isOver) events.push({ kind: 'unreachable_over', accountId, prefix: history.prefix, codes });
+    }
     const isOfCarrier = !isVerified && this.#outages.covers(carrier, sentAtMs);
     const isOfNumbers = !hasReceipt && (four.undelivered.isOutage || six.undelivered.isOutage);
     if (isOfCarrier || isOfNumbers) {
@@ -244,14 +248,12 @@ export class OtpGuard {
   }
 }
 
-/** Ends the outages of its numbers that last too long, or in which more is sent than usual: three misses block then. */
-function endOutages({ four, six, sentAtMs }: PendingCode, usualConversion: number, nowMs: number): void {
-  for (const history of [four, six]) {
-    const { undelivered } = history;
-    if (!undelivered.isOutage) continue;
-    const isOver = undelivered.endOutage(sentAtMs, history.usualCodes(usualConversion), nowMs);
-    if (isOver) history.begin(thresholds.afterBlock);
-  }
+/** Ends an outage of numbers that lasts too long, or in which more is sent than usual: three misses block then. */
+function endOutage(history: History, sentAtMs: number, usualConversion: number, nowMs: number): void {
+  const { undelivered } = history;
+  if (!undelivered.isOutage) return;
+  const isOver = undelivered.endOutage(sentAtMs, history.usualCodes(usualConversion), nowMs);
+  if (isOver) history.begin(thresholds.afterBlock);
 }
 
 /** Whether its block of 10^4 numbers got no more of the codes that do not arrive than an outage excuses. */

@@ -81,6 +81,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     description: 'Codes to numbers that begin so are refused until then. A longer block that is in effect stays.',
     scope: 'account:manage',
     body: orderBlock,
+    problems: ['conflict'],
     answer: { status: 201, description: 'The block.', schema: numberBlock },
     handle: ({ parts: { bus, store }, by, account: { accountId }, body }) =>
       onTheBus(onBus, async () => {
@@ -90,10 +91,10 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
           ...{ accountId, prefix, rule: 'operator', statistic: 0, threshold: 0, times: 0, shadow: false },
           ...{ fromMs, untilMs: fromMs + minutes * 60_000, released: null, note },
         };
-        const isStored = await putBlock(await openBucket(bus, 'otp_guard'), block);
-        const inEffect = isStored
-          ? block
-          : ((await blocksOf(bus, accountId)).find((each) => each.prefix === prefix) ?? block);
+        const put = await putBlock(bus, await openBucket(bus, 'otp_guard'), block);
+        if (put === 'full') return { problem: problem(409, 'conflict', tooMany) };
+        const inEffect =
+          put === 'stored' ? block : ((await blocksOf(bus, accountId)).find((each) => each.prefix === prefix) ?? block);
         const target = `${accountId} ${shortened(prefix)}`;
         await noteForAudit(bus, { action: 'otp_guard.blocked', target, detail: { minutes, note }, by });
         return { body: blockShape(inEffect, fromMs) };
@@ -128,6 +129,8 @@ const onBus = {
   failed: 'a request about the guard of one-time passwords got no answer from the bus',
   unknown: 'a change may or may not have been stored: read it, or repeat it',
 };
+
+const tooMany = `an account has at most ${limits.otpGuard.blocksShare} blocks, with those that ended within a day: block shorter prefixes`;
 
 /** No number that begins so can be sent to. */
 function unreachable(destinations: readonly string[], callingCode: string): FieldProblem[] {

@@ -10,6 +10,7 @@ import { otpGuardSubject } from '../../../cluster/bus/subjects.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { newAccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
 import { guardModesDefault } from '../../../policy/otp/contract.ts';
 import { conversionFigures } from '../../../policy/otp-conversion/figures.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
@@ -123,6 +124,54 @@ test('an outage of a carrier and its end are stored once, for the accounts that 
   stop();
   await Promise.all([here.stop(), there.stop()]);
   expect((await stored()).revision).toBe(ended.revision);
+});
+
+test('an outage of a block of numbers and its end are stored for its account', async () => {
+  const { state, clock } = clockAhead();
+  let advance = () => {};
+  const every = (ms: number, run: () => void) => {
+    if (ms !== limits.otpGuard.advanceEveryMs) return systemClock.every(ms, run);
+    advance = run;
+    return () => {};
+  };
+  const guard = await SharedGuard.open({ bus: harness.bus, clock: { ...clock, every }, rules });
+  const bucket = await openBucket(harness.bus, 'otp_guard');
+  const carrier = new GuardTalk(harness.bus, 'carrier', systemClock);
+  const accountId = freshAccount();
+  let [sent, receipts, received] = [0, 0, 0];
+  const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen((observation) => {
+    if (observation.kind === 'received' && observation.accountId === accountId) received += 1;
+  });
+  await harness.bus.connection.flush();
+  /** One code a minute; what arrives is entered. */
+  const codes = async (count: number, arrives: boolean) => {
+    for (let at = 0; at < count; at += 1) {
+      sent += 1;
+      const to = `+88017555${String(10_000 + ((sent * 37) % 10_000))}`;
+      send(guard, accountId, to);
+      if (arrives) {
+        carrier.publish({ kind: 'received', accountId, to });
+        receipts += 1;
+        guard.verified({ accountId, to, messageId: null });
+      } else advance();
+      state.aheadMs += 60_000;
+    }
+    await until('the receipts are there', () => received === receipts, patient);
+    state.aheadMs += 120_000;
+    advance();
+  };
+  const stored = async () => (await readEntry(bucket, `unreachable.${accountId}.880175551`)).entry;
+  await codes(60, true);
+  await codes(15, false);
+  const begun = await until('it is stored', stored);
+  const about = { accountId, prefix: '+880175551', accountIds: [accountId], threshold: 5, fromMs: expect.any(Number) };
+  expect(begun.json()).toMatchObject({ ...about, statistic: expect.any(Number), end: null });
+  await codes(5, true);
+  const end = { atMs: expect.any(Number), statistic: 15, threshold: 5 };
+  await until('its end is stored', async () => ((await stored())?.revision ?? 0) > begun.revision);
+  expect((await stored())?.json()).toMatchObject({ ...about, end });
+  stop();
+  await guard.stop();
 });
 
 describe('two guards', () => {

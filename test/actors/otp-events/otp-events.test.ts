@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { querySubjects } from '../../../analytics/contract.ts';
+import { readEntry } from '../../../cluster/bus/bucket.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { beginOutage, endOutage, putBlock, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
 import type { Fact, OtpFact } from '../../../model/fact.ts';
 import { type AccountId, newAccountId } from '../../../model/ids.ts';
@@ -31,10 +31,13 @@ afterEach(async () => {
   numbers.close();
   await publishing?.stop();
   publishing = null;
-  for (const stream of [streamNames.facts, streamOfBucket('otp'), streamOfBucket('otp_guard')]) {
+  for (const stream of [streamNames.facts, streamOfBucket('otp')]) {
     await server.bus.manager.streams.purge(stream);
   }
 });
+
+/** Of the time since the start of a process that publishes. */
+let laterMs = 0;
 
 /** An account of its own, and a process that publishes. `aheadMs`: of its clock, so that no test waits for an end. */
 async function begin(aheadMs = 0): Promise<void> {
@@ -42,7 +45,11 @@ async function begin(aheadMs = 0): Promise<void> {
     accountId = newAccountId(systemClock.nowMs());
     numbers = openOtpNumbers(server.bus, accountId);
   }
-  const clock: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+  const clock: Clock = {
+    ...systemClock,
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + laterMs,
+  };
   publishing = await OtpEvents.start({ bus: server.bus, bucket: await openBucket(server.bus, 'otp_events'), clock });
 }
 
@@ -144,6 +151,51 @@ test('the end of its time is published once, whatever restarts', async () => {
   expect((await otpFacts()).filter(({ status }) => status === 'expired')).toHaveLength(2);
 });
 
+test('an end is not published again when its number is used within the hour, whatever was forgotten and restarted', async () => {
+  await begin();
+  await publishing?.stop();
+  const agoMs = systemClock.nowMs() - 20 * 60_000;
+  const times = { createdAtMs: agoMs, expiresAtMs: agoMs + 300_000 };
+  const [entered, late, latest] = [fresh(), fresh(), fresh()];
+  const { id: verified } = await numbers.start(entered, times);
+  await numbers.verify(verified, agoMs + 10_000);
+  const { id: expired } = await numbers.start(late, times);
+  const expiresAtMs = systemClock.nowMs() - 60_000;
+  const { id: justExpired } = await numbers.start(latest, { createdAtMs: expiresAtMs - 300_000, expiresAtMs });
+  await begin();
+  const found = async () => {
+    const ids: readonly string[] = [verified, expired, justExpired];
+    return (await otpFacts()).filter(({ id }) => ids.includes(id)).map((fact) => shortOf(fact));
+  };
+  const before = await until('their ends', async () => {
+    const facts = await found();
+    return facts.filter((fact) => !fact.startsWith('pending')).length === 3 ? facts : null;
+  });
+  const bucket = await openBucket(server.bus, 'otp_events');
+  /** Starts one and waits until its fact, and how far the process came with it, are stored. */
+  const start = async (to: string, purpose = 'default') => {
+    const { id } = await numbers.start(to, { purpose });
+    const fact = await until('its fact', async () => (await otpFacts()).find((each) => each.id === id));
+    await until('its place', async () => {
+      const { entry } = await readEntry(bucket, 'place');
+      return entry?.json<{ otp: { seq: number } }>().otp.seq === fact.version / 2;
+    });
+  };
+  await start(latest);
+  for (let round = 0; round < 3; round += 1) {
+    laterMs += limits.facts.publishedMs;
+    await start(fresh());
+  }
+  await start(entered);
+  await start(late);
+  expect(await found()).toEqual(before);
+  await publishing?.stop();
+  await begin();
+  await start(entered, 'payment');
+  await start(late, 'payment');
+  expect(await found()).toEqual(before);
+});
+
 test('a process that is killed before it stored how far it came: the next one publishes the same under the same ids', async () => {
   await begin();
   const bucket = await openBucket(server.bus, 'otp_events');
@@ -211,52 +263,18 @@ test('one whose messages did not arrive has failed; one that may have arrived ha
   store.unsubscribe();
 });
 
-test('a block of the guard and its release are facts with their figures', async () => {
-  await begin();
-  const bucket = await openBucket(server.bus, 'otp_guard');
-  const fromMs = systemClock.nowMs();
-  await putBlock(bucket, {
-    ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2 },
-    ...{ shadow: false, fromMs, untilMs: fromMs + 1_200_000, released: null, note: '' },
-  });
-  await until('the block', async () => (await facts()).length === 1);
-  await releaseBlock(bucket, { accountId, prefix: '+880171234' }, 'probe', fromMs + 5_000);
-  await until('its release', async () => (await facts()).length === 2);
-  expect(await facts()).toMatchObject([
-    { kind: 'guard', what: 'block', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2, mode: 'on' },
-    { kind: 'guard', what: 'release', scope: '+880171234', released: 'probe', atMs: fromMs + 5_000 },
-  ]);
-});
-
-test('an outage of a carrier and its end are facts of each account, once however many threads find them', async () => {
-  await begin();
-  const bucket = await openBucket(server.bus, 'otp_guard');
-  const fromMs = systemClock.nowMs();
-  const other = newAccountId(fromMs + 1);
-  const outage = { carrier: 'alpha', accountIds: [accountId, other], statistic: 0.75, threshold: 0.6 };
-  const end = { carrier: 'alpha', statistic: 0.25, threshold: 0.3 };
-  const { outageEveryMs, outageMsMax } = limits.otpGuard;
-  expect(await endOutage(bucket, end, fromMs)).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs })).toBe(true);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + 900 })).toBe(false);
-  await until('its begin', async () => (await facts()).length === 2);
-  expect(await endOutage(bucket, end, fromMs + 5_000)).toBe(true);
-  expect(await endOutage(bucket, end, fromMs + 5_900)).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs - 1 })).toBe(false);
-  await until('its end', async () => (await facts()).length === 4);
-  const about = { kind: 'guard', rule: 'outage', scope: 'alpha', prefix: '', mode: 'on', action: null };
-  const begun = { ...about, what: 'suspension', atMs: fromMs, statistic: 0.75, threshold: 0.6 };
-  const ended = { ...about, what: 'resumption', atMs: fromMs + 5_000, statistic: 0.25, threshold: 0.3 };
-  expect(await facts()).toMatchObject([
-    { ...begun, accountId },
-    { ...begun, accountId: other },
-    { ...ended, accountId },
-    { ...ended, accountId: other },
-  ]);
-  expect(await beginOutage(bucket, { ...outage, fromMs: fromMs + outageEveryMs })).toBe(true);
-  await until('the next one', async () => (await facts()).length === 6);
-  // Its end was not stored: it lasts a day at most.
-  const nextMs = fromMs + outageEveryMs;
-  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax - 1 })).toBe(false);
-  expect(await beginOutage(bucket, { ...outage, fromMs: nextMs + outageMsMax })).toBe(true);
+test('one whose fifth guess was counted and not compared has ended by its guesses, not by its time', async () => {
+  await begin(ahead);
+  const times = { createdAtMs: systemClock.nowMs() - 300_000, expiresAtMs: systemClock.nowMs() };
+  const { id } = await numbers.start(fresh(), times);
+  for (let at = 0; at < 4; at += 1) await numbers.guessWrong(id, times.createdAtMs + at);
+  await numbers.countGuess(id, times.expiresAtMs - 1);
+  const end = await until('its end', async () => (await otpFacts()).find(({ status }) => status !== 'pending'));
+  expect(end).toMatchObject({ id, status: 'max_attempts_reached', reason: 'max_attempts_reached', attempts: 5 });
+  const ended = await numbers.start(fresh());
+  for (let at = 0; at < 5; at += 1) await numbers.guessWrong(ended.id, ended.createdAtMs + at);
+  const stored = await until('a stored one', async () =>
+    (await otpFacts()).find((fact) => fact.id === ended.id && fact.status !== 'pending'),
+  );
+  expect(shortOf(end)).toBe(shortOf(stored));
 });

@@ -170,7 +170,7 @@ async function everyEvent(): Promise<void> {
   }
 
   const fromMs = systemClock.nowMs() - 10 * minuteMs;
-  await putBlock(await openBucket(node.bus, 'otp_guard'), {
+  await putBlock(node.bus, await openBucket(node.bus, 'otp_guard'), {
     ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: Math.log(7) * 6.1, threshold: 11.5 },
     ...{ times: 2, shadow: true, fromMs, untilMs: fromMs + 20 * minuteMs, released: null, note: '' },
   });

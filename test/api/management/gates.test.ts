@@ -320,22 +320,3 @@ describe('settings', () => {
     expect((await running.call('DELETE', `/v1/api-keys/${id}`, { key })).status).toBe(200);
   });
 });
-
-describe('the guard of one-time passwords', () => {
-  const change = (json: unknown) => running.call('PATCH', '/v1/otp-guard', { json });
-
-  test('names each destination in which no number can be reached, and changes nothing then', async () => {
-    const wanted = ['+8', '+880', '+88017'];
-    expect(await change({ destinations: wanted })).toMatchObject({ status: 200, body: { destinations: wanted } });
-    const answer = await change({ destinations: ['+88018', '+39', '+881'], safe_list: ['+8801712345678'] });
-    expect(answer).toMatchObject({
-      status: 422,
-      body: {
-        code: 'invalid_field',
-        errors: [{ field: 'destinations[1]' }, { field: 'destinations[2]', detail: expect.stringContaining('+880') }],
-      },
-    });
-    expect((await running.call('GET', '/v1/otp-guard')).body).toMatchObject({ destinations: wanted, safe_list: [] });
-    expect(await change({ destinations: null })).toMatchObject({ status: 200, body: { destinations: null } });
-  });
-});

@@ -136,6 +136,16 @@ describe('blocks', () => {
     expect(active('b', place.prefix)).toBe(true);
   });
 
+  it('of a person stay where they take the whole share and a rule finds one more', () => {
+    const blocks = new Blocks(2);
+    for (const prefix of ['+1', '+2']) blocks.apply({ ...block(1), prefix, rule: 'operator' }, hourMs);
+    blocks.apply({ ...block(1), prefix: '+3' }, hourMs);
+    expect(['+1', '+2', '+3'].filter((prefix) => blocks.active({ accountId: 'a', prefix }, 0))).toEqual(['+1', '+2']);
+    // A rule may still find numbers that a person has blocked.
+    blocks.apply({ ...block(2), prefix: '+2' }, hourMs);
+    expect(blocks.active({ accountId: 'a', prefix: '+2' }, 0)?.times).toBe(2);
+  });
+
   it('of a person are forgotten last', () => {
     const blocks = new Blocks(2);
     for (const [prefix, rule] of [

@@ -279,7 +279,8 @@ describe('an outage of a carrier', () => {
   it('is none where half of the prefixes fall: each of these is in an outage of its own', () => {
     codes(120);
     codes(120, { arrive: false, blocksOf: 6 });
-    expect(events.map(({ kind }) => kind)).toEqual(Array.from({ length: 6 }, () => 'unreachable'));
+    const begun = events.filter(({ kind }) => kind !== 'unreachable_over');
+    expect(begun.map(({ kind }) => kind)).toEqual(Array.from({ length: 6 }, () => 'unreachable'));
   });
 });
 

@@ -21,6 +21,7 @@ import { type OtpClient, openOtpClient } from './otp-client.ts';
 const client: OtpClient = await openOtpClient();
 const { harness, ingress, verify, resend } = client;
 const bucket = await openBucket(harness.bus, 'otp_guard');
+const put = (block: Parameters<typeof putBlock>[2]) => putBlock(harness.bus, bucket, block);
 afterAll(() => harness.stop());
 
 let tenant: Tenant;
@@ -135,7 +136,7 @@ describe('a person', () => {
     const own = prefix.slice(0, -1);
     const place = { accountId: tenant.accountId, prefix: own };
     const fromMs = systemClock.nowMs();
-    expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 600_000 })).toBe(true);
+    expect(await put({ ...order, ...place, fromMs, untilMs: fromMs + 600_000 })).toBe('stored');
     await until('both threads refuse', () => inBothThreads(() => start(number(2)), 'otp_blocked'));
     expect((await resend(body['id'], tenant.live)).body).toMatchObject({ code: 'otp_blocked' });
     const event = await until('the refused resend is an event', async () =>
@@ -144,7 +145,7 @@ describe('a person', () => {
     const recipient = maskNumber(number(1));
     expect(event).toMatchObject({ error: 'otp_blocked:operator:0.0:0.0', sender: 'HELIO', category: 'otp', recipient });
     // A shorter one changes nothing.
-    expect(await putBlock(bucket, { ...order, ...place, fromMs, untilMs: fromMs + 1_000 })).toBe(false);
+    expect(await put({ ...order, ...place, fromMs, untilMs: fromMs + 1_000 })).toBe('unchanged');
     expect(await releaseBlock(bucket, place, 'operator', fromMs + 1)).toMatchObject({ released: 'operator' });
     expect(await releaseBlock(bucket, place, 'operator', fromMs + 1)).toBeNull();
     await until('it is released', async () => (await start(number(2))).status === 201);
@@ -173,8 +174,8 @@ test('blocks are forgotten a day after their end, and not before', async () => {
     released: null,
     note: '',
   } as const;
-  await putBlock(bucket, { ...block, prefix: '+8801', times: 1, fromMs: 0, untilMs: 1_000 });
-  await putBlock(bucket, { ...block, prefix: '+8802', times: 1, fromMs: 0, untilMs: 2_000 });
+  await put({ ...block, prefix: '+8801', times: 1, fromMs: 0, untilMs: 1_000 });
+  await put({ ...block, prefix: '+8802', times: 1, fromMs: 0, untilMs: 2_000 });
   await sweepBlocks(harness.bus, 1_000 + dayMs);
   expect(await blocksOf(harness.bus, accountId)).toHaveLength(2);
   expect(await sweepBlocks(harness.bus, 1_001 + dayMs)).toBe(1);

@@ -1,0 +1,68 @@
+// The guard against fraud over the real API: an account's lists, and the blocks that a person orders.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBucket } from '../../../cluster/bus/ensure.ts';
+import { type StoredBlock, blocksOf, putBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { limits } from '../../../platform/limits.ts';
+import { type RunningApi, refusal, runApi } from './support/running-api.ts';
+
+let running: RunningApi;
+beforeAll(async () => {
+  running = await runApi();
+});
+afterAll(async () => running.stop());
+
+describe('lists', () => {
+  const change = (json: unknown) => running.call('PATCH', '/v1/otp-guard', { json });
+
+  test('name each destination in which no number can be reached, and change nothing then', async () => {
+    const wanted = ['+8', '+880', '+88017'];
+    expect(await change({ destinations: wanted })).toMatchObject({ status: 200, body: { destinations: wanted } });
+    const answer = await change({ destinations: ['+88018', '+39', '+881'], safe_list: ['+8801712345678'] });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: {
+        code: 'invalid_field',
+        errors: [{ field: 'destinations[1]' }, { field: 'destinations[2]', detail: expect.stringContaining('+880') }],
+      },
+    });
+    expect((await running.call('GET', '/v1/otp-guard')).body).toMatchObject({ destinations: wanted, safe_list: [] });
+    expect(await change({ destinations: null })).toMatchObject({ status: 200, body: { destinations: null } });
+  });
+});
+
+describe('blocks', () => {
+  const { blocksShare, ruleBlocksShare } = limits.otpGuard;
+  const order = (prefix: string, key = running.live) =>
+    running.call('POST', '/v1/otp-guard/blocks', { json: { prefix, minutes: 60 }, key });
+  const prefixOf = (nth: number) => `+88017${String(nth).padStart(4, '0')}`;
+  const blockOf = (nth: number, rule: StoredBlock['rule']): StoredBlock => ({
+    ...{ accountId: running.accountId, prefix: prefixOf(nth), rule, statistic: 12, threshold: 11.5, times: 1 },
+    ...{ shadow: false, fromMs: systemClock.nowMs(), untilMs: systemClock.nowMs() + 600_000, released: null, note: '' },
+  });
+
+  test('of one account take no more than its share, of which rules leave a part to people', async () => {
+    const bucket = await openBucket(running.bus, 'otp_guard');
+    const fill = (from: number, to: number) =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, at) => {
+          const block = blockOf(from + at, 'conversion');
+          return bucket.put(`block.${block.accountId}.${block.prefix.slice(1)}`, JSON.stringify({ v: 1, ...block }));
+        }),
+      );
+    await fill(0, ruleBlocksShare - 1);
+    const put = (nth: number) => putBlock(running.bus, bucket, blockOf(nth, 'conversion'));
+    expect(await put(ruleBlocksShare - 1)).toBe('stored');
+    expect(await put(ruleBlocksShare)).toBe('full');
+    expect(await put(0)).toBe('unchanged');
+    await fill(ruleBlocksShare, blocksShare - 1);
+    expect((await order(prefixOf(blocksShare - 1))).status).toBe(201);
+    const refused = await order(prefixOf(blocksShare));
+    expect(refusal(refused)).toMatchObject({ status: 409, code: 'conflict' });
+    expect(refused.body.detail).toContain(String(blocksShare));
+    expect(await blocksOf(running.bus, running.accountId)).toHaveLength(blocksShare);
+    // What it has can be changed, and another account has its own share.
+    expect((await order(prefixOf(1))).body).toMatchObject({ prefix: prefixOf(1), rule: 'operator' });
+    expect((await order(prefixOf(1), running.other)).status).toBe(201);
+  });
+});
