@@ -28,6 +28,8 @@ export const processLimits = {
     natsWatch: { lookEveryMs: 5_000, silencesMax: 4 },
     /** A child not ready after this long is killed; that counts as a crash. */
     startMs: 30_000,
+    /** After an upgrade it fills the new tables of the event store first; killed meanwhile it would begin again. */
+    analyticsStartMs: 900_000,
     metricsAnswerMs: 2_000,
     /** Immediate restarts after a crash: five, and one more for each refill interval. */
     restartBurst: 5,

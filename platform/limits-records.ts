@@ -13,6 +13,8 @@ export const recordLimits = {
     prefetchRecords: 128,
     /** An insert that takes longer counts as unknown and is repeated under the same token. */
     insertTimeoutMs: 30_000,
+    /** One statement of an upgrade, which may fill a table with a day of another. */
+    schemaStatementMs: 300_000,
     retryBaseMs: 200,
     retryCapMs: 10_000,
     /**

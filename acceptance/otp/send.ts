@@ -55,7 +55,8 @@ export type OtpSecret = { readonly code: string; readonly text: string };
 
 /** `code`: null when it has ended meanwhile. */
 export type OtpStarted = { readonly ok: true; readonly otp: Otp; readonly to: string; readonly code: string | null };
-type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown' };
+/** `mayBeSent`: by this request, which is to count it then: a repeat cannot know whether an earlier one did. */
+type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown'; readonly mayBeSent?: true };
 /**
  * `isSent`: by this request; false when an earlier one under the same key had sent the message, or the OTP has ended since.
  * `isPublished`: of the message, as in WorkResult of idempotency/requests.ts.
@@ -241,14 +242,20 @@ async function publish(
   );
   // What is stored here was sent here: then the copy that the stream dropped is the publisher's own, after a lost ack.
   if (refused === null) return { ok: true, isSent: isStoredHere || !isRepeat };
-  const isPublished = refused.code === 'overloaded' || !isStoredHere ? 'unknown' : 'no';
-  if (isPublished === 'no' || !claim.isKeyed) {
+  const isRefused = refused.code !== 'overloaded';
+  if ((isRefused && isStoredHere) || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>
       withdrawSend(held, otp.id, send, clock.nowMs()),
     );
   }
-  return { ...notAccepted(refused), isPublished };
+  // Where an earlier try may have published it, the key is free again and the record stays.
+  if (isRefused) return { ...notAccepted(refused), isPublished: 'no' };
+  return {
+    ...notAccepted(refused),
+    isPublished: 'unknown',
+    ...(isStoredHere && claim.isKeyed ? { mayBeSent: true } : {}),
+  };
 }
 
 /** Only a message with another carrier in its plan can be hedged. */

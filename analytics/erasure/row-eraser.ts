@@ -8,6 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
+import type { AccountId, MessageId } from '../../model/ids.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -16,7 +17,7 @@ import { literal } from '../sql/sql-user.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
 import { mutate } from '../store/mutate.ts';
 import { tsvRow, tsvTime } from '../store/tab-separated.ts';
-import { type ErasedNumbers, erasedMessages } from './erased-numbers.ts';
+import { type ErasedNumbers, erasedMessageRow, erasedMessages } from './erased-numbers.ts';
 
 type RowEraserOptions = {
   readonly bus: Bus;
@@ -99,15 +100,19 @@ async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void>
   const own = ownRows(erasure);
   // What was taken before the recorder left it out is in the store, or not at all.
   await untilRecorded(streamNames.events, recordedTo);
-  const [counted] = await slowRows(
+  const known = await slowRows(
     engine,
-    `SELECT toUInt64(uniqExact(message_id)) FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
+    `SELECT DISTINCT message_id, account_id, toUnixTimestamp64Milli(accepted_at) FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
   );
   // Before they are deleted: after a crash in between they are in no other table.
-  await engine.command(
-    `INSERT INTO ${erasedMessages} SELECT DISTINCT message_id, recipient_hash, account_id, accepted_at
-     FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
+  const notes = known.map(([messageId, accountId, acceptedAtMs]) =>
+    erasedMessageRow(erasure.hash, {
+      messageId: messageId as MessageId,
+      accountId: accountId as AccountId,
+      acceptedAtMs: Number(acceptedAtMs),
+    }),
   );
+  if (notes.length > 0) await engine.insert(erasedMessages, Buffer.from(notes.join('')));
   // The codes of a message are in CLICKS before its first event is in EVENTS.
   await untilRecorded(streamNames.clicks, clicksRecordedTo);
   const found = await slowRows(
@@ -115,7 +120,7 @@ async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void>
     `SELECT DISTINCT message_id FROM erased_messages WHERE ${own} ORDER BY 1 SETTINGS max_threads = 1`,
   );
   const ids = found.map(([id]) => id as string);
-  const removed: Record<string, number> = { messages: Number(counted?.[0]) };
+  const removed: Record<string, number> = { messages: new Set(known.map(([messageId]) => messageId)).size };
   const change = { clock, signal: stopping };
   for (const table of tables) removed[table] = 0;
   for (let from = 0; from < ids.length; from += limits.erasure.messagesAtOnce) {
@@ -135,6 +140,10 @@ async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void>
   }
   await withoutOldParts(engine, clock, stopping);
   const { id, hash, listKey, place, accountId, atMs, by } = erasure;
+  // Of the first run, when this is the second.
+  const [before] = await slowRows(engine, 'SELECT removed FROM erasures FINAL WHERE id = {id:String}', { id });
+  const counts = before === undefined ? {} : (JSON.parse(before[0] as string) as Counts);
+  for (const [what, count] of Object.entries(counts)) removed[what] = (removed[what] ?? 0) + count;
   const mark = JSON.stringify({ id, hash, listKey, place, accountId, atMs, by } satisfies Erasure);
   const row = tsvRow([id, hash, accountId, tsvTime(atMs), mark, JSON.stringify(removed), tsvTime(clock.nowMs())]);
   await engine.insert('erasures (id, recipient_hash, account_id, at, mark, removed, carried_out_at)', Buffer.from(row));
@@ -142,7 +151,10 @@ async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void>
 
   async function untilRecorded(stream: string, reached: () => number | Promise<number>): Promise<void> {
     const { state } = await bus.manager.streams.info(stream);
-    const isRecorded = async () => stopping.aborted || state.messages === 0 || (await reached()) >= state.last_seq;
+    const isRecorded = async () => {
+      stopping.throwIfAborted();
+      return state.messages === 0 || (await reached()) >= state.last_seq;
+    };
     const wait = { limitMs: limits.erasure.deadlineMs, everyMs: askEveryMs };
     await until(`the records of ${stream} are in ClickHouse`, isRecorded, wait);
   }

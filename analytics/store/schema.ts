@@ -5,11 +5,13 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { assert } from '../../platform/assert.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Engine, slowRows } from './engine.ts';
 
 const folder = new URL('../schema/', import.meta.url);
 
+const { schemaStatementMs } = limits.recorder;
 const hourMs = 3_600_000;
 /** What a table made from recorded rows is filled with. */
 export const filledHours = 5 * 24;
@@ -24,7 +26,8 @@ export async function applySchema(engine: Engine, clock: Clock = systemClock): P
   const missing = schemaFiles().filter(({ version }) => !known.has(version));
   for (const { version, name, statements } of missing) {
     for (const statement of statements) {
-      for (const each of await repeated(engine, statement, clock.nowMs())) await engine.command(each);
+      for (const each of await repeated(engine, statement, clock.nowMs()))
+        await engine.command(each, schemaStatementMs);
     }
     await engine.insert('schema_versions (version, name)', Buffer.from(`${version}\t${name}\n`));
     log.info({ version, name }, 'ClickHouse schema applied');

@@ -5,23 +5,28 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
 const criticalError = /\[ERR\].*critical write error.*/i;
 const lookBytesMax = 1024 * 1024;
+const lineBytesMax = 1_000;
 
 /** Reads what is added to the log from now on. Returns the first such line at any later call; null: none so far. */
 export function writeErrorsIn(logFile: string): () => string | null {
   const size = () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
-  let place = size();
+  const begin = size();
+  let place = begin;
   let found: string | null = null;
   return () => {
     const end = size();
-    if (found !== null || end <= place) return found;
-    const octets = Buffer.alloc(Math.min(end - place, lookBytesMax));
+    if (end < place) place = 0; // truncated
+    if (found !== null || end === place) return found;
+    // A line may lie across the last look and this one.
+    const from = place === 0 ? 0 : Math.max(begin, place - lineBytesMax);
+    const octets = Buffer.alloc(Math.min(end - from, lookBytesMax));
     const file = openSync(logFile, 'r');
     try {
-      readSync(file, octets, 0, octets.length, end - octets.length);
+      readSync(file, octets, 0, octets.length, from);
     } finally {
       closeSync(file);
     }
-    place = end;
+    place = from + octets.length;
     found = criticalError.exec(octets.toString())?.[0] ?? null;
     return found;
   };

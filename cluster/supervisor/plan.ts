@@ -94,7 +94,7 @@ export async function planChildren(input: PlanInput) {
     specs.push({
       name,
       after: after.filter((other) => specs.some((spec) => spec.name === other)),
-      startWithinMs: limits.supervision.startMs,
+      startWithinMs: name === 'analytics' ? limits.supervision.analyticsStartMs : limits.supervision.startMs,
       // The carriers may have changed by then.
       get stopWithinMs() {
         return name === 'actors' ? actorsDrainMs(inEffect()) + drainHeadroomMs : limits.supervision.drainMs;

@@ -4,6 +4,7 @@ import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
 import { rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
+import { slowRows } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { seededRandom } from '../../platform/random.ts';
 import { type EventStore, startEventStore } from './support/event-store.ts';
@@ -144,7 +145,8 @@ test('a report says the same from its tiers whatever time is asked for', async (
 test('the tiers of clicks are filled from the counts of an older store, and once when the step is repeated', async () => {
   const { engine } = events;
   const tiers = () =>
-    engine.rows(
+    slowRows(
+      engine,
       'SELECT * EXCEPT counts, toInt32(sum(counts)) AS n FROM click_tiers GROUP BY ALL HAVING n != 0 ORDER BY ALL',
     );
   const fed = await tiers();

@@ -25,9 +25,9 @@ const publishedUnknown = 1 << 28;
 const publishedEnd = 1 << 29;
 
 /** Whether what it means for its message depends on the events of other segments, or of another copy. */
-function dependsOnOthers({ kind, category, segments, segment }: DeliveryEvent): boolean {
-  // Only one-time passwords of one segment have copies.
-  if (segments <= 1) return category === 'otp' && (kind === 'submitted' || isEnd(kind));
+function dependsOnOthers({ kind, category, livemode, segments, segment }: DeliveryEvent): boolean {
+  // Only live one-time passwords of one segment have copies.
+  if (segments <= 1) return category === 'otp' && livemode && (kind === 'submitted' || isEnd(kind));
   if (kind === 'received' || webhookTypeOfKind[kind] === undefined) return false;
   // Of a message in one PDU, or one that no carrier had. Only `unknown` can be about segments that others answered.
   return segment !== 0 || kind === 'unknown';

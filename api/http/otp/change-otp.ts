@@ -39,8 +39,8 @@ export class ResendOtp extends ChangeOtp {
   async change(claim: OtpClaim): Promise<Done> {
     const { parts, principal } = this;
     const sent = await resendAndSend(parts, principal, found(this.otpId), claim);
+    this.isSent = sent.ok ? sent.isSent : sent.mayBeSent === true;
     if (!sent.ok) return { refusal: problemOfOtp(sent), isPublished: sent.isPublished };
-    this.isSent = sent.isSent;
     const { accountId, clientIp: ip, deviceId: device } = found(this.user);
     // A code of the client's own is not counted, because it may be verified elsewhere.
     if (sent.isSent && principal.livemode && !sent.otp.ownCode)
@@ -99,7 +99,7 @@ async function passLimits(resending: ResendOtp): Promise<StepResult> {
 /** What the event of a refusal says of the message. */
 async function refusedMessage({ parts, principal, otpId }: ResendOtp, to: string): Promise<SmsRequest> {
   const id = found(otpId);
-  const number = await parts.otps.read(ownerOf(principal), placeOfOtp(id));
+  const number = await parts.otps.glance(ownerOf(principal), placeOfOtp(id));
   const otp = number?.otps.find((each) => each.id === id);
   return requestOf({ to, from: otp?.sender ?? '', message: '', reference: otp?.clientReference ?? null });
 }

@@ -153,12 +153,10 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
   starting.isStored = started.ok ? started.isSent : started.why === 'acceptance';
+  const { carrier } = admitted.route.planFor(claim.messageId);
+  if (started.ok ? started.isSent : started.mayBeSent === true) starting.carrier = carrier;
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
-  if (started.isSent) {
-    const { carrier } = admitted.route.planFor(claim.messageId);
-    starting.carrier = carrier;
-    countAccepted('otp', carrier, exchange.elapsedMs);
-  }
+  if (started.isSent) countAccepted('otp', carrier, exchange.elapsedMs);
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
   const sealedCode =

@@ -35,7 +35,7 @@ describe('a repeat that is refused before it is published', () => {
       overflowHeartbeats.publish(harness.bus, { carrier: 'sandbox', node: 'test', lanes });
       await harness.bus.connection.flush();
       const answer = await ask();
-      return answer.status !== 200 && answer.status !== 201 && answer;
+      return answer.body['code'] === 'account_queue_full' && answer;
     });
     return body['code'];
   };
