@@ -26,6 +26,8 @@ export type AcceptanceRefusal = {
   readonly detail: string;
   /** Seconds to wait before another try; null when the request itself must change. */
   readonly retryAfterS: number | null;
+  /** The queue did not answer: the message may have been accepted all the same. */
+  readonly mayBeAccepted?: true;
 };
 
 /**
@@ -57,12 +59,13 @@ export function refusalOfFailure(failure: PublishFailure): AcceptanceRefusal {
     case 'busy':
       return publisherBusy;
     default:
-      return refusal(
-        'overloaded',
-        'the message queue did not answer: the message may or may not have been accepted',
-        1,
-      );
+      return noAnswer;
   }
 }
+
+const noAnswer: AcceptanceRefusal = {
+  ...refusal('overloaded', 'the message queue did not answer: the message may or may not have been accepted', 1),
+  mayBeAccepted: true,
+};
 
 export const publisherBusy = refusal('overloaded', 'too many messages are being accepted', 1);

@@ -37,7 +37,7 @@ export const otpGuardLimits = {
    * Outages of blocks of numbers that are listed of an account, in the time that they are kept in the bucket: so that another
    * thread does not list the same one, and its end is. × ~300 B.
    */
-  unreachableShare: 500,
+  unreachableShare: 100,
   unreachableKeptMs: 3_600_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,

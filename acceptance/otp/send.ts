@@ -242,7 +242,7 @@ async function publish(
   );
   // What is stored here was sent here: then the copy that the stream dropped is the publisher's own, after a lost ack.
   if (refused === null) return { ok: true, isSent: isStoredHere || !isRepeat };
-  const isRefused = refused.code !== 'overloaded';
+  const isRefused = refused.mayBeAccepted !== true;
   if ((isRefused && isStoredHere) || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>

@@ -123,7 +123,9 @@ export class OtpEvents {
       if (!wasPublished || fact.expiresAtMs >= this.#before.endedToMs) this.#ends.note(fact, key, seq);
     }
     if (info.pending === 0) this.#publishedEnds.readLast(seq, Number(timestampNanos / 1_000_000n));
-    return facts;
+    // What has ended by its time is published as ended, by OtpEnds, maybe before this record was written again.
+    const nowMs = this.#parts.clock.nowMs();
+    return facts.filter(({ status, expiresAtMs }) => status !== 'pending' || expiresAtMs + bounds.graceMs > nowMs);
   }
 
   /**

@@ -10,15 +10,15 @@ const lineBytesMax = 1_000;
 /** Reads what is added to the log from now on. Returns the first such line at any later call; null: none so far. */
 export function writeErrorsIn(logFile: string): () => string | null {
   const size = () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
-  const begin = size();
+  let begin = size();
   let place = begin;
   let found: string | null = null;
   return () => {
     const end = size();
-    if (end < place) place = 0; // truncated
+    if (end < place) begin = place = 0; // it was truncated
     if (found !== null || end === place) return found;
     // A line may lie across the last look and this one.
-    const from = place === 0 ? 0 : Math.max(begin, place - lineBytesMax);
+    const from = Math.max(begin, place - lineBytesMax);
     const octets = Buffer.alloc(Math.min(end - from, lookBytesMax));
     const file = openSync(logFile, 'r');
     try {

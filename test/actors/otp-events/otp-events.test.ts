@@ -196,6 +196,24 @@ test('an end is not published again when its number is used within the hour, wha
   expect(await found()).toEqual(before);
 });
 
+test('one that has ended by its time stays so when its number is used soon after a restart', async () => {
+  await begin();
+  const to = fresh();
+  const expiresAtMs = systemClock.nowMs() + 1_000;
+  const { id } = await numbers.start(to, { createdAtMs: expiresAtMs - 300_000, expiresAtMs });
+  await published(1);
+  await publishing?.stop();
+  await begin(ahead + 1_000);
+  const statuses = async () => (await otpFacts()).filter((fact) => fact.id === id).map(({ status }) => status);
+  await until('its end', async () => (await statuses()).includes('expired'));
+  const { id: next } = await numbers.start(to, { purpose: 'payment' });
+  await until('the next one', async () => (await otpFacts()).some((fact) => fact.id === next));
+  const latest = (await otpFacts())
+    .filter((fact) => fact.id === id)
+    .toSorted((one, other) => other.version - one.version);
+  expect(latest[0]?.status).toBe('expired');
+});
+
 test('a process that is killed before it stored how far it came: the next one publishes the same under the same ids', async () => {
   await begin();
   const bucket = await openBucket(server.bus, 'otp_events');

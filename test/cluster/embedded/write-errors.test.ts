@@ -32,3 +32,18 @@ test('of an earlier process is none of this one', () => {
   writeFileSync(logFile, `${line}\n`);
   expect(writeErrorsIn(logFile)()).toBeNull();
 });
+
+test('is found in a log that was truncated meanwhile, and in a long one', () => {
+  writeFileSync(logFile, `${'an older line\n'.repeat(1_000)}`);
+  const look = writeErrorsIn(logFile);
+  appendFileSync(logFile, 'one more\n');
+  expect(look()).toBeNull();
+  writeFileSync(logFile, 'after the rotation\n');
+  expect(look()).toBeNull();
+  appendFileSync(logFile, 'and one more\n');
+  expect(look()).toBeNull();
+  appendFileSync(logFile, `${line}\n${'what follows\n'.repeat(150_000)}`);
+  let found: string | null = null;
+  for (let looks = 0; looks < 3; looks += 1) found = look();
+  expect(found).toContain('no space left on device');
+});
