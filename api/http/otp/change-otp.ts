@@ -34,6 +34,7 @@ export class ResendOtp extends ChangeOtp {
   readonly steps = resendSteps;
   readonly action = 'resend';
   user: OtpUser | null = null;
+  /** It has sent its message, or may have: then it counts. */
   isSent = false;
 
   async change(claim: OtpClaim): Promise<Done> {

@@ -42,7 +42,7 @@ export class StartOtp extends OtpRequest {
   /** Under a live key. */
   guarded: GuardedStart | null = null;
   user: OtpUser | null = null;
-  /** Set when this request has sent its message. */
+  /** Set when this request has sent its message, or may have: then it counts. */
   carrier: string | null = null;
   /** Whether it may have written a record. */
   isStored = false;
