@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { withDeadline } from '../../platform/deadline.ts';
+import { shortPauses } from '../load/child.ts';
 import type { SmscPeerPlace, SmscPeerQuestion, SmscPeerTask, SmscPeerTimes } from '../load/smsc-peer-process.ts';
 import type { FaultName } from '../../smpp/simulator/faults.ts';
 import type { Stats } from '../../smpp/simulator/stats.ts';
@@ -24,7 +25,7 @@ const answerWithinMs = 10_000;
 export async function startSmscPeer(systemId: string, options: SmscPeerOptions = {}) {
   const { latencyMs = 'lognormal:250,0.4', responseMs = 'fixed:0', tps = 0, takesIdleTime = false } = options;
   // A session of its own, as load generators are (bench/load/child.ts).
-  const child = fork(file, { serialization: 'advanced', detached: true });
+  const child = fork(file, { serialization: 'advanced', detached: true, execArgv: shortPauses });
   const password = 'bench';
   const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps, takesIdleTime };
   const { port, statsPort } = await ask<SmscPeerPlace>(child, task);

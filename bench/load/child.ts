@@ -7,9 +7,16 @@ import { join } from 'node:path';
 import { writeGroupNice } from '../../cluster/roles/yield-processor.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 
+/**
+ * For processes outside of the product whose times are measured: their collections of garbage would be pauses of its times.
+ * Flags of its own roles (decision 242).
+ */
+export const shortPauses = [...process.execArgv, '--max-semi-space-size=4', '--v8-pool-size=1'];
+
 /** `file`: beside this one; it calls `serveTask`. */
 export function runChild<Task extends object, Result>(file: string, task: Task, limitMs: number): Promise<Result> {
-  const child = fork(join(import.meta.dirname, file), { serialization: 'advanced', detached: true });
+  const options = { serialization: 'advanced', detached: true, execArgv: shortPauses } as const;
+  const child = fork(join(import.meta.dirname, file), options);
   const result = new Promise<Result>((resolve, reject) => {
     child.once('message', (message) => resolve(message as Result));
     child.once('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
