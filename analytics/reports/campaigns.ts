@@ -1,5 +1,5 @@
 // The report of campaigns, as data (report.ts): what became of their messages, and who followed their links.
-import { chosenClasses, clicked, clickedShare, humanClicks, linked, ofTheChoice } from './clicks.ts';
+import { chosenClasses, clicked, clickedShare, humanClicks, linked, ofPeople } from './clicks.ts';
 import { accepted, byStatus, deliveredShare, submitted } from './messages.ts';
 import { type Report, count, overMessages, text } from './report.ts';
 import { notRefused } from './tiers.ts';
@@ -26,7 +26,7 @@ export const campaigns: Report = {
     clickedShare('click-through rate: clicked ÷ messages_with_links'),
   ],
   reads: ['campaign', 'status', 'messages', 'segments_submitted'],
-  beside: { table: 'click_counts', where: ofTheChoice, reads: ['campaign', 'what', 'classes', 'counts'] },
+  beside: { table: 'click_counts', where: ofPeople, reads: ['campaign', 'what', 'classes', 'counts'] },
   counted: 'messages + counts',
   choice: chosenClasses('whose clicks count for `clicked`'),
 };

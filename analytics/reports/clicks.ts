@@ -13,7 +13,9 @@ export const linked = "sumIf(counts, what = 'messages')";
 /** Each message has one first click under every choice of classes that it was clicked by. */
 const isFirst = "(what = 'first_click' AND classes = {classes:UInt8})";
 /** The key of the tiers has `classes`: first clicks under other choices are not read. */
-export const ofTheChoice = `what != 'first_click' OR ${isFirst}`;
+const ofTheChoice = `what != 'first_click' OR ${isFirst}`;
+/** What a report needs that shows clicks of people only. */
+export const ofPeople = `what = 'messages' OR (what = 'clicks' AND classes = ${bitOf('human')}) OR ${isFirst}`;
 const clickedSql = `sumIf(counts, ${isFirst})`;
 export const humanClicks = ofClass('human', 'clicks of people');
 export const clicked = count('clicked', 'messages with a click of the chosen classes', clickedSql);

@@ -1,7 +1,7 @@
 // The reports of what became of messages, why, and how much was sent, as data (report.ts).
 import { causeSql, whoActsSql } from './error-causes.ts';
 import { type Report, bucketMsSql, count, milliseconds, overMessages, rate, share, shareSql, text } from './report.ts';
-import { notRefused } from './tiers.ts';
+import { notRefused, withError } from './tiers.ts';
 
 const ofStatus = (status: string, help: string) => count(status, help, `sumIf(messages, status = '${status}')`);
 const messages = `sumIf(messages, ${notRefused})`;
@@ -57,7 +57,7 @@ export const errors: Report = {
   description:
     'Messages that ended without a delivery and refused requests, by status and error, with the cause in plain words and ' +
     'who can do something about it.',
-  where: "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')",
+  where: withError,
   always: [
     text('status', 'the status; `refused` for refused requests', 'status'),
     text('error', 'as `error` of the message', 'error'),

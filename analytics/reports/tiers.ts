@@ -25,6 +25,8 @@ const campaign = ['campaign_id', 'variant_id'];
 
 /** A refused request has no segments. */
 export const notRefused = "status != 'refused'";
+/** What ended without a delivery, and refused requests. */
+export const withError = "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')";
 /** Of the clicks alone, with their signs. */
 export const onlyClicks = "what = 'clicks'";
 /** A report by campaign or variant leaves out what has no campaign. */
@@ -44,8 +46,10 @@ const ofCampaignClicks = tiersIn('campaign_click_tiers', [ofCampaigns]);
 const bySegments = [...sums, 'sender', 'encoding', 'segments'];
 const byStatus = [...sums, 'status', 'error'];
 const bySender = [...byStatus, 'sender'];
+const outcomesOfCampaigns = [...sums, 'status', 'sender', ...campaign];
 const byBucket = [...clicks, 'bucket'];
 const byReasons = [...clicks, 'reasons'];
+const reasonsOfCampaigns = [...byReasons.filter((name) => name !== 'carrier'), ...campaign];
 
 /** By the table that the recorder writes; the smallest first. */
 export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'click_counts', Tiers>> = {
@@ -55,13 +59,15 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
       ofMessages('outcomes', byStatus),
       ofMessages('outcomes_by_sender', bySender),
       ofCampaignMessages('segments', [...bySegments, ...campaign], [notRefused]),
-      ofCampaignMessages('outcomes', [...bySender, ...campaign]),
+      ofCampaignMessages('outcomes', outcomesOfCampaigns),
+      ofCampaignMessages('errors', [...bySender, ...campaign], [withError]),
     ],
     blocks: [
       ofMessages('segments_6h', bySegments, [notRefused]),
       ofMessages('outcomes_6h', bySender),
       ofCampaignMessages('segments_6h', [...bySegments, ...campaign], [notRefused]),
-      ofCampaignMessages('outcomes_6h', [...bySender, ...campaign]),
+      ofCampaignMessages('outcomes_6h', outcomesOfCampaigns),
+      ofCampaignMessages('errors_6h', [...bySender, ...campaign], [withError]),
     ],
   },
   latency_counts: {
@@ -76,14 +82,16 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
     halfHours: [
       ofClicks('clicks', byBucket),
       ofClicks('reasons', byReasons, [onlyClicks]),
-      ofCampaignClicks('clicks', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons', [...byReasons, ...campaign], [onlyClicks]),
+      ofCampaignClicks('clicks', [...clicks, ...campaign]),
+      ofCampaignClicks('clicks_by_time', [...byBucket, ...campaign]),
+      ofCampaignClicks('reasons', reasonsOfCampaigns, [onlyClicks]),
     ],
     blocks: [
       ofClicks('clicks_6h', byBucket),
       ofClicks('reasons_6h', byReasons, [onlyClicks]),
-      ofCampaignClicks('clicks_6h', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons_6h', [...byReasons, ...campaign], [onlyClicks]),
+      ofCampaignClicks('clicks_6h', [...clicks, ...campaign]),
+      ofCampaignClicks('clicks_by_time_6h', [...byBucket, ...campaign]),
+      ofCampaignClicks('reasons_6h', reasonsOfCampaigns, [onlyClicks]),
     ],
   },
 };

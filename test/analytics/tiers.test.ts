@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reports } from '../../analytics/reports/catalogue.ts';
 import { type Report, type ReportQuery, reportFormats } from '../../analytics/reports/report.ts';
 import { statementOf } from '../../analytics/reports/statement.ts';
-import { notRefused, ofCampaigns, onlyClicks, rowsRead, tiersOf } from '../../analytics/reports/tiers.ts';
+import { notRefused, ofCampaigns, onlyClicks, rowsRead, tiersOf, withError } from '../../analytics/reports/tiers.ts';
 import { slowRows } from '../../analytics/store/engine.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
 import { seededRandom } from '../../platform/random.ts';
@@ -97,7 +97,7 @@ function queriesOf(report: Report): readonly ReportQuery[] {
   const filters = report.filters.map((name) => ({ [name]: values[name as keyof typeof values] }));
   return groupings.flatMap((groupBy, at) =>
     // Each filter with some of the groupings.
-    [{}, filters[at % filters.length], filters[(at + 1) % filters.length]].map((filter = {}) => ({
+    [{}, filters[at % filters.length]].map((filter = {}) => ({
       ...{
         report: report.name,
         accountId: 'acc_1',
@@ -132,7 +132,7 @@ async function answered(report: Report, query: ReportQuery): Promise<unknown> {
 
 test.each(ofTiers)('the report $name says the same from its tiers', async (report) => {
   const queries = queriesOf(report);
-  expect(queries.length).toBeGreaterThan(20);
+  expect(queries.length).toBeGreaterThan(15);
   for (const query of queries) {
     const said = await answered(report, query);
     expect(said).toEqual(await answered(plain(report), query));
@@ -185,6 +185,21 @@ test('the tiers of clicks are filled from the counts of an older store, and once
   expect(await tiers()).toEqual(fed);
 });
 
+test('tiers of campaigns stay as they are when their step is repeated', async () => {
+  const { engine } = events;
+  const sums = () =>
+    slowRows(
+      engine,
+      `SELECT tier, toInt32(sum(messages)) FROM campaign_message_tiers GROUP BY tier
+       UNION ALL SELECT concat('of ', tier), toInt32(sum(counts)) FROM campaign_click_tiers GROUP BY tier ORDER BY 1`,
+    );
+  const before = await sums();
+  expect(before.length).toBe(12);
+  await engine.command('DELETE FROM schema_versions WHERE version = 18');
+  expect(await applySchema(engine)).toEqual([18]);
+  expect(await sums()).toEqual(before);
+});
+
 test('the smallest tier that has every column is read, and the counts themselves where none has', () => {
   expect(rowsRead('message_counts', [], ['slot', 'status', 'messages'])).toEqual({
     halfHours: { table: 'message_tiers', conditions: ["tier = 'outcomes'"] },
@@ -200,6 +215,10 @@ test('the smallest tier that has every column is read, and the counts themselves
   expect(rowsRead('message_counts', [notRefused, ofCampaigns], ['variant_id', 'status'])).toEqual({
     halfHours: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes'", notRefused] },
     blocks: { table: 'campaign_message_tiers', conditions: ["tier = 'outcomes_6h'", notRefused] },
+  });
+  expect(rowsRead('message_counts', [withError, ofCampaigns], ['campaign_id', 'error']).halfHours).toEqual({
+    table: 'campaign_message_tiers',
+    conditions: ["tier = 'errors'"],
   });
   expect(rowsRead('message_counts', [ofCampaigns], ['campaign_id', 'encoding'])).toEqual({
     halfHours: { table: 'message_counts', conditions: [ofCampaigns] },

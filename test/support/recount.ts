@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
 import { isOfMessage } from '../../analytics/recorder/counts/counted-state.ts';
-import { notRefused, ofCampaigns, tiersOf } from '../../analytics/reports/tiers.ts';
+import { notRefused, ofCampaigns, tiersOf, withError } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import { type MessageState, foldEvent } from '../../model/fold.ts';
@@ -76,6 +76,8 @@ const cellOf = (cells: readonly unknown[], name: string) => cells[messageKeys.in
 /** By the condition that all rows of a tier fulfil. */
 const fulfils: Readonly<Record<string, (cells: readonly unknown[]) => boolean>> = {
   [notRefused]: (cells) => cellOf(cells, 'status') !== 'refused',
+  [withError]: (cells) =>
+    !['scheduled', 'accepted', 'submitted', 'delivered', 'canceled'].includes(String(cellOf(cells, 'status'))),
   [ofCampaigns]: (cells) => cellOf(cells, 'campaign_id') !== '',
 };
 const messageSums = ['messages', 'segments_submitted', 'resent'];
