@@ -8,20 +8,15 @@ import { thousands } from '../platform/thousands.ts';
 export type ProblemActor = 'client' | 'owner' | 'operator';
 
 export type ProblemEntry = {
-  /** The usual one comes first. */
-  readonly statuses: readonly [number, ...number[]];
+  readonly status: number;
   readonly title: string;
   readonly actor: ProblemActor;
   readonly action: string;
 };
 
-type Statuses = ProblemEntry['statuses'];
-
 /** `client(status, what is wrong).fix(what the client does about it)`. */
-const actedOnBy = (actor: ProblemActor) => (status: number | Statuses, title: string) => ({
-  fix: (action: string): ProblemEntry => {
-    return { statuses: typeof status === 'number' ? [status] : status, title, actor, action };
-  },
+const actedOnBy = (actor: ProblemActor) => (status: number, title: string) => ({
+  fix: (action: string): ProblemEntry => ({ status, title, actor, action }),
 });
 const client = actedOnBy('client');
 const owner = actedOnBy('owner');
@@ -48,9 +43,6 @@ export const problemCatalogue = {
   ),
   unknown_field: client(422, 'A field is not known').fix(
     'Remove the field or query parameter named in `errors`, or correct its spelling.',
-  ),
-  not_available: client([422, 404], 'Not available in this version').fix(
-    'The field, header or route is planned but not built yet; leave it out, or upgrade Heliograph.',
   ),
   not_found: client(404, 'Not found').fix('Check the path or id; things of other accounts are not found either.'),
   method_not_allowed: client(405, 'The method is not allowed here').fix('Use a method named in `Allow`.'),

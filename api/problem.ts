@@ -24,7 +24,7 @@ export type OrProblem<T> = ({ readonly ok: true } & T) | { readonly ok: false; r
 
 export const problemContentType = 'application/problem+json';
 
-/** A refusal as a value. `status` must be in the catalogue for the code; `not_available` has two. */
+/** A refusal as a value. `status` must be that of the catalogue for the code. */
 export function problem(status: number, code: ProblemCode, detail: string, retryAfterS: number | null = null): Problem {
   return { status, code, detail, errors: [], retryAfterS };
 }
@@ -33,7 +33,7 @@ export function problem(status: number, code: ProblemCode, detail: string, retry
 export function problemOf(refused: Pick<Problem, 'code' | 'detail' | 'retryAfterS'> | Problem): Problem {
   if ('status' in refused) return refused;
   const { code, detail, retryAfterS } = refused;
-  return problem(problemCatalogue[code].statuses[0], code, detail, retryAfterS);
+  return problem(problemCatalogue[code].status, code, detail, retryAfterS);
 }
 
 /** The same of a check that may have refused nothing. */
@@ -98,6 +98,6 @@ export function problemOfRefusal({ code, field, detail, others = [], othersNotNa
     const wrong = [{ field, detail }, ...others].map((each) => ({ ...each, code }));
     return problemOfFields(wrong, wrong.length + othersNotNamed) as Problem;
   }
-  const [status] = problemCatalogue[code].statuses;
+  const { status } = problemCatalogue[code];
   return problem(status, code, detail, status === 503 ? retryAfterS : null);
 }

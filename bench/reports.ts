@@ -59,6 +59,10 @@ const groupings: readonly (readonly Dimension[])[] = [
   ['hour', 'carrier'],
   ['day', 'sender'],
   ['hour', 'sender'],
+  ['campaign'],
+  ['hour', 'campaign'],
+  ['day', 'variant'],
+  ['hour', 'variant'],
 ];
 /** 720 hours × 12 senders × 8 errors, and × 9 senders × 13 reasons: more rows than a report has. */
 const tooLarge: ReadonlySet<string> = new Set(['errors hour sender', 'click-reasons hour sender']);

@@ -251,9 +251,10 @@ function reportOptions(): Record<string, string> {
     const help = sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
     return [option(name, '<value>'), help];
   });
-  const choices = reports.flatMap(({ name, choice }) => {
+  const choices = reports.flatMap(({ choice }) => {
     if (choice === undefined) return [];
-    const help = `of the report ${name}: some of ${choice.values.join(', ')} (default: ${choice.default.join(',')})`;
+    const names = reports.filter((each) => each.choice?.name === choice.name).map(({ name }) => name);
+    const help = `of ${names.join(' and ')}: some of ${choice.values.join(', ')} (default: ${choice.default.join(',')})`;
     return [[option(choice.name, '<names>'), help]];
   });
   const dimensions = new Set(reports.flatMap(({ groupBy }) => groupBy));

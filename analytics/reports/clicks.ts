@@ -8,12 +8,24 @@ const bitOf = (name: ClickClass): number => 2 ** clickClasses.indexOf(name);
 const ofClass = (name: ClickClass, help: string) =>
   count(`clicks_${name}`, help, `sumIf(counts, what = 'clicks' AND classes = ${bitOf(name)})`);
 
-const messages = "sumIf(counts, what = 'messages')";
+/** Messages that were given short links. */
+export const linked = "sumIf(counts, what = 'messages')";
 /** Each message has one first click under every choice of classes that it was clicked by. */
 const isFirst = "(what = 'first_click' AND classes = {classes:UInt8})";
-const clicked = `sumIf(counts, ${isFirst})`;
+/** The key of the tiers has `classes`: first clicks under other choices are not read. */
+const ofTheChoice = `what != 'first_click' OR ${isFirst}`;
+/** What a report needs that shows clicks of people only. */
+export const ofPeople = `what = 'messages' OR (what = 'clicks' AND classes = ${bitOf('human')}) OR ${isFirst}`;
+const clickedSql = `sumIf(counts, ${isFirst})`;
+export const humanClicks = ofClass('human', 'clicks of people');
+export const clicked = count('clicked', 'messages with a click of the chosen classes', clickedSql);
+export const clickedShare = (help: string) => share('clicked_share', help, shareSql(clickedSql, linked));
 const percents = [50, 90] as const;
 const buckets = `quantilesExactWeightedIf(${percents.map((percent) => percent / 100).join(', ')})(bucket, toUInt64(counts), ${isFirst})`;
+
+export const chosenClasses = (help: string): Report['choice'] => ({
+  ...{ name: 'classes', values: clickClasses, default: ['human'], help },
+});
 
 export const clicks: Report = {
   ...overMessages,
@@ -23,33 +35,29 @@ export const clicks: Report = {
     'Messages with short links (`track_clicks`) and the clicks on them, at the time of the acceptance of the message, however ' +
     'late the click. `classes` says whose clicks make a message a clicked one. The carrier is the first of its route.',
   table: 'click_counts',
-  // The key of the tiers has `classes`: first clicks under other choices are not read.
-  where: `what != 'first_click' OR ${isFirst}`,
+  where: ofTheChoice,
   measures: [
-    count('messages', 'that were given short links', messages),
-    ofClass('human', 'clicks of people'),
+    count('messages', 'that were given short links', linked),
+    humanClicks,
     ofClass('preview', 'of apps that show what is behind a link'),
     ofClass('scanner', 'of programs that check links'),
     ofClass('unknown', 'with one sign that it may be no person'),
-    count('clicked', 'messages with a click of the chosen classes', clicked),
-    share('clicked_share', 'click-through rate: clicked ÷ messages', shareSql(clicked, messages)),
+    clicked,
+    clickedShare('click-through rate: clicked ÷ messages'),
     ...percents.map((percent, at) =>
       milliseconds(
         `first_click_p${percent}_ms`,
         `${percent} % of these were first clicked within this time, to within 2.5 %`,
         // Links live for longer than 32 bits of milliseconds.
-        bucketMsSql(clicked, `${buckets}[${at + 1}]`, 'UInt64'),
+        bucketMsSql(clickedSql, `${buckets}[${at + 1}]`, 'UInt64'),
       ),
     ),
   ],
   reads: ['what', 'classes', 'bucket', 'counts'],
   counted: 'counts',
-  choice: {
-    name: 'classes',
-    values: clickClasses,
-    default: ['human'],
-    help: 'whose clicks count for `clicked` and the time to the first click, which is from when the message was due',
-  },
+  choice: chosenClasses(
+    'whose clicks count for `clicked` and the time to the first click, which is from when the message was due',
+  ),
 };
 
 const bits = clickClasses.map(bitOf).join(', ');

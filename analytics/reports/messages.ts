@@ -1,12 +1,34 @@
 // The reports of what became of messages, why, and how much was sent, as data (report.ts).
 import { causeSql, whoActsSql } from './error-causes.ts';
 import { type Report, bucketMsSql, count, milliseconds, overMessages, rate, share, shareSql, text } from './report.ts';
-import { notRefused } from './tiers.ts';
+import { notRefused, withError } from './tiers.ts';
 
 const ofStatus = (status: string, help: string) => count(status, help, `sumIf(messages, status = '${status}')`);
 const messages = `sumIf(messages, ${notRefused})`;
-const accepted = count('messages', 'accepted', 'sum(messages)');
-const submitted = count('segments_submitted', 'segments that a carrier took, each once', 'sum(segments_submitted)');
+export const accepted = count('messages', 'accepted', 'sum(messages)');
+export const submitted = count(
+  'segments_submitted',
+  'segments that a carrier took, each once',
+  'sum(segments_submitted)',
+);
+const delivered = "sumIf(messages, status = 'delivered')";
+
+/** Each message has one. */
+export const byStatus = [
+  ofStatus('scheduled', 'waiting for their time'),
+  ofStatus('accepted', 'waiting for a carrier'),
+  ofStatus('submitted', 'with a carrier, waiting for the receipt'),
+  ofStatus('delivered', 'delivered'),
+  ofStatus('undelivered', 'not delivered, by the receipt'),
+  ofStatus('expired', 'not submitted or not delivered within their validity'),
+  ofStatus('rejected', 'refused by the carrier'),
+  ofStatus('unknown', 'without an outcome; a late receipt changes it'),
+  ofStatus('failed', 'never submitted'),
+  ofStatus('blocked', 'stopped by a gate after acceptance'),
+  ofStatus('canceled', 'canceled before their time'),
+];
+export const deliveredShare = (ofAll: string) =>
+  share('delivered_share', 'delivered ÷ messages', shareSql(delivered, ofAll));
 
 export const delivery: Report = {
   ...overMessages,
@@ -16,18 +38,8 @@ export const delivery: Report = {
     'Messages by their present status, at the time of their acceptance: a receipt that comes days later changes its hour.',
   measures: [
     count('messages', 'accepted', messages),
-    ofStatus('scheduled', 'waiting for their time'),
-    ofStatus('accepted', 'waiting for a carrier'),
-    ofStatus('submitted', 'with a carrier, waiting for the receipt'),
-    ofStatus('delivered', 'delivered'),
-    ofStatus('undelivered', 'not delivered, by the receipt'),
-    ofStatus('expired', 'not submitted or not delivered within their validity'),
-    ofStatus('rejected', 'refused by the carrier'),
-    ofStatus('unknown', 'without an outcome; a late receipt changes it'),
-    ofStatus('failed', 'never submitted'),
-    ofStatus('blocked', 'stopped by a gate after acceptance'),
-    ofStatus('canceled', 'canceled before their time'),
-    share('delivered_share', 'delivered ÷ messages', shareSql("sumIf(messages, status = 'delivered')", messages)),
+    ...byStatus,
+    deliveredShare(messages),
     count('resent', 'sent once more by the policy of the account', 'sum(resent)'),
     count(
       'refused_requests',
@@ -45,7 +57,7 @@ export const errors: Report = {
   description:
     'Messages that ended without a delivery and refused requests, by status and error, with the cause in plain words and ' +
     'who can do something about it.',
-  where: "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')",
+  where: withError,
   always: [
     text('status', 'the status; `refused` for refused requests', 'status'),
     text('error', 'as `error` of the message', 'error'),

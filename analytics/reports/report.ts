@@ -3,9 +3,7 @@
 // docs/reports.md.
 
 /** What a client may group by. hour and day are those of the report's time zone. */
-export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender'] as const;
-/** Those of later versions. */
-export const plannedDimensions: readonly string[] = ['campaign', 'variant'];
+export const dimensions = ['hour', 'day', 'carrier', 'category', 'sender', 'campaign', 'variant'] as const;
 /** prefix: a number without its last six digits. */
 export type Dimension = (typeof dimensions)[number] | 'prefix' | 'language' | 'purpose';
 
@@ -14,6 +12,8 @@ export const filterHelp = {
   carrier: 'Only messages of this carrier.',
   category: 'Only messages of this category.',
   sender: 'Only messages of this sender.',
+  campaign: 'Only messages of this campaign.',
+  variant: 'Only messages of this variant of a campaign.',
   prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
   language: 'Only one-time passwords with a text in this language; not those with a template.',
   purpose: 'Only one-time passwords of this purpose.',
@@ -45,22 +45,30 @@ type ReportChoice = {
   readonly help: string;
 };
 
-export type Report = {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
+/** What a report reads of one table. */
+export type Counts = {
   /**
    * A table with the columns account_id, livemode and slot (the half hour of acceptance). A report over many rows of it
    * reads its tiers instead (tiers.ts).
    */
   readonly table: string;
+  /** A condition on rows, over columns of `reads`; '' for all. */
+  readonly where: string;
+  /** Columns of the table that the SQL of the report reads. */
+  readonly reads: readonly string[];
+};
+
+export type Report = Counts & {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** A second table of counts: columns that only one of the two has are 0 or '' in rows of the other. */
+  readonly beside?: Counts;
   /** Rows with a `slot`, as SQL, in place of those of the tables: for reports that compute them from others. */
   readonly rows?: (read: ComputedRows) => string;
   readonly size?: RowsSize;
   /** Of such rows: the SELECT to ask before the report is made, which says what it reads from summaries. */
   readonly summarized?: { sql(time: Time): string; read(answer: string): Summarized };
-  /** A condition on rows, over columns of `reads`; '' for all. */
-  readonly where: string;
   readonly groupBy: readonly Dimension[];
   readonly filters: readonly Filter[];
   /** Every row is grouped by these, too. */
@@ -74,8 +82,6 @@ export type Report = {
    */
   readonly compared?: readonly ReportColumn[];
   readonly peersOf?: readonly string[];
-  /** Columns of the table that the SQL above reads. */
-  readonly reads: readonly string[];
   /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
   readonly choice?: ReportChoice;
@@ -123,7 +129,7 @@ export const overMessages = {
   table: 'message_counts',
   where: '',
   groupBy: dimensions,
-  filters: ['carrier', 'category', 'sender'],
+  filters: ['carrier', 'category', 'sender', 'campaign', 'variant'],
   always: [],
 } as const;
 

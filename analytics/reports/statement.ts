@@ -4,6 +4,7 @@ import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
 import { hourSecondsSql, hourSql } from './hours.ts';
 import {
+  type Counts,
   type Dimension,
   type Report,
   type ReportColumn,
@@ -12,7 +13,7 @@ import {
   nothingSummarized,
 } from './report.ts';
 import { blockMs, halfHourMs, slotsOf } from './slots.ts';
-import { type Rows, rowsRead } from './tiers.ts';
+import { type Rows, ofCampaigns, rowsRead } from './tiers.ts';
 
 export type Statement = { readonly sql: string; readonly params: Readonly<Record<string, string | boolean | number>> };
 
@@ -91,35 +92,67 @@ function peersSql({ peersOf = [], always }: Report, { groupBy }: ReportQuery): s
 const zoneName = /^[A-Za-z0-9_+/-]{1,64}$/;
 
 /** The columns of the rows that it groups by and computes with. */
-function columnsOf(report: Report, { groupBy }: ReportQuery): readonly string[] {
+function columnsOf(reads: readonly string[], { groupBy }: ReportQuery): readonly string[] {
   const dimensions = groupBy.map((each) => (each === 'hour' || each === 'day' ? 'slot' : each));
-  return [...new Set([...dimensions, ...report.reads])];
+  return [...new Set([...dimensions, ...reads])];
 }
 
 /** And those that it filters by. */
 const columnsRead = (report: Report, query: ReportQuery): readonly string[] => [
-  ...new Set([...columnsOf(report, query), ...Object.keys(query.filters)]),
+  ...new Set([...columnsOf(report.reads, query), ...Object.keys(query.filters)]),
 ];
 
 function rowsSql(report: Report, query: ReportQuery, by: 'hour' | 'day' | null, summarized: Summarized): string {
-  const read = columnsOf(report, query);
-  const named = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
-  if (report.rows !== undefined) {
-    const asked = [...named, ...(report.where === '' ? [] : [`(${report.where})`])];
-    const where = asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`;
-    const rows = report.rows({ ...query, columns: columnsRead(report, query), summarized });
-    return `SELECT ${read.join(', ')} FROM (${rows}) ${where}`;
-  }
-  const { halfHours, blocks } = rowsRead(report.table, report.where, columnsRead(report, query));
+  const { rows, beside, where } = report;
+  const tables: readonly Counts[] = beside === undefined ? [report] : [report, beside];
+  const read = columnsOf(
+    tables.flatMap(({ reads }) => reads),
+    query,
+  );
+  if (rows === undefined) return tables.map((counts) => countedRowsSql(counts, read, query, by)).join(' UNION ALL ');
+  const asked = Object.keys(query.filters).map((name) => `${name} = {${name}:String}`);
+  if (where !== '') asked.push(`(${where})`);
+  const made = rows({ ...query, columns: columnsRead(report, query), summarized });
+  return `SELECT ${read.join(', ')} FROM (${made}) ${asked.length === 0 ? '' : `WHERE ${asked.join(' AND ')}`}`;
+}
+
+/** Of one table of counts, with all these columns. */
+function countedRowsSql(
+  counts: Counts,
+  read: readonly string[],
+  query: ReportQuery,
+  by: 'hour' | 'day' | null,
+): string {
+  const filters = Object.keys(query.filters);
+  const own = columnsOf(counts.reads, query);
+  const used = [...new Set([...own, ...filters].map(columnOf))];
+  const isOfCampaigns = used.some((name) => name === 'campaign_id' || name === 'variant_id');
+  const conditions = [...(counts.where === '' ? [] : [counts.where]), ...(isOfCampaigns ? [ofCampaigns] : [])];
+  const { halfHours, blocks } = rowsRead(counts.table, conditions, used);
   const slots = slotsOf(query.fromMs, query.toMs, timeZone(query.timeZone), blocks === null ? 'hour' : by);
-  const asked = ['account_id = {accountId:String}', 'livemode = {livemode:Bool}', ...named];
-  const of = ({ table, conditions }: Rows, slot: string) =>
-    `SELECT ${read.join(', ')} FROM ${table} WHERE ${[...asked, ...conditions, slot].join(' AND ')}`;
+  const selected = read.map((name) => {
+    const sql = own.includes(name) ? columnOf(name) : numbers.has(name) ? '0' : "toLowCardinality('')";
+    return sql === name ? name : `${sql} AS ${name}`;
+  });
+  const asked = [
+    ...['account_id = {accountId:String}', 'livemode = {livemode:Bool}'],
+    ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
+  ];
+  const of = ({ table, conditions: left }: Rows, slot: string) =>
+    `SELECT ${selected.join(', ')} FROM ${table} WHERE ${[...asked, ...left.map((each) => `(${each})`), slot].join(' AND ')}`;
   const ofHalfHours = of(halfHours, slotSql(slots.halfHours, halfHourMs / 1_000));
   return blocks === null
     ? ofHalfHours
     : `${ofHalfHours} UNION ALL ${of(blocks, slotSql(slots.blocks, blockMs / 1_000))}`;
 }
+
+/** The column of a dimension, and of what else a report reads. */
+const columnOf = (name: string): string => (name === 'campaign' || name === 'variant' ? `${name}_id` : name);
+
+/** Columns of counts that are numbers; the others are texts. */
+const numbers: ReadonlySet<string> = new Set([
+  ...['messages', 'segments', 'segments_submitted', 'resent', 'counts', 'classes', 'bucket'],
+]);
 
 /** As one range where no start is left out in it; whole numbers only. */
 function slotSql(starts: readonly number[], step: number): string {

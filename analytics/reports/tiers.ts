@@ -1,6 +1,6 @@
 // Which rows of the counts a report reads: those of the smallest tier that has every column it needs. Tiers are made by
-// analytics/schema/006-counts.sql and 016-click-tiers.sql from the tables that the recorder writes; a table without tiers is
-// read itself, by half hours.
+// analytics/schema/006-counts.sql, 016-click-tiers.sql and 018-campaign-tiers.sql from the tables that the recorder writes; a
+// table without tiers is read itself, by half hours.
 
 /** Rows of this table that fulfil all of these conditions, of which a report's own is one unless they all fulfil it. */
 export type Rows = { readonly table: string; readonly conditions: readonly string[] };
@@ -9,76 +9,106 @@ export type Rows = { readonly table: string; readonly conditions: readonly strin
 export type RowsRead = { readonly halfHours: Rows; readonly blocks: Rows | null };
 
 type Tier = {
+  readonly table: string;
   readonly name: string;
   readonly columns: readonly string[];
-  /** A condition that all its rows fulfil: it serves reports that ask for just that. */
-  readonly only?: string;
+  /** Conditions that all its rows fulfil: it serves reports that ask for these. */
+  readonly only: readonly string[];
 };
 
-type Tiers = { readonly table: string; readonly halfHours: readonly Tier[]; readonly blocks: readonly Tier[] };
+type Tiers = { readonly halfHours: readonly Tier[]; readonly blocks: readonly Tier[] };
 
 const sums = ['slot', 'category', 'carrier', 'messages', 'segments_submitted', 'resent'];
 const times = ['slot', 'stage', 'bucket', 'messages'];
-
 const clicks = ['slot', 'category', 'carrier', 'sender', 'what', 'classes', 'counts'];
+const campaign = ['campaign_id', 'variant_id'];
 
 /** A refused request has no segments. */
 export const notRefused = "status != 'refused'";
-
-const segments = { columns: [...sums, 'sender', 'encoding', 'segments'], only: notRefused };
+/** What ended without a delivery, and refused requests. */
+export const withError = "status NOT IN ('scheduled', 'accepted', 'submitted', 'delivered', 'canceled')";
 /** Of the clicks alone, with their signs. */
 export const onlyClicks = "what = 'clicks'";
-const signs = { columns: [...clicks, 'reasons'], only: onlyClicks };
-const bySender = { columns: [...sums, 'status', 'error', 'sender'] };
+/** A report by campaign or variant leaves out what has no campaign. */
+export const ofCampaigns = "campaign_id != ''";
+
+const tiersIn =
+  (table: string, only: readonly string[] = []) =>
+  (name: string, columns: readonly string[], more: readonly string[] = []): Tier => ({
+    ...{ table, name, columns, only: [...only, ...more] },
+  });
+const ofMessages = tiersIn('message_tiers');
+const ofTimes = tiersIn('latency_tiers');
+const ofClicks = tiersIn('click_tiers');
+const ofCampaignMessages = tiersIn('campaign_message_tiers', [ofCampaigns]);
+const ofCampaignClicks = tiersIn('campaign_click_tiers', [ofCampaigns]);
+
+const bySegments = [...sums, 'sender', 'encoding', 'segments'];
+const byStatus = [...sums, 'status', 'error'];
+const bySender = [...byStatus, 'sender'];
+const outcomesOfCampaigns = [...sums, 'status', 'sender', ...campaign];
+const byBucket = [...clicks, 'bucket'];
+const byReasons = [...clicks, 'reasons'];
+const reasonsOfCampaigns = [...byReasons.filter((name) => name !== 'carrier'), ...campaign];
 
 /** By the table that the recorder writes; the smallest first. */
 export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'click_counts', Tiers>> = {
   message_counts: {
-    table: 'message_tiers',
     halfHours: [
-      { name: 'segments', ...segments },
-      { name: 'outcomes', columns: [...sums, 'status', 'error'] },
-      { name: 'outcomes_by_sender', ...bySender },
+      ofMessages('segments', bySegments, [notRefused]),
+      ofMessages('outcomes', byStatus),
+      ofMessages('outcomes_by_sender', bySender),
+      ofCampaignMessages('segments', [...bySegments, ...campaign], [notRefused]),
+      ofCampaignMessages('outcomes', outcomesOfCampaigns),
+      ofCampaignMessages('errors', [...bySender, ...campaign], [withError]),
     ],
     blocks: [
-      { name: 'segments_6h', ...segments },
-      { name: 'outcomes_6h', ...bySender },
+      ofMessages('segments_6h', bySegments, [notRefused]),
+      ofMessages('outcomes_6h', bySender),
+      ofCampaignMessages('segments_6h', [...bySegments, ...campaign], [notRefused]),
+      ofCampaignMessages('outcomes_6h', outcomesOfCampaigns),
+      ofCampaignMessages('errors_6h', [...bySender, ...campaign], [withError]),
     ],
   },
   latency_counts: {
-    table: 'latency_tiers',
     halfHours: [
-      { name: 'times', columns: times },
-      { name: 'times_by_category', columns: [...times, 'category'] },
-      { name: 'times_by_carrier', columns: [...times, 'carrier'] },
+      ofTimes('times', times),
+      ofTimes('times_by_category', [...times, 'category']),
+      ofTimes('times_by_carrier', [...times, 'carrier']),
     ],
-    blocks: [{ name: 'times_6h', columns: [...times, 'category', 'carrier'] }],
+    blocks: [ofTimes('times_6h', [...times, 'category', 'carrier'])],
   },
   click_counts: {
-    table: 'click_tiers',
     halfHours: [
-      { name: 'clicks', columns: [...clicks, 'bucket'] },
-      { name: 'reasons', ...signs },
+      ofClicks('clicks', byBucket),
+      ofClicks('reasons', byReasons, [onlyClicks]),
+      ofCampaignClicks('clicks', [...clicks, ...campaign]),
+      ofCampaignClicks('clicks_by_time', [...byBucket, ...campaign]),
+      ofCampaignClicks('reasons', reasonsOfCampaigns, [onlyClicks]),
     ],
     blocks: [
-      { name: 'clicks_6h', columns: [...clicks, 'bucket'] },
-      { name: 'reasons_6h', ...signs },
+      ofClicks('clicks_6h', byBucket),
+      ofClicks('reasons_6h', byReasons, [onlyClicks]),
+      ofCampaignClicks('clicks_6h', [...clicks, ...campaign]),
+      ofCampaignClicks('clicks_by_time_6h', [...byBucket, ...campaign]),
+      ofCampaignClicks('reasons_6h', reasonsOfCampaigns, [onlyClicks]),
     ],
   },
 };
 
-/** `where`: the report's own condition, '' for none; `columns`: all that it reads. */
-export function rowsRead(table: string, where: string, columns: readonly string[]): RowsRead {
-  const own = where === '' ? [] : [`(${where})`];
-  const all = (name: string): Rows => ({ table: name, conditions: own });
-  if (!(table in tiersOf)) return { halfHours: all(table), blocks: null };
-  const { table: ofTiers, halfHours, blocks } = tiersOf[table as keyof typeof tiersOf];
+/** `asked`: the conditions on its rows; `columns`: all that it reads. */
+export function rowsRead(table: string, asked: readonly string[], columns: readonly string[]): RowsRead {
+  const all: Rows = { table, conditions: asked };
+  if (!(table in tiersOf)) return { halfHours: all, blocks: null };
+  const { halfHours, blocks } = tiersOf[table as keyof typeof tiersOf];
   const smallest = (tiers: readonly Tier[]): Rows | null => {
     const tier = tiers.find(
-      ({ only = where, columns: has }) => only === where && columns.every((name) => has.includes(name)),
+      ({ only, columns: has }) =>
+        only.every((each) => asked.includes(each)) && columns.every((name) => has.includes(name)),
     );
     if (tier === undefined) return null;
-    return { table: ofTiers, conditions: [`tier = '${tier.name}'`, ...(tier.only === undefined ? own : [])] };
+    const left = asked.filter((each) => !tier.only.includes(each));
+    return { table: tier.table, conditions: [`tier = '${tier.name}'`, ...left] };
   };
-  return { halfHours: smallest(halfHours) ?? all(table), blocks: smallest(blocks) };
+  return { halfHours: smallest(halfHours) ?? all, blocks: smallest(blocks) };
 }

@@ -209,7 +209,7 @@ const idempotencyHeader = z
 function problemResponses(codes: Iterable<ProblemCode>) {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of codes) {
-    const [status] = problemCatalogue[code].statuses;
+    const { status } = problemCatalogue[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries(

@@ -1,11 +1,7 @@
-// The answer to a path without a handler: `not_available` for a route that is planned, 405 with the methods of a known
-// path, otherwise 404. Pure, over the table of endpoints.
-import { plannedReports } from '../../analytics/reports/catalogue.ts';
+// The answer to a path without a handler: 405 with the methods of a known path, otherwise 404. Pure, over the table of
+// endpoints.
 import { type Problem, problem } from '../problem.ts';
 import type { Endpoint } from './endpoint.ts';
-
-/** Routes that a later version has. */
-const planned = Object.entries(plannedReports).map(([name, why]) => ({ path: `/v1/reports/${name}`, why }));
 
 export type KnownPath = { readonly method: string; readonly path: string };
 
@@ -20,8 +16,6 @@ export function refuseUnrouted(
   path: string,
   known: readonly KnownPath[],
 ): { problem: Problem; allow?: string } {
-  const later = planned.find((each) => fits(each.path, path));
-  if (later !== undefined) return { problem: problem(404, 'not_available', later.why) };
   const methods = new Set(known.filter((route) => fits(route.path, path)).map((route) => route.method));
   // A known method without a handler: a hot route in another spelling (`/v1/%73ms`).
   if (methods.size === 0 || methods.has(method)) {

@@ -7,7 +7,6 @@ import {
   type Report,
   type ReportQuery,
   filterHelp,
-  plannedDimensions,
   reportFormats,
 } from '../../analytics/reports/report.ts';
 import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
@@ -54,7 +53,7 @@ function choiceParameter({ choice }: Report): Readonly<Record<string, z.ZodType>
   return { [name]: textParameter(64).optional().describe(about) };
 }
 
-/** `classes`: of the report `clicks`. */
+/** `classes`: of the reports `clicks` and `campaigns`. */
 type TextParameter = 'from' | 'to' | 'time_zone' | 'group_by' | 'classes' | Filter;
 export type ReportParameters = { readonly [name in TextParameter]?: string | undefined } & {
   readonly format?: ReportQuery['format'] | undefined;
@@ -112,8 +111,6 @@ export const wrong = (field: string, detail: string) => ({ ok: false, problem: w
 function dimensionsOf(report: Report, given: string | undefined): readonly Dimension[] | Problem {
   const names = given === undefined ? [] : given.split(',').map((name) => name.trim());
   const strange = names.find((name) => !report.groupBy.some((each) => each === name));
-  if (strange !== undefined && plannedDimensions.includes(strange))
-    return wrongField('group_by', `"${strange}" is not available in this version`, 'not_available');
   if (strange !== undefined) return wrongField('group_by', `"${strange}" is not one of ${report.groupBy.join(', ')}`);
   if (names.length > 2 || new Set(names).size < names.length)
     return wrongField('group_by', 'must be up to two, different ones');

@@ -7,8 +7,9 @@ import { askedAccount, carriers, dayS, days, fillLimitMs, list, slotsOfDay } fro
 const linkedShare = 0.1;
 const otpShare = 0.03;
 
-/** 4 senders of promotional messages with 3 campaigns each and 5 of transactional ones, at 3 carriers. */
-const linkPlaces = (4 * 3 + 5) * 3;
+/** 4 senders of promotional messages with 3 campaigns of 2 variants each and 5 of transactional ones, at 3 carriers. */
+const promotional = 4 * 3 * 2;
+const linkPlaces = (promotional + 5) * 3;
 /** [class, reasons] of clicks: the bit of the class and its signs. */
 const signs = [
   [1, ''],
@@ -27,7 +28,7 @@ const buckets = 106;
 export async function fillClicks(engine: Engine, messages: number): Promise<void> {
   const each = Math.max(1, Math.round((messages * linkedShare) / (days * slotsOfDay * linkPlaces)));
   for (let day = 0; day < days; day += 1) await engine.command(clicksOf(day, each), fillLimitMs);
-  for (const table of ['click_counts', 'click_tiers']) {
+  for (const table of ['click_counts', 'click_tiers', 'campaign_click_tiers']) {
     await engine.command(`OPTIMIZE TABLE ${table} FINAL`, fillLimitMs);
   }
 }
@@ -35,12 +36,14 @@ export async function fillClicks(engine: Engine, messages: number): Promise<void
 /** `r`: the row of its place: the messages, then clicks by their signs, then first clicks. */
 function clicksOf(day: number, each: number): string {
   const clicks = `r > 0 AND r <= ${signs.length}`;
-  return `INSERT INTO click_counts (account_id, livemode, slot, category, carrier, sender, campaign_id, what, classes, reasons, bucket, counts)
+  return `INSERT INTO click_counts (account_id, livemode, slot, category, carrier, sender, campaign_id, variant_id, what, classes, reasons, bucket,
+      counts)
     WITH number % ${rowsOfPlace} AS r, intDiv(number, ${rowsOfPlace}) % ${linkPlaces} AS p, intDiv(p, 3) AS c,
       intDiv(number, ${rowsOfPlace * linkPlaces}) AS at
-    SELECT '${askedAccount}', true, fromUnixTimestamp(${dayS(day)} + at * 1800), if(c < 12, 'promotional', 'transactional'),
-      ${carriers}[p % 3 + 1], concat('SENDER', toString(if(c < 12, 8 + c % 4, c - 9))),
-      if(c < 12, concat('cmp_', toString(${day * 9} + intDiv(at, 16) * 3 + intDiv(c, 4))), ''),
+    SELECT '${askedAccount}', true, fromUnixTimestamp(${dayS(day)} + at * 1800), if(c < ${promotional}, 'promotional', 'transactional'),
+      ${carriers}[p % 3 + 1], concat('SENDER', toString(if(c < ${promotional}, 8 + c % 4, 3 + c - ${promotional}))),
+      if(c < ${promotional}, concat('cmp_', toString(${day * 9} + intDiv(at, 16) * 3 + intDiv(c, 8))), ''),
+      if(c < ${promotional}, ['a', 'b'][intDiv(c, 4) % 2 + 1], ''),
       multiIf(r = 0, 'messages', ${clicks}, 'clicks', 'first_click'),
       multiIf(r = 0, 0, ${clicks}, [${signs.map(([bit]) => bit).join(', ')}][r], 1 + r % 15),
       if(${clicks}, ${list(signs.map(([, reasons]) => reasons))}[r], ''),

@@ -33,7 +33,7 @@ afterEach(async () => {
   clickhouse.weather = 'fine';
   await role?.end('SIGTERM');
   role = null;
-  for (const table of ['link_codes', 'link_clicks', 'click_counts', 'click_tiers'])
+  for (const table of ['link_codes', 'link_clicks', 'click_counts', 'click_tiers', 'campaign_click_tiers'])
     await clickhouse.rows(`TRUNCATE TABLE ${table}`);
 });
 afterAll(async () => {

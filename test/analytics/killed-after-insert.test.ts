@@ -30,7 +30,8 @@ test.each(killedAfter)(
       const context = contextOf();
       const acceptedAtMs = context.acceptedAtMs - (at % 2) * 40 * 86_400_000;
       const category = at % 4 < 2 ? 'otp' : 'transactional';
-      return lifeOf({ ...context, acceptedAtMs, category, sender: `S${String(at % 3)}` });
+      const campaignId = at % 3 === 0 ? 'cmp_1' : null;
+      return lifeOf({ ...context, acceptedAtMs, category, sender: `S${String(at % 3)}`, campaignId });
     });
     await events.publish(lives.flat());
     const script = new URL('support/recorder-child.ts', import.meta.url).pathname;

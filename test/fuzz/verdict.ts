@@ -63,7 +63,7 @@ function refusalFinding(sent: Sent, { status, headers, text }: FuzzReply, isProb
     ? problemCatalogue[problem.code as keyof typeof problemCatalogue]
     : undefined;
   if (entry === undefined) return { kind: 'an unknown code', why: problem.code };
-  if (problem.status !== status || !(entry.statuses as readonly number[]).includes(status)) {
+  if (problem.status !== status || entry.status !== status) {
     return { kind: `${problem.code} with another status`, why: `${status}, and ${problem.status} in the body` };
   }
   if (problem.request_id !== headers['x-request-id']) return { kind: 'two request ids', why: problem.request_id };

@@ -19,7 +19,7 @@ test.each(specs)('%s refuses an account with a code of the catalogue that is a 4
   if (code === null) return;
   if (kind === 'at once') expect(acceptanceCodes).toContain(code);
   expect(Object.keys(problemCatalogue)).toContain(code);
-  expect(problemCatalogue[code as keyof typeof problemCatalogue].statuses).toContain(429);
+  expect(problemCatalogue[code as keyof typeof problemCatalogue].status).toBe(429);
 });
 
 test('every bound at once is taken by a SharedBound of the product', () => {

@@ -2,7 +2,7 @@
 // for every choice of classes; the tiers of reports must say the same.
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
-import { tiersOf } from '../../analytics/reports/tiers.ts';
+import { ofCampaigns, onlyClicks, tiersOf } from '../../analytics/reports/tiers.ts';
 
 type Rows = (sql: string) => Promise<unknown[][]>;
 type Counts = Map<string, number>;
@@ -26,14 +26,12 @@ export async function expectExactClicks(rows: Rows): Promise<{ messages: number;
     ),
   );
   expect(await counted(rows, keys, 'click_counts')).toEqual(expected);
-  const { table, halfHours, blocks } = tiersOf.click_counts;
-  for (const { name, columns, only } of [...halfHours, ...blocks]) {
+  const { halfHours, blocks } = tiersOf.click_counts;
+  for (const { table, name, columns, only } of [...halfHours, ...blocks]) {
     const kept = keys.map((key) => notOfReports.includes(key) || columns.includes(key));
     const has = keys.filter((_, at) => kept[at]);
     const found = await counted(rows, has, `${table} WHERE tier = '${name}'`);
-    expect(found).toEqual(
-      inTier(expected, kept, only === undefined ? null : 'clicks', name.endsWith('_6h') ? 21_600 : 1_800),
-    );
+    expect(found).toEqual(inTier(expected, kept, only, name.endsWith('_6h') ? 21_600 : 1_800));
   }
   const sumOf = (what: string, classes: number | null) =>
     [...expected]
@@ -75,13 +73,19 @@ function recount(codes: readonly unknown[][], clicks: readonly unknown[][]): Cou
   return counts;
 }
 
-/** Without the columns that are not `kept`; of one `what` or all. */
-function inTier(counts: Counts, kept: readonly boolean[], what: string | null, slotS: number): Counts {
+/** By the condition that all rows of a tier fulfil. */
+const fulfils: Readonly<Record<string, (cells: readonly unknown[]) => boolean>> = {
+  [onlyClicks]: (cells) => cells[keys.indexOf('what')] === 'clicks',
+  [ofCampaigns]: (cells) => cells[keys.indexOf('campaign_id')] !== '',
+};
+
+/** Without the columns that are not `kept`; what fulfils `only`. */
+function inTier(counts: Counts, kept: readonly boolean[], only: readonly string[], slotS: number): Counts {
   const summed: Counts = new Map();
   for (const [key, count] of counts) {
     const cells = JSON.parse(key) as unknown[];
     cells[2] = slotOf(cells[2], slotS);
-    if (what === null || cells[8] === what) {
+    if (only.every((each) => fulfils[each]?.(cells))) {
       add(
         summed,
         cells.filter((_, at) => kept[at]),

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { bucketGrowth } from '../../analytics/latency-buckets.ts';
 import { isOfMessage } from '../../analytics/recorder/counts/counted-state.ts';
-import { tiersOf } from '../../analytics/reports/tiers.ts';
+import { notRefused, ofCampaigns, tiersOf, withError } from '../../analytics/reports/tiers.ts';
 import { type Cell } from '../../analytics/store/engine.ts';
 import { eventColumns, eventOfRow, eventOrder } from '../../analytics/store/event-row.ts';
 import { type MessageState, foldEvent } from '../../model/fold.ts';
@@ -23,13 +23,12 @@ export async function expectExactCounts(rows: Rows): Promise<Readonly<Record<str
   expect(await counted(rows, 'latency_counts', latencyKeys, ['messages'])).toEqual(latencies);
   const ofMessages = tiersOf.message_counts;
   for (const tier of [...ofMessages.halfHours, ...ofMessages.blocks]) {
-    const isRefused = (key: string) => key.includes('"refused"');
-    const has = tier.only === undefined ? messages : new Map([...messages].filter(([key]) => !isRefused(key)));
-    await expectExactTier(rows, ofMessages.table, tier, has, messageKeys, messageSums);
+    const has = new Map([...messages].filter(([key]) => tier.only.every((only) => fulfils[only]?.(JSON.parse(key)))));
+    await expectExactTier(rows, tier, has, messageKeys, messageSums);
   }
   const ofLatencies = tiersOf.latency_counts;
   for (const tier of [...ofLatencies.halfHours, ...ofLatencies.blocks]) {
-    await expectExactTier(rows, ofLatencies.table, tier, latencies, latencyKeys, ['messages']);
+    await expectExactTier(rows, tier, latencies, latencyKeys, ['messages']);
   }
   const byStatus: Record<string, number> = {};
   for (const [key, [count = 0]] of messages) {
@@ -73,6 +72,14 @@ const messageKeys = [
   'campaign_id',
   'variant_id',
 ];
+const cellOf = (cells: readonly unknown[], name: string) => cells[messageKeys.indexOf(name)];
+/** By the condition that all rows of a tier fulfil. */
+const fulfils: Readonly<Record<string, (cells: readonly unknown[]) => boolean>> = {
+  [notRefused]: (cells) => cellOf(cells, 'status') !== 'refused',
+  [withError]: (cells) =>
+    !['scheduled', 'accepted', 'submitted', 'delivered', 'canceled'].includes(String(cellOf(cells, 'status'))),
+  [ofCampaigns]: (cells) => cellOf(cells, 'campaign_id') !== '',
+};
 const messageSums = ['messages', 'segments_submitted', 'resent'];
 const latencyKeys = [slotKey, 'account_id', 'livemode', 'category', 'carrier', 'stage', 'bucket'];
 
@@ -90,8 +97,7 @@ const keyOf = (cells: readonly unknown[]): string => JSON.stringify(cells);
 /** A tier has the counts without the columns that it does not have. */
 async function expectExactTier(
   rows: Rows,
-  table: string,
-  { name, columns }: { readonly name: string; readonly columns: readonly string[] },
+  { table, name, columns }: { readonly table: string; readonly name: string; readonly columns: readonly string[] },
   counts: Counts,
   keys: readonly string[],
   sums: readonly string[],

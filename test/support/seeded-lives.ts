@@ -33,6 +33,7 @@ export function seededLives(accountId: string, messages: number): readonly Event
       encoding: one(['gsm7', 'ucs2']),
       segments: isRefused ? 0 : one([1, 1, 2]),
       livemode: n % 15 !== 0,
+      ...campaignOf(n),
     });
     if (isRefused)
       return [
@@ -47,6 +48,13 @@ export function seededLives(accountId: string, messages: number): readonly Event
     const rest = one([[], [canceled], ...[1, 2, 3, 4].map(() => [acceptedEvent(context), ...one(lives)])]);
     return [scheduledEvent(context), ...rest];
   });
+}
+
+/** Some messages have no campaign, and some campaigns no variants. */
+function campaignOf(n: number): Pick<EventContext, 'campaignId' | 'variantId'> {
+  const campaign = n % 4;
+  if (campaign === 0) return { campaignId: null, variantId: null };
+  return { campaignId: `cmp_${campaign}`, variantId: campaign === 3 ? null : n % 3 === 0 ? 'var_a' : 'var_b' };
 }
 
 type Life = ReturnType<typeof lifeIn>;

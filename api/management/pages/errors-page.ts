@@ -12,8 +12,8 @@ export const actors: Record<ProblemActor, string> = {
 
 export function errorsPage(): string {
   const rows = entries.map(
-    ([code, { statuses, title, actor, action }]) =>
-      `<tr id="${code}"><td><code>${code}</code></td><td>${statuses.join(', ')}</td><td>${marked(title)}</td>` +
+    ([code, { status, title, actor, action }]) =>
+      `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${marked(title)}</td>` +
       `<td>${marked(actors[actor])}</td><td>${marked(action)}</td></tr>`,
   );
   return `<!doctype html>

@@ -42,7 +42,7 @@ export const hotEndpoints: readonly Endpoint[] = [
     problems: [
       ...ofSending,
       ...notOfOtp,
-      ...(['not_available', 'link_disabled', 'account_schedule_full', 'account_links_full'] as const),
+      ...(['link_disabled', 'account_schedule_full', 'account_links_full'] as const),
     ],
   },
   {

@@ -41,7 +41,7 @@ export const reportEndpoints: readonly Endpoint[] = reports.map((report) =>
       schema: answerOf(report),
       files: [contentTypes.csv, contentTypes.parquet],
     },
-    problems: ['report_too_large', 'report_unavailable', 'not_available'],
+    problems: ['report_too_large', 'report_unavailable'],
     async handle({ parts: { bus }, principal, account: { accountId }, query: given }) {
       const read = reportQueryOf(report, given as ReportParameters, systemClock.nowMs());
       if (!read.ok) return read;
@@ -161,6 +161,8 @@ function answerOf(report: Report) {
     carrier: '',
     category: '',
     sender: '',
+    campaign: '',
+    variant: 'empty for messages without one',
     prefix: 'the number with its plus sign, without its last six digits',
     language: 'of the text; empty for a template of the account',
     purpose: '',

@@ -11,14 +11,6 @@ const refuse = (method: string, path: string) => {
 };
 
 describe('paths without a handler', () => {
-  test.each([['GET', '/v1/reports/campaigns']])('%s %s is planned and says so', (method, path) => {
-    expect(refuse(method, path)).toEqual([404, 'not_available']);
-    const { detail } = refuseUnrouted(method, path, known).problem;
-    expect(detail).toBe(
-      'this version has no campaigns, and so no report of them: ask for the report delivery, by category or by sender',
-    );
-  });
-
   test('a known path with another method names the methods it has', () => {
     expect(refuse('PUT', '/v1/sms')).toEqual([405, 'method_not_allowed', 'POST, GET, HEAD']);
     expect(refuse('PATCH', '/v1/sms/sms_1')).toEqual([405, 'method_not_allowed', 'GET, HEAD, DELETE']);
