@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { RecordedEvents } from '../analytics/queries/recorded-events.ts';
 import { reports } from '../analytics/reports/catalogue.ts';
-import type { Dimension, Report, ReportQuery } from '../analytics/reports/report.ts';
+import { type Dimension, type Report, type ReportQuery, isByCampaign } from '../analytics/reports/report.ts';
 import { statementOf } from '../analytics/reports/statement.ts';
 import { type Recorder, startRecorder } from '../analytics/recorder/recorder.ts';
 import type { Engine } from '../analytics/store/engine.ts';
@@ -61,6 +61,7 @@ const groupings: readonly (readonly Dimension[])[] = [
   ['hour', 'sender'],
   ['campaign'],
   ['hour', 'campaign'],
+  ['campaign', 'variant'],
   ['day', 'variant'],
   ['hour', 'variant'],
 ];
@@ -194,6 +195,7 @@ function queriesOf(otpDays: number): readonly ReportQuery[] {
   return reports.flatMap((report) =>
     groupings
       .filter((groupBy) => groupBy.every((each) => report.groupBy.includes(each)))
+      .filter((groupBy) => !groupBy.includes('variant') || isByCampaign(report, { groupBy, filters: {} }))
       .filter((groupBy) => !tooLarge.has(`${report.name} ${groupBy.join(' ')}`))
       .flatMap((groupBy) =>
         zones.map((timeZone) => ({ ...query, fromMs: fromOf(report), report: report.name, timeZone, groupBy })),

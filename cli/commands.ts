@@ -1,7 +1,7 @@
 // Every command of `heliograph`, one row each: name, help, arguments, options, and the code it loads. program.ts
 // declares them, prints their results, and declares `start`, `smsc` and `listen`.
 import { reports } from '../analytics/reports/catalogue.ts';
-import { filterHelp } from '../analytics/reports/report.ts';
+import { campaignHelp, filterHelp } from '../analytics/reports/report.ts';
 import type { Result } from './print.ts';
 
 export const groups: Readonly<Record<string, string>> = {
@@ -247,10 +247,8 @@ export const commands: Readonly<Record<string, CommandRow>> = {
 /** What the catalogue has: each way to group, filter and choose, of any report. */
 function reportOptions(): Record<string, string> {
   const option = (parameter: string, value: string) => `--${parameter.replaceAll('_', '-')} ${value}`;
-  const filters = Object.entries(filterHelp).map(([name, sentence]) => {
-    const help = sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
-    return [option(name, '<value>'), help];
-  });
+  const helpOf = (sentence: string) => sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+  const filters = Object.entries(filterHelp).map(([name, sentence]) => [option(name, '<value>'), helpOf(sentence)]);
   const choices = reports.flatMap(({ choice }) => {
     if (choice === undefined) return [];
     const names = reports.filter((each) => each.choice?.name === choice.name).map(({ name }) => name);
@@ -259,7 +257,7 @@ function reportOptions(): Record<string, string> {
   });
   const dimensions = new Set(reports.flatMap(({ groupBy }) => groupBy));
   return {
-    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them`,
+    '--group-by <names>': `up to two of ${[...dimensions].join(', ')}; each report has some of them; ${helpOf(campaignHelp)}`,
     ...Object.fromEntries([...filters, ...choices]),
   };
 }

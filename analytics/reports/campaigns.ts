@@ -20,7 +20,11 @@ export const campaigns: Report = {
     ...byStatus,
     deliveredShare('sum(messages)'),
     submitted,
-    count('messages_with_links', 'that were given short links', linked),
+    count(
+      'messages_with_links',
+      'that were given short links, also what was refused in the last step (docs/clicks.md) and is not in `messages`',
+      linked,
+    ),
     humanClicks,
     clicked,
     clickedShare('click-through rate: clicked ÷ messages_with_links'),

@@ -13,12 +13,17 @@ export const filterHelp = {
   category: 'Only messages of this category.',
   sender: 'Only messages of this sender.',
   campaign: 'Only messages of this campaign.',
-  variant: 'Only messages of this variant of a campaign.',
+  variant:
+    'Only messages of this variant. Its name is within its campaign: needs campaign too, grouped or filtered, except in the report campaigns.',
   prefix: 'Only numbers with this prefix: a number with its plus sign, without its last six digits.',
   language: 'Only one-time passwords with a text in this language; not those with a template.',
   purpose: 'Only one-time passwords of this purpose.',
 } as const;
 export type Filter = keyof typeof filterHelp;
+
+/** Beside what a report may be grouped by, where that is the campaign. */
+export const campaignHelp =
+  'Grouped or filtered by campaign or variant, a report leaves out messages without a campaign; by variant, it needs campaign too.';
 
 export const reportFormats = ['json', 'csv', 'parquet'] as const;
 type ReportFormat = (typeof reportFormats)[number];
@@ -52,9 +57,12 @@ export type Counts = {
    * reads its tiers instead (tiers.ts).
    */
   readonly table: string;
-  /** A condition on rows, over columns of `reads`; '' for all. */
+  /**
+   * A condition on rows, over columns of `reads`; '' for all. Those of tiers.ts (`notRefused`, `withError`, `onlyClicks`), as
+   * they are there, let it read tiers that have no other rows.
+   */
   readonly where: string;
-  /** Columns of the table that the SQL of the report reads. */
+  /** Columns of the table that the SQL of the report reads; campaign and variant by their names as dimensions. */
   readonly reads: readonly string[];
 };
 
@@ -82,7 +90,7 @@ export type Report = Counts & {
    */
   readonly compared?: readonly ReportColumn[];
   readonly peersOf?: readonly string[];
-  /** The column that adds up to 0 where nothing is left to show; `messages` when absent. */
+  /** A column, or an expression over one row, that adds up to 0 where nothing is left to show; `messages` when absent. */
   readonly counted?: string;
   readonly choice?: ReportChoice;
 };
@@ -123,6 +131,13 @@ export type ReportQuery = {
   readonly chosen?: readonly string[];
   readonly format: ReportFormat;
 };
+
+/** Whether each row is of one campaign. A variant's name is within its campaign: without it, variants would be added up. */
+export const isByCampaign = (
+  { always }: Report,
+  { groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>,
+): boolean =>
+  groupBy.includes('campaign') || filters.campaign !== undefined || always.some(({ name }) => name === 'campaign');
 
 /** What most reports share: messages by their present status. */
 export const overMessages = {

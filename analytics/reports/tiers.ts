@@ -49,7 +49,6 @@ const bySender = [...byStatus, 'sender'];
 const outcomesOfCampaigns = [...sums, 'status', 'sender', ...campaign];
 const byBucket = [...clicks, 'bucket'];
 const byReasons = [...clicks, 'reasons'];
-const reasonsOfCampaigns = [...byReasons.filter((name) => name !== 'carrier'), ...campaign];
 
 /** By the table that the recorder writes; the smallest first. */
 export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'click_counts', Tiers>> = {
@@ -84,14 +83,14 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
       ofClicks('reasons', byReasons, [onlyClicks]),
       ofCampaignClicks('clicks', [...clicks, ...campaign]),
       ofCampaignClicks('clicks_by_time', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons', reasonsOfCampaigns, [onlyClicks]),
+      ofCampaignClicks('reasons', [...byReasons.filter((name) => name !== 'carrier'), ...campaign], [onlyClicks]),
     ],
     blocks: [
       ofClicks('clicks_6h', byBucket),
       ofClicks('reasons_6h', byReasons, [onlyClicks]),
       ofCampaignClicks('clicks_6h', [...clicks, ...campaign]),
       ofCampaignClicks('clicks_by_time_6h', [...byBucket, ...campaign]),
-      ofCampaignClicks('reasons_6h', reasonsOfCampaigns, [onlyClicks]),
+      ofCampaignClicks('reasons_6h', [...byReasons, ...campaign], [onlyClicks]),
     ],
   },
 };

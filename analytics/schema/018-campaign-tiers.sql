@@ -66,7 +66,7 @@ SETTINGS non_replicated_deduplication_window = 1000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaign_click_tiers_feed TO campaign_click_tiers AS
 SELECT account_id, livemode, tier, what, classes, campaign_id, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot,
-    variant_id, category, if(of_reasons, '', carrier) AS carrier, sender, if(of_reasons, reasons, '') AS reasons,
+    variant_id, category, if(tier = 'reasons', '', carrier) AS carrier, sender, if(of_reasons, reasons, '') AS reasons,
     if(of_times, bucket, 0) AS bucket, counts
 FROM
 (

@@ -6,7 +6,9 @@ import {
   type Filter,
   type Report,
   type ReportQuery,
+  campaignHelp,
   filterHelp,
+  isByCampaign,
   reportFormats,
 } from '../../analytics/reports/report.ts';
 import { halfHourMs, isOfHalfHours } from '../../analytics/reports/slots.ts';
@@ -37,7 +39,10 @@ export function reportParameters(report: Report) {
       .describe('An IANA name such as `Asia/Kolkata`, whole or half hours from UTC. Default: UTC.'),
     group_by: textParameter(64)
       .optional()
-      .describe(`Up to two of ${report.groupBy.join(', ')}, separated by a comma; not hour and day together.`),
+      .describe(
+        `Up to two of ${report.groupBy.join(', ')}, separated by a comma; not hour and day together.` +
+          (report.groupBy.includes('campaign') ? ` ${campaignHelp}` : ''),
+      ),
     format: formatParameter,
     ...Object.fromEntries(
       report.filters.map((name) => [name, textParameter(100).optional().describe(filterHelp[name])]),
@@ -86,6 +91,11 @@ export function reportQueryOf(
   const filters = Object.fromEntries(
     report.filters.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])),
   );
+  if (!isByCampaign(report, { groupBy, filters })) {
+    const detail = 'a variant is one of a campaign: add `campaign` to `group_by`, or filter by `campaign`';
+    if (groupBy.includes('variant')) return wrong('group_by', detail);
+    if (given.variant !== undefined) return wrong('variant', detail);
+  }
   const chosen = chosenOf(report, given);
   if ('problem' in chosen) return chosen;
   const { format = 'json' } = given;
@@ -111,6 +121,9 @@ export const wrong = (field: string, detail: string) => ({ ok: false, problem: w
 function dimensionsOf(report: Report, given: string | undefined): readonly Dimension[] | Problem {
   const names = given === undefined ? [] : given.split(',').map((name) => name.trim());
   const strange = names.find((name) => !report.groupBy.some((each) => each === name));
+  if (report.always.some(({ name }) => name === strange)) {
+    return wrongField('group_by', `"${strange}" is in every row already`);
+  }
   if (strange !== undefined) return wrongField('group_by', `"${strange}" is not one of ${report.groupBy.join(', ')}`);
   if (names.length > 2 || new Set(names).size < names.length)
     return wrongField('group_by', 'must be up to two, different ones');

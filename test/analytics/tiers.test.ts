@@ -18,6 +18,7 @@ const campaigns = [
   ['cmp_1', 'a'],
   ['cmp_1', 'b'],
   ['cmp_2', ''],
+  ['cmp_2', 'a'],
 ] as const;
 
 let events: EventStore;
@@ -171,6 +172,19 @@ test.each(['delivery', 'campaigns'])(
   },
 );
 
+test('variants of the same name are apart by their campaigns', async () => {
+  const delivery = ofTiers.find(({ name }) => name === 'delivery') as Report;
+  const [whole] = queriesOf(delivery);
+  const query: ReportQuery = { ...(whole as ReportQuery), groupBy: ['campaign', 'variant'] };
+  const rows = (await answered(delivery, query)) as readonly Readonly<Record<string, unknown>>[];
+  expect(rows.map(({ campaign, variant }) => [campaign, variant])).toEqual([
+    ['cmp_1', 'a'],
+    ['cmp_1', 'b'],
+    ['cmp_2', ''],
+    ['cmp_2', 'a'],
+  ]);
+});
+
 test('the tiers of clicks are filled from the counts of an older store, and once when the step is repeated', async () => {
   const { engine } = events;
   const tiers = () =>
@@ -228,6 +242,10 @@ test('the smallest tier that has every column is read, and the counts themselves
   expect(rowsRead('click_counts', [onlyClicks], ['reasons', 'slot']).halfHours).toEqual({
     table: 'click_tiers',
     conditions: ["tier = 'reasons'"],
+  });
+  expect(rowsRead('click_counts', [onlyClicks, ofCampaigns], ['reasons', 'campaign_id', 'carrier'])).toEqual({
+    halfHours: { table: 'click_counts', conditions: [onlyClicks, ofCampaigns] },
+    blocks: { table: 'campaign_click_tiers', conditions: ["tier = 'reasons_6h'"] },
   });
   expect(rowsRead('click_counts', [], ['reasons'])).toEqual({
     halfHours: { table: 'click_counts', conditions: [] },

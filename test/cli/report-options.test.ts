@@ -1,6 +1,7 @@
 // `heliograph report` offers what the catalogue of reports has, as the route of each report does.
 import { describe, expect, it, test } from 'vitest';
-import { reports } from '../../analytics/reports/catalogue.ts';
+import { reportOf, reports } from '../../analytics/reports/catalogue.ts';
+import type { Report } from '../../analytics/reports/report.ts';
 import { reportParameters } from '../../api/management/report-query.ts';
 import { program } from '../../cli/program.ts';
 import { runCliHere } from '../support/cli-here.ts';
@@ -43,6 +44,45 @@ describe.each(reports)('of the report $name', (report) => {
     expect((await run()).stderr).toMatch(/^Heliograph does not run on/);
     expect((await run('--group-by', 'weather')).stderr).toMatch(/^invalid_field: group_by: "weather" is not one of /);
   });
+});
+
+test('the help says that messages without a campaign are left out', () => {
+  const said = /leaves out messages without a campaign/;
+  expect(helpOf('--group-by')).toMatch(said);
+  const ofRoute = (name: string) => {
+    const shape: Readonly<Record<string, { readonly description?: string | undefined }>> = reportParameters(
+      reportOf(name) as Report,
+    ).shape;
+    return shape['group_by']?.description;
+  };
+  expect(ofRoute('delivery')).toMatch(said);
+  expect(ofRoute('latency')).not.toMatch(said);
+});
+
+test('what is in every row already is refused as a group, and says so', async () => {
+  const run = async (...words: string[]) =>
+    (await runCliHere(['report', ...words, '--account', account], nowhere)).stderr;
+  expect(await run('campaigns', '--group-by', 'campaign')).toBe(
+    'invalid_field: group_by: "campaign" is in every row already\n',
+  );
+  expect(await run('errors', '--group-by', 'day,status')).toContain('group_by: "status" is in every row already');
+  expect(await run('latency', '--group-by', 'campaign')).toContain('group_by: "campaign" is not one of ');
+});
+
+test('a variant is refused without its campaign', async () => {
+  const stderr = async (...words: string[]) =>
+    (await runCliHere(['report', ...words, '--account', account], nowhere)).stderr;
+  const addCampaign = 'a variant is one of a campaign: add `campaign` to `group_by`, or filter by `campaign`';
+  expect(await stderr('delivery', '--group-by', 'hour,variant')).toContain(`invalid_field: group_by: ${addCampaign}`);
+  expect(await stderr('clicks', '--variant', 'a')).toContain(`invalid_field: variant: ${addCampaign}`);
+  for (const words of [
+    ['delivery', '--group-by', 'hour,variant', '--campaign', 'cmp_1'],
+    ['clicks', '--group-by', 'campaign', '--variant', 'a'],
+    ['campaigns', '--group-by', 'hour,variant'],
+    ['campaigns', '--variant', 'a'],
+  ]) {
+    expect(await stderr(...words)).toMatch(/^Heliograph does not run on/);
+  }
 });
 
 test('a parameter of other reports is refused by its name', async () => {

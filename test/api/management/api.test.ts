@@ -167,6 +167,7 @@ describe('pages', () => {
       'get /v1/otp-guard',
       'get /v1/otp-guard/blocks',
       'get /v1/otp/{id}',
+      'get /v1/reports/campaigns',
       'get /v1/reports/click-reasons',
       'get /v1/reports/clicks',
       'get /v1/reports/delivery',

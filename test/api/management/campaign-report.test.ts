@@ -315,16 +315,17 @@ describe('other reports by campaign or variant', () => {
       ['cmp_eid', 5],
       ['cmp_flash', 1],
     ];
-    const byVariant = [
-      ['', 1],
-      ['var_a', 3],
-      ['var_b', 2],
-    ];
     expect((await ask('delivery'))[0]?.['messages']).toBe(7);
     for (const report of ['delivery', 'throughput']) {
       expect(await messages(`${report}?`, 'campaign')).toEqual(byCampaign);
-      expect(await messages(`${report}?`, 'variant')).toEqual(byVariant);
-      expect((await ask(`${report}?variant=var_b`))[0]?.['messages']).toBe(2);
+      const variants = await ask(`${report}?group_by=campaign,variant`);
+      expect(variants.map(({ campaign, variant, messages: n }) => [campaign, variant, n])).toEqual([
+        ['cmp_eid', 'var_a', 3],
+        ['cmp_eid', 'var_b', 2],
+        ['cmp_flash', '', 1],
+      ]);
+      expect((await ask(`${report}?campaign=cmp_eid&variant=var_b`))[0]?.['messages']).toBe(2);
+      expect(await messages(`${report}?variant=var_b&`, 'campaign')).toEqual([['cmp_eid', 2]]);
     }
     expect(await messages('segments?campaign=cmp_eid&', 'variant')).toEqual([
       ['var_a', 2],

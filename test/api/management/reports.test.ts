@@ -194,6 +194,8 @@ describe('a report', () => {
     ['format=xlsx', 'format'],
     ['format=csv&format=json', 'format'],
     ['sender=', 'sender'],
+    ['group_by=day,variant&variant=var_a', 'group_by'],
+    ['group_by=day&variant=var_a', 'variant'],
   ])('refuses %s and names %s', async (query, field) => {
     expect(refusal(await ask(`delivery?${query}`))).toMatchObject({
       status: 422,
