@@ -24,7 +24,10 @@ const percents = [50, 90] as const;
 const buckets = `quantilesExactWeightedIf(${percents.map((percent) => percent / 100).join(', ')})(bucket, toUInt64(counts), ${isFirst})`;
 
 export const chosenClasses = (help: string): Report['choice'] => ({
-  ...{ name: 'classes', values: clickClasses, default: ['human'], help },
+  name: 'classes',
+  values: clickClasses,
+  default: ['human'],
+  help,
 });
 
 export const clicks: Report = {

@@ -135,7 +135,8 @@ function countedRowsSql(
     return sql === name ? name : `${sql} AS ${name}`;
   });
   const asked = [
-    ...['account_id = {accountId:String}', 'livemode = {livemode:Bool}'],
+    'account_id = {accountId:String}',
+    'livemode = {livemode:Bool}',
     ...filters.map((name) => `${columnOf(name)} = {${name}:String}`),
   ];
   const of = ({ table, conditions: left }: Rows, slot: string) =>
@@ -151,7 +152,13 @@ const columnOf = (name: string): string => (name === 'campaign' || name === 'var
 
 /** Columns of counts that are numbers; the others are texts. */
 const numbers: ReadonlySet<string> = new Set([
-  ...['messages', 'segments', 'segments_submitted', 'resent', 'counts', 'classes', 'bucket'],
+  'messages',
+  'segments',
+  'segments_submitted',
+  'resent',
+  'counts',
+  'classes',
+  'bucket',
 ]);
 
 /** As one range where no start is left out in it; whole numbers only. */

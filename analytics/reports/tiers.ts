@@ -35,7 +35,10 @@ export const ofCampaigns = "campaign_id != ''";
 const tiersIn =
   (table: string, only: readonly string[] = []) =>
   (name: string, columns: readonly string[], more: readonly string[] = []): Tier => ({
-    ...{ table, name, columns, only: [...only, ...more] },
+    table,
+    name,
+    columns,
+    only: [...only, ...more],
   });
 const ofMessages = tiersIn('message_tiers');
 const ofTimes = tiersIn('latency_tiers');

@@ -8,8 +8,8 @@ import { writeGroupNice } from '../../cluster/roles/yield-processor.ts';
 import { withDeadline } from '../../platform/deadline.ts';
 
 /**
- * For processes outside of the product whose times are measured: their collections of garbage would be pauses of its times.
- * Flags of its own roles (decision 242).
+ * Flags of Node for SMSC peers and load generators: a pause of theirs for garbage collection would count as time that the
+ * product takes. The roles ingress and actors have these flags too (decision 242).
  */
 export const shortPauses = [...process.execArgv, '--max-semi-space-size=4', '--v8-pool-size=1'];
 
