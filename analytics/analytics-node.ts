@@ -82,7 +82,7 @@ export async function startAnalytics(
   const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate, clock });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
-  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const numbers = new NumberHashes(await numberKey(bus));
   const sources = { recorded, unflushed, arrivals, upToDate, numbers, clock };
   const answers: QueryServer = serveQueries(bus, engine, sources, places, reports, (query) =>
     eraser === null ? Promise.resolve(unavailable('away', 'only the node that records erases')) : eraser(query),

@@ -14,7 +14,7 @@ import { WatchedBucket } from './watched-bucket.ts';
 
 /** Resolves when both buckets are in memory; from then on a change is in effect some milliseconds after its put. */
 export async function openDirectory(bus: Bus, clock: Clock = systemClock): Promise<Directory> {
-  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const numbers = new NumberHashes(await numberKey(bus));
   const suppressed = new WatchedBucket(
     bus,
     'suppression',

@@ -1,19 +1,22 @@
 // A subscriber's number as a keyed hash, by which it is found after its digits are cut off or erased. With another key no
 // hash would be found again. Who has the key can try all numbers of a country: a hash is as secret as its key.
 import { createHmac } from 'node:crypto';
-import { type Clock, systemClock } from '../platform/clock.ts';
 import { limits } from '../platform/limits.ts';
-import { RotatingMap } from '../platform/rotating-map.ts';
 import { isE164 } from './e164.ts';
 import { suppressionPlaceOf, numberKeyOf } from './suppression.ts';
 
 export const numberKeyOctets = 32;
 
-/** The hash as a decimal number, and its two words of 32 bits. */
-export type NumberHash = { readonly text: string; readonly low: number; readonly high: number };
+/** 64 bits of HMAC-SHA-256 as two words of 32 bits. */
+export type NumberHash = { readonly low: number; readonly high: number };
 
 /** The hash of what is no number in full: of a refused request, of a short code. */
 export const noNumber = '0';
+
+const none: NumberHash = { low: 0, high: 0 };
+
+/** The hash as a decimal number. */
+export const hashText = ({ low, high }: NumberHash): string => String((BigInt(high) << 32n) + BigInt(low));
 
 /** What replaces a number in records about its erasure. */
 export type NumberMark = {
@@ -28,29 +31,39 @@ export type NumberMark = {
 /** No number has 16 digits: a key from here on is that of an erased number. */
 export const erasedKeysFrom = 2 ** 52;
 
-const { hashesHeldMs, hashesHeldMax } = limits.erasure;
-
 export class NumberHashes {
   readonly #key: Uint8Array;
-  /** A message has several events within seconds. */
-  readonly #known: RotatingMap<string, NumberHash>;
+  /**
+   * A message has several events within seconds, so hashes are held: numbers by place, and two words for each place. A
+   * number takes the place of another. The garbage collector has nothing to look at here.
+   */
+  #held: { readonly numbers: Float64Array; readonly words: Uint32Array } | null = null;
+  readonly #heldBits: number;
 
-  constructor(key: Uint8Array, clock: Clock = systemClock) {
+  /** `heldMax`: a power of two, from 2 on. */
+  constructor(key: Uint8Array, heldMax: number = limits.erasure.hashesHeld) {
     this.#key = key;
-    this.#known = new RotatingMap(hashesHeldMs, hashesHeldMax, clock);
+    this.#heldBits = Math.log2(heldMax);
   }
 
-  /** `number`: E.164; anything else has `noNumber`. */
+  /** `number`: E.164; anything else has `noNumber`. As a decimal number. */
   of(number: string): string {
-    return this.hashOf(number).text;
+    return hashText(this.hashOf(number));
   }
 
   hashOf(number: string): NumberHash {
     if (!isE164(number)) return none;
-    const known = this.#known.get(number);
-    if (known !== undefined) return known;
+    const { numbers, words } = (this.#held ??= {
+      numbers: new Float64Array(2 ** this.#heldBits),
+      words: new Uint32Array(2 * 2 ** this.#heldBits),
+    });
+    const digits = Number(number);
+    const place = placeOf(digits, this.#heldBits);
+    if (numbers[place] === digits) return { low: words[2 * place] as number, high: words[2 * place + 1] as number };
     const hash = hashIn(this.#digest(number));
-    this.#known.set(number, hash);
+    numbers[place] = digits;
+    words[2 * place] = hash.low;
+    words[2 * place + 1] = hash.high;
     return hash;
   }
 
@@ -75,8 +88,10 @@ export class NumberHashes {
 
 /** Never `noNumber`. */
 function hashIn(digest: Buffer): NumberHash {
-  const [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4) || 1];
-  return { text: String((BigInt(high) << 32n) + BigInt(low)), low, high };
+  return { low: digest.readUInt32BE(4) || 1, high: digest.readUInt32BE(0) };
 }
 
-const none: NumberHash = { text: noNumber, low: 0, high: 0 };
+/** Both words of the number count, and each digit changes the upper bits. */
+function placeOf(digits: number, bits: number): number {
+  return Math.imul((digits / 0x1_0000_0000) ^ digits, 0x9e37_79b1) >>> (32 - bits);
+}

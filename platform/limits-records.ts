@@ -6,7 +6,7 @@ export const recordLimits = {
   recorder: {
     /** One insert: 20,000 rows × ~140 B in columns = 2.8 MB. Larger ones cost less per row but cause noticeable pauses. */
     insertRowsMax: 20_000,
-    insertEveryMs: 1_000,
+    insertEveryMs: 1_500,
     /** One insert running, one ready, one collecting; × ~1.5 KiB in memory = 90 MB. Then reading stops. */
     heldRowsMax: 60_000,
     /** Records prefetched by the client: 128 × at most 256 KiB = 32 MB. */
@@ -195,9 +195,8 @@ export const recordLimits = {
     /** Erasures that are kept, ~300 B each: one a minute for two months. */
     keptMax: 100_000,
     bucketBytes: 2 ** 26,
-    /** Hashes of numbers a recorder remembers: 2 × 50,000 × ~100 B = 10 MB. */
-    hashesHeldMax: 50_000,
-    hashesHeldMs: 60_000,
+    /** Hashes of numbers that a process holds, 16 B each: 2 MB. A power of two. */
+    hashesHeld: 2 ** 17,
     /** Of a person: messages in one statement that deletes them. */
     messagesAtOnce: 2_000,
     /** The whole of it, mutations included. */

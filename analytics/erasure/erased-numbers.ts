@@ -3,6 +3,7 @@
 // the codes and clicks of its links (row-eraser.ts).
 import type { Erasure } from '../../cluster/bus/erasures.ts';
 import type { DeliveryEvent } from '../../model/delivery-event.ts';
+import { type NumberHash, hashText } from '../../model/number-hash.ts';
 import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 
 type Erased = Pick<Erasure, 'accountId' | 'atMs'>;
@@ -16,8 +17,9 @@ export class ErasedNumbers {
     else if (!known.some((each) => each.accountId === accountId && each.atMs === atMs)) known.push({ accountId, atMs });
   }
 
-  covers(hash: string, { accountId, acceptedAtMs }: Pick<DeliveryEvent, 'accountId' | 'acceptedAtMs'>): boolean {
-    const erased = this.#byHash.get(hash);
+  covers(hash: NumberHash, { accountId, acceptedAtMs }: Pick<DeliveryEvent, 'accountId' | 'acceptedAtMs'>): boolean {
+    if (this.#byHash.size === 0) return false;
+    const erased = this.#byHash.get(hashText(hash));
     if (erased === undefined) return false;
     return erased.some((each) => acceptedAtMs <= each.atMs && (each.accountId ?? accountId) === accountId);
   }

@@ -3,7 +3,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { type EventBatch, encodeUnread, readBatch, unreadOf } from '../../model/records/event-record.ts';
 import { type DeliveryEvent, expandEvent } from '../../model/delivery-event.ts';
-import type { NumberHashes } from '../../model/number-hash.ts';
+import { type NumberHashes, hashText } from '../../model/number-hash.ts';
 import { type Clock } from '../../platform/clock.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
@@ -161,8 +161,8 @@ export class Batcher {
           continue;
         }
         const hash = numbers.hashOf(event.recipient);
-        if (erased.covers(hash.text, event)) {
-          batch.erased.set(event.messageId, erasedMessageRow(hash.text, event));
+        if (erased.covers(hash, event)) {
+          batch.erased.set(event.messageId, erasedMessageRow(hashText(hash), event));
           continue;
         }
         // Decided by the message's age, not the event's: an event that is published again may have a new time.

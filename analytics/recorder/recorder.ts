@@ -82,7 +82,7 @@ const quietMs = 5_000;
 
 export async function startRecorder(options: RecorderOptions): Promise<Recorder> {
   const { bus, engine, publisher, clock = systemClock, arrived = () => {}, erased = new ErasedNumbers() } = options;
-  const { numbers = new NumberHashes(await numberKey(bus), clock) } = options;
+  const { numbers = new NumberHashes(await numberKey(bus)) } = options;
   const stopping = new AbortController();
   const { created, state } = await bus.manager.streams.info(streamNames.events);
   const streamMade = String(created);

@@ -103,7 +103,7 @@ runRole('control', async (link) => {
   const audit = auditCommands(bus, system);
   const stopKeysUsed = recordKeysUsed(bus, system);
   const stopDisabling = disableWebhooksOnRequest(bus, system);
-  const numbers = new NumberHashes(await numberKey(bus), clock);
+  const numbers = new NumberHashes(await numberKey(bus));
   const decisions = startDecisionWriter({ bus, store: system, publisher: new Publisher(bus), numbers, clock });
   const stopSweep = clock.every(limits.otpGuard.sweepEveryMs, () => {
     sweepBlocks(bus, clock.nowMs()).catch((error: unknown) =>

@@ -26,6 +26,16 @@ test('a number has one hash under a key, and another one under another key', () 
   );
 });
 
+test('numbers that take the place of one another in memory keep their hashes', () => {
+  const [crowded, roomy] = [new NumberHashes(key(1), 2), new NumberHashes(key(1))];
+  fc.assert(
+    fc.property(fc.array(number, { minLength: 3, maxLength: 6 }), (each) => {
+      const wanted = each.map((one) => roomy.of(one));
+      for (const _ of [1, 2]) expect(each.map((one) => crowded.of(one))).toEqual(wanted);
+    }),
+  );
+});
+
 test('what is no number in full has none', () => {
   const hashes = new NumberHashes(key(1));
   for (const each of ['', '16247', 'BRAND', '+88017******78', '**********5678', '8801712345678', '+0123456789']) {
