@@ -2,7 +2,7 @@
 // outstanding and accepted segments, its pending writes and its one timer; only the methods here change them. An
 // illegal transition is a bug and fails an assertion. settlement.ts decides what an answer means, the sender when the
 // message is sent.
-import type { JsMsg } from '@nats-io/jetstream';
+import type { DeliveredRecord } from '../../../cluster/bus/delivered-record.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import type { EncodedSegment } from '../../../model/text/octets.ts';
 import type { Category, Message } from '../../../model/message.ts';
@@ -27,7 +27,7 @@ export class InFlightMessage {
   message: Message;
   readonly category: Category;
   /** The latest delivery of its record, which an ack must name. */
-  record: JsMsg;
+  record: DeliveredRecord;
   /** Until then (monotonic) the server redelivers the record to nobody. */
   ackDeadlineMs: number;
   /** Its place in its lane while it waits; owned by the queue. */
@@ -63,7 +63,13 @@ export class InFlightMessage {
   #cancelTimer: Cancel | null = null;
   #waitEndsAtMs = 0;
 
-  constructor(key: string, message: Message, record: JsMsg, ackDeadlineMs: number, lastRefusal: string | null = null) {
+  constructor(
+    key: string,
+    message: Message,
+    record: DeliveredRecord,
+    ackDeadlineMs: number,
+    lastRefusal: string | null = null,
+  ) {
     this.key = key;
     this.message = message;
     this.category = message.category;
@@ -155,7 +161,7 @@ export class InFlightMessage {
   }
 
   /** Its record was redelivered. True when it had lapsed: it is ours again, and continues. */
-  redelivered(record: JsMsg, ackDeadlineMs: number): boolean {
+  redelivered(record: DeliveredRecord, ackDeadlineMs: number): boolean {
     this.record = record;
     this.ackDeadlineMs = ackDeadlineMs;
     if (this.#state !== 'lapsed') return false;

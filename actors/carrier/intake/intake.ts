@@ -6,6 +6,7 @@ import type { JsMsg } from '@nats-io/jetstream';
 import type { BodyCipher } from '../../../model/records/body-cipher.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { moveToDead } from '../../../cluster/bus/dead-letter.ts';
+import { type DeliveredRecord, deliveredRecord } from '../../../cluster/bus/delivered-record.ts';
 import { decodeMessage } from '../../../model/records/message-record.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { messageConsumer, streamNames } from '../../../cluster/bus/streams.ts';
@@ -136,18 +137,19 @@ export class Intake {
   }
 
   #take(record: JsMsg, lane: Lane, fromOverflow: boolean): void {
-    const { cipher, publisher, clock } = this.#parts;
+    const { bus, cipher, publisher, clock } = this.#parts;
     if (fromOverflow && isBlank(record)) return record.ack();
     let inFlight: InFlightMessage;
     try {
-      inFlight = ackDeadlineOf(record, decodeMessage(record.data, cipher), clock.monotonicMs());
+      const message = decodeMessage(record.data, cipher);
+      inFlight = inFlightOf(message, deliveredRecord(record, bus.connection), clock.monotonicMs());
     } catch (error) {
       return moveToDead(publisher, record, streamNames.messages[lane], messageOf(error));
     }
     if (!fromOverflow && this.#overflow.knows(inFlight)) return;
     if (this.#isKnown(inFlight)) return;
-    if (!fromOverflow && this.#overflow.takes(inFlight)) return;
-    if (this.#overflow.asks(inFlight, fromOverflow)) return;
+    if (!fromOverflow && this.#overflow.takes(inFlight, record)) return;
+    if (this.#overflow.asks(inFlight, record, fromOverflow)) return;
     this.#hold(inFlight);
   }
 
@@ -225,7 +227,7 @@ function ackWaitOf(category: Category): number {
   return category === 'otp' ? limits.carrier.ackWaitOtpMs : limits.carrier.ackWaitMs;
 }
 
-function ackDeadlineOf(record: JsMsg, message: Message, nowMs: number): InFlightMessage {
+function inFlightOf(message: Message, record: DeliveredRecord, nowMs: number): InFlightMessage {
   const key = deliveryKey(message.messageId, message.hop, message.delays);
   const lastRefusal = message.delays > 0 ? deferralFor(message) : null;
   return new InFlightMessage(key, message, record, nowMs + ackWaitOf(message.category), lastRefusal);

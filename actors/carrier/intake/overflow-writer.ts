@@ -75,23 +75,23 @@ export class OverflowWriter {
   }
 
   /** A new record of an account shard. False when it stays. */
-  takes(inFlight: InFlightMessage): boolean {
-    const redelivered = isRedelivered(inFlight.record);
-    if (isAgain(inFlight.record)) return false; // the overflow shard is checked for a copy instead
+  takes(inFlight: InFlightMessage, record: JsMsg): boolean {
+    const redelivered = isRedelivered(record);
+    if (isAgain(record)) return false; // the overflow shard is checked for a copy instead
     if (!redelivered && !this.#isTooMuch(inFlight)) return false;
     if (!this.#parts.isUntouched(inFlight.key)) return false;
-    if (redelivered) void this.#moveOrStay(inFlight);
+    if (redelivered) void this.#moveOrStay(inFlight, record);
     else if (!this.#mayMove(inFlight)) return false;
-    else this.#move(inFlight, false);
+    else this.#move(inFlight, record, false);
     return true;
   }
 
   /** A new record that is not moved. False when it may enter its lane. */
-  asks(inFlight: InFlightMessage, fromOverflow: boolean): boolean {
+  asks(inFlight: InFlightMessage, record: JsMsg, fromOverflow: boolean): boolean {
     if (fromOverflow) this.#parts.shards.leaves(laneOf[inFlight.category], inFlight.message.accountId);
-    if (!isAgain(inFlight.record) || !this.#parts.isUntouched(inFlight.key)) return false;
+    if (!isAgain(record) || !this.#parts.isUntouched(inFlight.key)) return false;
     const asked = this.#asked.get(inFlight.key);
-    if (asked === undefined) void this.#askAbout(inFlight, fromOverflow);
+    if (asked === undefined) void this.#askAbout(inFlight, record, fromOverflow);
     else asked.redelivered(inFlight.record, inFlight.ackDeadlineMs);
     return true;
   }
@@ -132,13 +132,13 @@ export class OverflowWriter {
     return true;
   }
 
-  async #moveOrStay(inFlight: InFlightMessage): Promise<void> {
+  async #moveOrStay(inFlight: InFlightMessage, record: JsMsg): Promise<void> {
     const { stay } = this.#parts;
     this.#moving.set(inFlight.key, inFlight);
     const waiting = await this.#overflowDepth(inFlight);
     if (this.#moving.get(inFlight.key) !== inFlight) return;
     if (waiting !== null && waiting > 0)
-      return this.#isForgotten(inFlight) ? this.#move(inFlight, true) : this.#blank(inFlight);
+      return this.#isForgotten(inFlight, record) ? this.#move(inFlight, record, true) : this.#blank(inFlight, record);
     this.#moving.delete(inFlight.key);
     if (waiting === 0) stay(inFlight);
     else inFlight.record.nak(limits.bus.nakDelayMsMax);
@@ -153,24 +153,26 @@ export class OverflowWriter {
   }
 
   /** Whether the stream may have forgotten the id of a copy. */
-  #isForgotten({ key, category, record }: InFlightMessage): boolean {
+  #isForgotten({ key, category }: InFlightMessage, record: JsMsg): boolean {
     const { shards, clock } = this.#parts;
     const triedAtMs = this.#tried.get(key) ?? Number.POSITIVE_INFINITY;
     return clock.monotonicMs() - triedAtMs > overflow.forgottenMs || shards.wasLeft(laneOf[category], record);
   }
 
-  #move(inFlight: InFlightMessage, again: boolean): void {
+  #move(inFlight: InFlightMessage, record: JsMsg, again: boolean): void {
     this.#parts.shards.enters(laneOf[inFlight.category], inFlight.message.accountId);
-    const extra = again || isAgain(inFlight.record) ? asRepublished : undefined;
-    this.#publish(inFlight, inFlight.record.data, extra, (seq) => this.#moveIsDone(inFlight, seq));
+    const isMarked = isAgain(record);
+    const extra = again || isMarked ? asRepublished : undefined;
+    this.#publish(inFlight, isMarked, record.data, extra, (seq) => this.#moveIsDone(inFlight, seq));
   }
 
-  #blank(inFlight: InFlightMessage): void {
-    this.#publish(inFlight, nothing, { [blankHeader]: '1' }, () => this.#parts.stay(inFlight));
+  #blank(inFlight: InFlightMessage, record: JsMsg): void {
+    this.#publish(inFlight, isAgain(record), nothing, { [blankHeader]: '1' }, () => this.#parts.stay(inFlight));
   }
 
   #publish(
     inFlight: InFlightMessage,
+    isMarked: boolean,
     payload: Uint8Array,
     extra: Record<string, string> | undefined,
     onStored: (seq: number) => void,
@@ -183,19 +185,24 @@ export class OverflowWriter {
       subject,
       payload,
       `${inFlight.key}.to overflow`,
-      (r) => this.#onAnswer(inFlight, r, onStored),
+      (r) => this.#onAnswer(inFlight, isMarked, r, onStored),
       extra,
     );
   }
 
-  #onAnswer(inFlight: InFlightMessage, result: PublishResult, onStored: (seq: number) => void): void {
+  #onAnswer(
+    inFlight: InFlightMessage,
+    isMarked: boolean,
+    result: PublishResult,
+    onStored: (seq: number) => void,
+  ): void {
     if (this.#moving.get(inFlight.key) !== inFlight) return; // closed
     if (result.ok && result.duplicate) return void this.#lookAtCopy(inFlight, result.seq);
     this.#moving.delete(inFlight.key);
     if (result.ok) return onStored(result.seq);
     // The overflow shard is full: the message was accepted, so it is sent from here.
     const isFull = result.failure === 'subject_full' || result.failure === 'full';
-    if (isFull && !isAgain(inFlight.record)) return this.#parts.stay(inFlight);
+    if (isFull && !isMarked) return this.#parts.stay(inFlight);
     if (this.#tried.get(inFlight.key) === undefined) this.#tried.set(inFlight.key, this.#parts.clock.monotonicMs());
     inFlight.record.nak(limits.bus.nakDelayMsMax);
   }
@@ -235,14 +242,14 @@ export class OverflowWriter {
       .catch((error: unknown) => ignoring(error, 'it was taken already, or is found to be a copy'));
   }
 
-  async #askAbout(inFlight: InFlightMessage, fromOverflow: boolean): Promise<void> {
+  async #askAbout(inFlight: InFlightMessage, record: JsMsg, fromOverflow: boolean): Promise<void> {
     this.#asked.set(inFlight.key, inFlight);
     // An earlier record may wait there: this one is queued behind it, and checked when it comes out.
     const waiting = fromOverflow ? 0 : await this.#overflowDepth(inFlight);
     if (this.#asked.get(inFlight.key) !== inFlight) return;
     if (waiting !== null && waiting > 0) {
       this.#asked.delete(inFlight.key);
-      return this.#move(inFlight, true);
+      return this.#move(inFlight, record, true);
     }
     const begun = waiting === null ? 'unclear' : await this.#parts.wasBegun(inFlight.message);
     if (this.#asked.get(inFlight.key) !== inFlight) return;
