@@ -64,7 +64,7 @@ export const carrierLimits = {
     deferralRetryMs: 1_000,
     /** How long our own open intent without a message in flight is left alone: its events may still be read. */
     ownOpenWaitMs: 10_000,
-    /** Records a replay index generation remembers: 60 s at 8,000/s × ~90 B = 45 MB. */
+    /** Records a replay index generation remembers: 60 s at 8,000/s; 2²⁰ slots × 16 B = 16 MB. */
     replayIndexEntriesMax: 500_000,
     /**
      * Segments an actor remembers for their receipts before it must query the event store: 200,000 × ~80 B for the ids,

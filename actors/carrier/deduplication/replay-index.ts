@@ -6,6 +6,7 @@ import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { delaysOf, deliveryKey } from '../in-flight/attempt.ts';
+import { RecentTexts } from '../../../platform/recent-texts.ts';
 import { RotatingMap } from '../../../platform/rotating-map.ts';
 import { allSegmentBits } from '../in-flight/facts.ts';
 import type { InFlightMessage } from '../in-flight/in-flight-message.ts';
@@ -33,9 +34,13 @@ export type EventPosition = { readonly seq: number; readonly storedAtMs: number 
 
 const nowhere: EventPosition = { seq: 0, storedAtMs: 0 };
 
+/** How a record was settled: its events say so · this actor made its second copy durable too, if it has one. */
+const settled = { no: 0, read: 1, here: 2 } as const;
+type Settled = (typeof settled)['read' | 'here'];
+
 export class ReplayIndex {
-  /** here: this actor made its second copy durable too, if it has one · read: its events say so. */
-  readonly #settled: RotatingMap<string, 'here' | 'read'>;
+  /** By key, one of `settled`: hundreds of thousands. */
+  readonly #settled: RecentTexts;
   /** What earlier incarnations left unfinished; where nodes share the carrier, what any of them has begun. */
   readonly #progress = new Map<string, Progress>();
 
@@ -48,11 +53,11 @@ export class ReplayIndex {
   constructor(clock: Clock = systemClock) {
     this.#hedged = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
     this.#rerouted = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
-    this.#settled = new RotatingMap(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
+    this.#settled = new RecentTexts(limits.carrier.replayWindowMs, limits.carrier.replayIndexEntriesMax, clock);
   }
 
   statusOf(key: string): ReplayStatus {
-    if (this.#settled.get(key) !== undefined) return this.#hedged.get(key) === undefined ? 'settled' : 'copied';
+    if (this.#settled.get(key) !== settled.no) return this.#hedged.get(key) === undefined ? 'settled' : 'copied';
     if (this.#rerouted.get(key) !== undefined) return 'rerouted';
     const progress = this.#progress.get(key);
     if (progress === undefined) return 'new';
@@ -124,11 +129,11 @@ export class ReplayIndex {
   /** Its events are durable, and its second copy is where it goes. */
   settle(key: string): void {
     this.#hedged.delete(key);
-    this.#end(key, 'here');
+    this.#end(key, settled.here);
   }
 
-  #end(key: string, how: 'here' | 'read' = this.#settled.get(key) ?? 'read'): void {
-    this.#settled.set(key, how);
+  #end(key: string, how?: Settled): void {
+    this.#settled.set(key, how ?? (this.#settled.get(key) || settled.read));
     this.#rerouted.delete(key);
     this.#progress.delete(key);
   }
@@ -256,7 +261,7 @@ export class ReplayIndex {
   #learnHedged(key: string, event: DeliveryEvent): void {
     const hedged = readRerouted(event);
     // One of the control group names no carrier; one that was settled here has its copy where it goes.
-    if (hedged !== null && this.#settled.get(key) !== 'here') this.#hedged.set(key, hedged);
+    if (hedged !== null && this.#settled.get(key) !== settled.here) this.#hedged.set(key, hedged);
   }
 
   #learnSegment(key: string, event: DeliveryEvent): void {

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { assert } from '../../../platform/assert.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
-import { RotatingMap } from '../../../platform/rotating-map.ts';
+import { RecentTexts, numberOf } from '../../../platform/recent-texts.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import type { Submitted } from '../in-flight/facts.ts';
 import { SubmitStore } from './submit-store.ts';
@@ -34,8 +34,8 @@ export class Outstanding {
   /** The position of each in the store. */
   readonly #waiting = new Map<string, number>();
   readonly #store: SubmitStore;
-  /** The recipients of segments whose receipt arrived. */
-  readonly #settled: RotatingMap<string, string>;
+  /** Of segments whose receipt arrived: the `numberOf` their recipients. */
+  readonly #settled: RecentTexts;
   readonly #onLearnt: (reading: IdReading) => void;
   #readings: IdReading[];
   /** Matches that only this reading gives. */
@@ -54,7 +54,7 @@ export class Outstanding {
     this.#isLearning = form === 'auto';
     this.#readings = form === 'auto' ? [...allReadings] : [form];
     this.#onLearnt = onLearnt;
-    this.#settled = new RotatingMap(settledSpanMs, limits.carrier.outstandingMax, clock);
+    this.#settled = new RecentTexts(settledSpanMs, limits.carrier.outstandingMax, clock);
     this.#store = new SubmitStore(
       (lost, place) => this.#lose(lost, place),
       (moved, from, to) => this.#move(moved, from, to),
@@ -126,7 +126,7 @@ export class Outstanding {
     if (carrierMessageId === null) return;
     const key = canonical(carrierMessageId);
     this.#forget(key);
-    this.#settled.set(key, recipient);
+    this.#settled.set(key, numberOf(recipient));
   }
 
   /** The recipient of the message with this id in the readings in use: compared with a receipt that matched nothing. */
@@ -166,14 +166,17 @@ export class Outstanding {
   }
 
   #matchOf(key: string, recipient: string | null, swapped: string | null): Match | null {
-    const isOf = (number: string) => recipient === null || number === recipient || number === swapped;
     const place = this.#waiting.get(key);
     if (place !== undefined) {
       const submitted = this.#store.read(place);
-      return isOf(submitted.recipient) ? { submitted, repeated: false } : null;
+      const isOf = recipient === null || submitted.recipient === recipient || submitted.recipient === swapped;
+      return isOf ? { submitted, repeated: false } : null;
     }
     const settled = this.#settled.get(key);
-    return settled !== undefined && isOf(settled) ? { repeated: true } : null;
+    if (settled === 0) return null;
+    const isOf =
+      recipient === null || settled === numberOf(recipient) || (swapped !== null && settled === numberOf(swapped));
+    return isOf ? { repeated: true } : null;
   }
 
   #forget(key: string): void {
