@@ -130,10 +130,10 @@ export async function planChildren(input: PlanInput) {
 }
 
 /**
- * For the roles that an OTP passes: a young generation whose collection stops a thread for about two milliseconds, an old
- * one that is not collected before it has so many MiB, and one helper thread for both (decision 242).
+ * For the roles that an OTP passes: a young generation that most messages do not outlive, an old one that is not collected before
+ * it has so many MiB, and one helper thread for both (decision 242).
  */
-const shortPauses = ['--max-semi-space-size=4', '--initial-old-space-size=256', '--v8-pool-size=1'];
+const shortPauses = ['--max-semi-space-size=32', '--initial-old-space-size=512', '--v8-pool-size=1'];
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
@@ -144,7 +144,7 @@ const roleChildren: Record<RoleChild, RoleChildSpec> = {
   analytics: {
     file: 'analytics.ts',
     stopRank: 5,
-    nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=8'],
+    nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=32'],
     yields: true,
   },
   // Behind those whose events it sends, and before those it asks.
