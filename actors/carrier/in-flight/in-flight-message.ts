@@ -44,7 +44,7 @@ export class InFlightMessage {
   /** The EVENTS sequence from which a restart must read to know its state; 0 while nothing was written. */
   neededFromSeq = 0;
   /** The carrier's last refusal; null before the first. */
-  lastRefusal: string | null;
+  lastRefusal: string | null = null;
   /** What each of its PDUs carries; empty until they are encoded. */
   pdus: readonly EncodedSegment[] = [];
   /** Encoded with them, before the first intent. */
@@ -63,17 +63,10 @@ export class InFlightMessage {
   #cancelTimer: Cancel | null = null;
   #waitEndsAtMs = 0;
 
-  constructor(
-    key: string,
-    message: Message,
-    record: DeliveredRecord,
-    ackDeadlineMs: number,
-    lastRefusal: string | null = null,
-  ) {
+  constructor(key: string, message: Message, record: DeliveredRecord, ackDeadlineMs: number) {
     this.key = key;
     this.message = message;
     this.category = message.category;
-    this.lastRefusal = lastRefusal;
     this.record = record;
     this.ackDeadlineMs = ackDeadlineMs;
   }

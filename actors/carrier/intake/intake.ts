@@ -229,6 +229,7 @@ function ackWaitOf(category: Category): number {
 
 function inFlightOf(message: Message, record: DeliveredRecord, nowMs: number): InFlightMessage {
   const key = deliveryKey(message.messageId, message.hop, message.delays);
-  const lastRefusal = message.delays > 0 ? deferralFor(message) : null;
-  return new InFlightMessage(key, message, record, nowMs + ackWaitOf(message.category), lastRefusal);
+  const inFlight = new InFlightMessage(key, message, record, nowMs + ackWaitOf(message.category));
+  if (message.delays > 0) inFlight.lastRefusal = deferralFor(message);
+  return inFlight;
 }

@@ -6,6 +6,7 @@ import { connectBus } from '../../../cluster/bus/connect.ts';
 import { type Consumption, consumeStream } from '../../../cluster/bus/consume.ts';
 import { deliveredRecord } from '../../../cluster/bus/delivered-record.ts';
 import { Publisher } from '../../../cluster/bus/publisher.ts';
+import { type Cancel, systemClock } from '../../../platform/clock.ts';
 import { type TestBus, startBus } from '../../support/bus.ts';
 import { until } from '../../support/until.ts';
 
@@ -70,7 +71,7 @@ test('an ack ends it: nothing else is sent for it, and it is not delivered again
 test('after a nak it is delivered again, at once or after the delay', async () => {
   const atMs: number[] = [];
   await oneRecord('refused', patientMs, (record, delivery) => {
-    atMs.push(performance.now());
+    atMs.push(systemClock.monotonicMs());
     const kept = deliveredRecord(record, test_.bus.connection);
     if (delivery === 1) kept.nak();
     else if (delivery === 2) kept.nak(400);
@@ -87,18 +88,18 @@ test('after a nak it is delivered again, at once or after the delay', async () =
 test('while it is worked on it is not delivered again', async () => {
   const ackWaitMs = 2_000;
   let deliveries = 0;
-  let work: NodeJS.Timeout | undefined;
-  const beganAtMs = performance.now();
+  let stopWork: Cancel | undefined;
+  const beganAtMs = systemClock.monotonicMs();
   await oneRecord('worked', ackWaitMs, (record, delivery) => {
     deliveries = delivery;
     const kept = deliveredRecord(record, test_.bus.connection);
-    work = setInterval(() => {
+    stopWork = systemClock.every(50, () => {
       kept.working();
-      if (performance.now() - beganAtMs > 1.5 * ackWaitMs) kept.ack();
-    }, 50);
+      if (systemClock.monotonicMs() - beganAtMs > 1.5 * ackWaitMs) kept.ack();
+    });
   });
   await until('it is acked', async () => deliveries > 0 && (await isAcked('worked')));
-  clearInterval(work);
+  stopWork?.();
   expect(deliveries).toBe(1);
 });
 
