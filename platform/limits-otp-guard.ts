@@ -48,6 +48,8 @@ export const otpGuardLimits = {
   /** Attempts to change an entry of the bucket against concurrent writers. */
   mergeTriesMax: 8,
   /**
+  /** Messages that were counted within limits.otp.countedMs: two generations × ~100 B = 20 MB, 150 a second. */
+  countedMax: 100_000,
    * 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. An account that orders all of its share with
    * the longest notes has 2,000 × ~1.1 KB = 2.2 MB of it.
    */

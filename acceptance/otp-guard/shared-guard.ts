@@ -22,6 +22,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Random, secretBytes, systemRandom } from '../../platform/random.ts';
+import { RotatingMap } from '../../platform/rotating-map.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ConversionView } from '../../policy/otp-conversion/contract.ts';
 import { ConversionScores } from '../../policy/otp-conversion/scores.ts';
@@ -66,6 +67,8 @@ export class SharedGuard {
   readonly #guard: OtpGuard;
   readonly #talk: GuardTalk;
   readonly #stops: readonly Cancel[];
+  /** The messages that were counted, by their ids: several tries of a request, at several nodes, may report one. */
+  readonly #counted: RotatingMap<string, true>;
   #rules: OtpGuardRules;
 
   /** Resolves when the blocks in effect are in memory. */
@@ -86,6 +89,7 @@ export class SharedGuard {
     this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
     this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
     this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
+    this.#counted = new RotatingMap(limits.otp.countedMs, limits.otpGuard.countedMax, clock);
     this.#stops = [
       this.#talk.listen((observation) => this.#take(observation)),
       clock.every(limits.otpGuard.advanceEveryMs, () => this.#advance()),
@@ -125,10 +129,15 @@ export class SharedGuard {
     return begun;
   }
 
-  /** It was accepted: the others count it as well. */
-  accepted(begun: BegunCode, carrier: string): void {
-    this.#act(this.#guard.accepted(begun, carrier, this.#parts.clock.monotonicMs()));
-    this.#talk.publish({ kind: 'sent', ...begun.send, carrier });
+  /**
+   * It was accepted, by this try or by another one: the others count it as well, if they do not know it. `messageId`: null
+   * where there is one try.
+   */
+  accepted(begun: BegunCode, carrier: string, messageId: string | null): void {
+    const sent = { kind: 'sent', ...begun.send, carrier, ...idOf(messageId) } as const;
+    if (this.#isNew(sent)) this.#act(this.#guard.accepted(begun, carrier, this.#parts.clock.monotonicMs()));
+    else this.#guard.withdraw(begun);
+    this.#talk.publish(sent);
   }
 
   /** It was not accepted: it counts no more. */
@@ -136,15 +145,15 @@ export class SharedGuard {
     this.#guard.withdraw(begun);
   }
 
-  /** A code was sent again. */
-  resent(send: Omit<GuardSend, 'carrier' | 'isProbe'>): void {
-    const observation = { kind: 'resent', ...send } as const;
+  /** A code was sent again: as `accepted`. */
+  resent(send: Omit<GuardSend, 'carrier' | 'isProbe'>, messageId: string | null): void {
+    const observation = { kind: 'resent', ...send, ...idOf(messageId) } as const;
     this.#take(observation);
     this.#talk.publish(observation);
   }
 
   verified({ accountId, to, messageId }: VerifiedCode): void {
-    const observation = { kind: 'verified', accountId, to, ...(messageId === null ? {} : { messageId }) } as const;
+    const observation = { kind: 'verified', accountId, to, ...idOf(messageId) } as const;
     this.#take(observation);
     this.#talk.publish(observation);
   }
@@ -161,8 +170,10 @@ export class SharedGuard {
       case 'sent':
         return this.#act(this.#guard.sent(observation, nowMs));
       case 'resent':
+        if (!this.#isNew(observation)) return;
         return this.#act(this.#guard.resent({ ...observation, carrier: '', isProbe: false }, nowMs));
       case 'verified':
+        if (!this.#isNew(observation)) return;
         if (observation.messageId !== undefined) this.#scores.verified(observation.messageId, nowMs);
         return this.#act(this.#guard.verified(observation, nowMs));
       case 'received':
@@ -178,6 +189,13 @@ export class SharedGuard {
 
   #advance(): void {
     const nowMs = this.#parts.clock.monotonicMs();
+  #isNew({ messageId }: { readonly messageId?: string }): boolean {
+    if (messageId === undefined) return true;
+    if (this.#counted.get(messageId) === true) return false;
+    this.#counted.set(messageId, true);
+    return true;
+  }
+
     this.#act(this.#guard.advance(nowMs));
     this.#scores.advance(nowMs);
     for (const [carrier, { verified, missed }] of this.#scores.ofCarriers(nowMs)) {
@@ -283,6 +301,8 @@ export class SharedGuard {
     }
   }
 }
+
+const idOf = (messageId: string | null) => (messageId === null ? {} : { messageId });
 
 const placeOf = (outage: EndedOutage) =>
   'prefix' in outage ? { accountId: outage.accountId, prefix: outage.prefix } : { carrier: outage.carrier };
