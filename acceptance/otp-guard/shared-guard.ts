@@ -70,6 +70,7 @@ export class SharedGuard {
   /** The messages that were counted, by their ids: several tries of a request, at several nodes, may report one. */
   readonly #counted: RotatingMap<string, true>;
   #rules: OtpGuardRules;
+  #isStopped = false;
 
   /** Resolves when the blocks in effect are in memory. */
   static async open(parts: SharedGuardParts): Promise<SharedGuard> {
@@ -88,8 +89,8 @@ export class SharedGuard {
     this.#rules = rules;
     this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
     this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
-    this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
     this.#counted = new RotatingMap(limits.otp.countedMs, limits.otpGuard.countedMax, clock);
+    this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
     this.#stops = [
       this.#talk.listen((observation) => this.#take(observation)),
       clock.every(limits.otpGuard.advanceEveryMs, () => this.#advance()),
@@ -159,6 +160,7 @@ export class SharedGuard {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     for (const stop of this.#stops) stop();
     this.#talk.flush();
     await this.#entries.close();
@@ -168,12 +170,12 @@ export class SharedGuard {
     const nowMs = this.#parts.clock.monotonicMs();
     switch (observation.kind) {
       case 'sent':
+        if (!this.#isNew(observation)) return;
         return this.#act(this.#guard.sent(observation, nowMs));
       case 'resent':
         if (!this.#isNew(observation)) return;
         return this.#act(this.#guard.resent({ ...observation, carrier: '', isProbe: false }, nowMs));
       case 'verified':
-        if (!this.#isNew(observation)) return;
         if (observation.messageId !== undefined) this.#scores.verified(observation.messageId, nowMs);
         return this.#act(this.#guard.verified(observation, nowMs));
       case 'received':
@@ -187,8 +189,6 @@ export class SharedGuard {
     }
   }
 
-  #advance(): void {
-    const nowMs = this.#parts.clock.monotonicMs();
   #isNew({ messageId }: { readonly messageId?: string }): boolean {
     if (messageId === undefined) return true;
     if (this.#counted.get(messageId) === true) return false;
@@ -196,6 +196,8 @@ export class SharedGuard {
     return true;
   }
 
+  #advance(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
     this.#act(this.#guard.advance(nowMs));
     this.#scores.advance(nowMs);
     for (const [carrier, { verified, missed }] of this.#scores.ofCarriers(nowMs)) {
@@ -209,6 +211,9 @@ export class SharedGuard {
       switch (event.kind) {
         case 'blocked':
           void this.#stored(event);
+          break;
+        case 'beyond_share':
+          beyondShare(event);
           break;
         case 'released':
           void this.#released(event);
@@ -231,22 +236,39 @@ export class SharedGuard {
     }
   }
 
-  /** In effect in this thread already; a block that cannot be stored is in effect where it was found. */
-  async #stored(event: EventOf<'blocked'>): Promise<void> {
-    const { kind: _, durationMs, ...block } = event;
+  /** In effect in this thread already. Only what is stored is listed and can be released, so it is stored or not in effect. */
+  async #stored(event: EventOf<'blocked'>, isAgain = false): Promise<void> {
+    const { kind: _, durationMs, insteadOf, ...block } = event;
+    const { accountId, prefix, rule, statistic, threshold, times, shadow } = block;
     const fromMs = this.#parts.clock.nowMs();
-    const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
+    const note =
+      insteadOf === null ? '' : `instead of ${insteadOf}: ${limits.otpGuard.wideBlocksFrom} blocks are in effect`;
+    const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note };
     try {
       const put = await putBlock(this.#parts.bus, this.#bucket, stored);
       if (put === 'unchanged') return;
-      if (put === 'full')
-        log.warn({ accountId: block.accountId }, 'too many blocks of this account: one is not stored');
+      if (put === 'full') {
+        this.#entries.state.blocks.remove(block);
+        return beyondShare(block);
+      }
     } catch (error) {
-      log.warn({ prefix: event.prefix, error: messageOf(error) }, 'a block could not be stored for the other threads');
+      const why = { prefix, error: messageOf(error) };
+      if (!isAgain) log.warn(why, 'a block could not be stored for the other threads: it is tried again');
+      return this.#storeAgain(event);
     }
-    const { accountId, prefix, rule, statistic, threshold, times, shadow } = event;
-    metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : 'on' });
-    log.warn({ accountId, prefix, rule, statistic, threshold, times, shadow }, 'numbers get no more codes for a time');
+    metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : insteadOf === null ? 'on' : 'wide' });
+    log.warn(
+      { accountId, prefix, rule, statistic, threshold, times, shadow, note },
+      'numbers get no more codes for a time',
+    );
+  }
+
+  #storeAgain(event: EventOf<'blocked'>): void {
+    const { clock } = this.#parts;
+    clock.after(limits.otpGuard.storeAgainMs, () => {
+      const isInEffect = this.#entries.state.blocks.active(event, clock.monotonicMs()) !== null;
+      if (isInEffect && !this.#isStopped) void this.#stored(event, true);
+    });
   }
 
   async #released({ accountId, prefix }: EventOf<'released'>): Promise<void> {
@@ -300,6 +322,16 @@ export class SharedGuard {
       log.warn({ ...placeOf(end), error: messageOf(error) }, 'the end of an outage could not be stored');
     }
   }
+}
+
+/** Seen in no list: a rule found numbers, and nothing is blocked. */
+function beyondShare({
+  accountId,
+  prefix,
+  rule,
+}: Pick<EventOf<'beyond_share'>, 'accountId' | 'prefix' | 'rule'>): void {
+  metrics.otpGuardBlocks.inc({ rule, mode: 'beyond_share' });
+  log.error({ accountId, prefix, rule }, 'numbers are not blocked: the account has its share of blocks in effect');
 }
 
 const idOf = (messageId: string | null) => (messageId === null ? {} : { messageId });
