@@ -18,8 +18,17 @@ export const otpGuardLimits = {
    * Blocked prefixes of an account, with those that are remembered: of the bucket, of its list and of each thread's memory.
    * Those that rules make leave room for those that people order.
    */
-  blocksShare: 2_000,
-  ruleBlocksShare: 1_500,
+  blocksShare: 3_000,
+  ruleBlocksShare: 2_500,
+  /**
+   * With so many by rules in effect the next one is of the 10^6 numbers around it. 1,000 are left for those: Bangladesh, with
+   * seven prefixes of 10^8 numbers, has 700.
+   */
+  wideBlocksFrom: 1_500,
+  /** Of those that have ended so many are forgotten at once when there is no room. */
+  forgottenAtOnce: 100,
+  /** A block that could not be stored is tried again after this. */
+  storeAgainMs: 5_000,
   /** Entries of its destinations, and of its safe list. */
   listMax: 1_000,
   blockMinutesMax: 30 * 24 * 60,
@@ -39,6 +48,8 @@ export const otpGuardLimits = {
    */
   unreachableShare: 100,
   unreachableKeptMs: 3_600_000,
+  /** Messages that were counted within limits.otp.countedMs: two generations × ~100 B = 20 MB, 150 a second. */
+  countedMax: 100_000,
   /** What threads send each other: so many observations of at most ~300 B together, at the latest after this time. */
   together: 100,
   gatherMs: 50,
@@ -49,7 +60,7 @@ export const otpGuardLimits = {
   mergeTriesMax: 8,
   /**
    * 50,000 blocks × ~300 B, and an outage of each of 64 carriers × at most 16 KB. An account that orders all of its share with
-   * the longest notes has 2,000 × ~1.1 KB = 2.2 MB of it.
+   * the longest notes has 3,000 × ~1.1 KB = 3.3 MB of it.
    */
   bucketBytes: 16 * 2 ** 20,
   sweepEveryMs: 15 * 60_000,
@@ -57,8 +68,9 @@ export const otpGuardLimits = {
 } as const;
 
 assert(
-  otpGuardLimits.ruleBlocksShare < otpGuardLimits.blocksShare,
-  'rules could leave no room for what a person orders',
+  otpGuardLimits.wideBlocksFrom < otpGuardLimits.ruleBlocksShare &&
+    otpGuardLimits.ruleBlocksShare < otpGuardLimits.blocksShare,
+  'rules could leave no room for wide blocks, or for what a person orders',
 );
 
 assert(

@@ -44,10 +44,16 @@ export const otpLimits = {
     numberSendsMax: 20,
     numberGuessesMax: 100,
     /**
-     * Names whose rates one ingress process counts: 2^18 × 16 B = 4 MiB, shared by its threads. A name rests when all of
-     * its limit is regained: 500 sends a second of one account leave 500 × 3 min = 90,000 devices.
+     * Names whose rates one ingress process counts: 2^19 × 16 B = 8 MiB, shared by its threads. A name rests when all of
+     * its limit is regained: 500 sends a second of one account leave 500 × 3 min = 90,000 devices. Beside them the messages
+     * that were counted: 111 starts a second (limits.shares.otp_started) in 11 min are 73,000.
      */
-    ratesMax: 2 ** 18,
+    ratesMax: 2 ** 19,
+    /**
+     * How long it is known that a message was counted: tries of its request may send it until its code has expired, and count
+     * when that publish was answered.
+     */
+    countedMs: 11 * 60_000,
     /** Records that a thread remembers between its own writes: 8,192 × ~1.5 KiB = 12 MB. */
     rememberedMax: 8_192,
     /** One read of a record, repeated while nats-server starts, and the tries of one compare-and-set. */
@@ -218,6 +224,10 @@ export const otpSummaryLimits = {
 
 const { recordTtlMs, ttlSecondsMax, keptMs } = otpLimits.otp;
 assert(recordTtlMs >= ttlSecondsMax * 1_000 && recordTtlMs >= keptMs, 'a code that still counts would be forgotten');
+assert(
+  otpLimits.otp.countedMs >= ttlSecondsMax * 1_000 + 30_000,
+  'a message whose publish is answered late could count a second time',
+);
 assert(
   factLimits.facts.graceMs > otpLimits.otp.writes.deadlineMs,
   'an end by time could be published before a right guess of its last moment is stored',

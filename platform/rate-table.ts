@@ -72,6 +72,21 @@ export class RateTable {
     }
   }
 
+  /**
+   * Whether nobody has asked so under the name within a time: of several threads at the same moment one gets true. In a full
+   * table each does.
+   */
+  isFirst(name: string, withinUs: number, nowUs: number): boolean {
+    // Its place is not remembered: such names are used once or twice.
+    const print = fingerprintOf(name);
+    const slot = this.#own(print) ?? this.#rested(print, nowUs);
+    if (slot === null) return true;
+    const at = slot * 2 + 1;
+    const held = Atomics.load(this.#words, at);
+    const until = BigInt(Math.ceil(nowUs + withinUs));
+    return Number(held) <= nowUs && Atomics.compareExchange(this.#words, at, held, until) === held;
+  }
+
   /** The index of the name's time, and the pace that applies. */
   #arrivalOf(name: string, pace: Pace, nowUs: number): readonly [at: number, of: Pace] {
     const slot = this.#slotOf(name, nowUs);

@@ -38,7 +38,8 @@ export class GuardEntries {
     const { rule, statistic, threshold, times, shadow, fromMs, untilMs } = block;
     const durationMs = untilMs - fromMs;
     const applied = { accountId, prefix, rule, statistic, threshold, times, durationMs, shadow };
-    this.blocks.apply(applied, this.#clock.monotonicMs() + untilMs - this.#clock.nowMs());
+    const nowMs = this.#clock.monotonicMs();
+    this.blocks.apply(applied, nowMs + untilMs - this.#clock.nowMs(), nowMs);
     return true;
   }
 }

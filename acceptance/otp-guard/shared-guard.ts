@@ -22,6 +22,7 @@ import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Random, secretBytes, systemRandom } from '../../platform/random.ts';
+import { RotatingMap } from '../../platform/rotating-map.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import type { ConversionView } from '../../policy/otp-conversion/contract.ts';
 import { ConversionScores } from '../../policy/otp-conversion/scores.ts';
@@ -66,7 +67,10 @@ export class SharedGuard {
   readonly #guard: OtpGuard;
   readonly #talk: GuardTalk;
   readonly #stops: readonly Cancel[];
+  /** The messages that were counted, by their ids: several tries of a request, at several nodes, may report one. */
+  readonly #counted: RotatingMap<string, true>;
   #rules: OtpGuardRules;
+  #isStopped = false;
 
   /** Resolves when the blocks in effect are in memory. */
   static async open(parts: SharedGuardParts): Promise<SharedGuard> {
@@ -85,6 +89,7 @@ export class SharedGuard {
     this.#rules = rules;
     this.#guard = new OtpGuard(rules.modes, limits.otpGuard, () => entries.state.blocks);
     this.#talk = new GuardTalk(bus, secretBytes(nameBytes).toString('hex'), clock);
+    this.#counted = new RotatingMap(limits.otp.countedMs, limits.otpGuard.countedMax, clock);
     this.conversions = { of: (place) => this.#scores.of(place, clock.monotonicMs()) };
     this.#stops = [
       this.#talk.listen((observation) => this.#take(observation)),
@@ -125,10 +130,15 @@ export class SharedGuard {
     return begun;
   }
 
-  /** It was accepted: the others count it as well. */
-  accepted(begun: BegunCode, carrier: string): void {
-    this.#act(this.#guard.accepted(begun, carrier, this.#parts.clock.monotonicMs()));
-    this.#talk.publish({ kind: 'sent', ...begun.send, carrier });
+  /**
+   * It was accepted, by this try or by another one: the others count it as well, if they do not know it. `messageId`: null
+   * where there is one try.
+   */
+  accepted(begun: BegunCode, carrier: string, messageId: string | null): void {
+    const sent = { kind: 'sent', ...begun.send, carrier, ...idOf(messageId) } as const;
+    if (this.#isNew(sent)) this.#act(this.#guard.accepted(begun, carrier, this.#parts.clock.monotonicMs()));
+    else this.#guard.withdraw(begun);
+    this.#talk.publish(sent);
   }
 
   /** It was not accepted: it counts no more. */
@@ -136,20 +146,21 @@ export class SharedGuard {
     this.#guard.withdraw(begun);
   }
 
-  /** A code was sent again. */
-  resent(send: Omit<GuardSend, 'carrier' | 'isProbe'>): void {
-    const observation = { kind: 'resent', ...send } as const;
+  /** A code was sent again: as `accepted`. */
+  resent(send: Omit<GuardSend, 'carrier' | 'isProbe'>, messageId: string | null): void {
+    const observation = { kind: 'resent', ...send, ...idOf(messageId) } as const;
     this.#take(observation);
     this.#talk.publish(observation);
   }
 
   verified({ accountId, to, messageId }: VerifiedCode): void {
-    const observation = { kind: 'verified', accountId, to, ...(messageId === null ? {} : { messageId }) } as const;
+    const observation = { kind: 'verified', accountId, to, ...idOf(messageId) } as const;
     this.#take(observation);
     this.#talk.publish(observation);
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     for (const stop of this.#stops) stop();
     this.#talk.flush();
     await this.#entries.close();
@@ -159,8 +170,10 @@ export class SharedGuard {
     const nowMs = this.#parts.clock.monotonicMs();
     switch (observation.kind) {
       case 'sent':
+        if (!this.#isNew(observation)) return;
         return this.#act(this.#guard.sent(observation, nowMs));
       case 'resent':
+        if (!this.#isNew(observation)) return;
         return this.#act(this.#guard.resent({ ...observation, carrier: '', isProbe: false }, nowMs));
       case 'verified':
         if (observation.messageId !== undefined) this.#scores.verified(observation.messageId, nowMs);
@@ -174,6 +187,13 @@ export class SharedGuard {
       default:
         return unreachable(observation);
     }
+  }
+
+  #isNew({ messageId }: { readonly messageId?: string }): boolean {
+    if (messageId === undefined) return true;
+    if (this.#counted.get(messageId) === true) return false;
+    this.#counted.set(messageId, true);
+    return true;
   }
 
   #advance(): void {
@@ -191,6 +211,9 @@ export class SharedGuard {
       switch (event.kind) {
         case 'blocked':
           void this.#stored(event);
+          break;
+        case 'beyond_share':
+          beyondShare(event);
           break;
         case 'released':
           void this.#released(event);
@@ -213,22 +236,39 @@ export class SharedGuard {
     }
   }
 
-  /** In effect in this thread already; a block that cannot be stored is in effect where it was found. */
-  async #stored(event: EventOf<'blocked'>): Promise<void> {
-    const { kind: _, durationMs, ...block } = event;
+  /** In effect in this thread already. Only what is stored is listed and can be released, so it is stored or not in effect. */
+  async #stored(event: EventOf<'blocked'>, isAgain = false): Promise<void> {
+    const { kind: _, durationMs, insteadOf, ...block } = event;
+    const { accountId, prefix, rule, statistic, threshold, times, shadow } = block;
     const fromMs = this.#parts.clock.nowMs();
-    const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note: '' };
+    const note =
+      insteadOf === null ? '' : `instead of ${insteadOf}: ${limits.otpGuard.wideBlocksFrom} blocks are in effect`;
+    const stored = { ...block, fromMs, untilMs: fromMs + durationMs, released: null, note };
     try {
       const put = await putBlock(this.#parts.bus, this.#bucket, stored);
       if (put === 'unchanged') return;
-      if (put === 'full')
-        log.warn({ accountId: block.accountId }, 'too many blocks of this account: one is not stored');
+      if (put === 'full') {
+        this.#entries.state.blocks.remove(block);
+        return beyondShare(block);
+      }
     } catch (error) {
-      log.warn({ prefix: event.prefix, error: messageOf(error) }, 'a block could not be stored for the other threads');
+      const why = { prefix, error: messageOf(error) };
+      if (!isAgain) log.warn(why, 'a block could not be stored for the other threads: it is tried again');
+      return this.#storeAgain(event);
     }
-    const { accountId, prefix, rule, statistic, threshold, times, shadow } = event;
-    metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : 'on' });
-    log.warn({ accountId, prefix, rule, statistic, threshold, times, shadow }, 'numbers get no more codes for a time');
+    metrics.otpGuardBlocks.inc({ rule, mode: shadow ? 'shadow' : insteadOf === null ? 'on' : 'wide' });
+    log.warn(
+      { accountId, prefix, rule, statistic, threshold, times, shadow, note },
+      'numbers get no more codes for a time',
+    );
+  }
+
+  #storeAgain(event: EventOf<'blocked'>): void {
+    const { clock } = this.#parts;
+    clock.after(limits.otpGuard.storeAgainMs, () => {
+      const isInEffect = this.#entries.state.blocks.active(event, clock.monotonicMs()) !== null;
+      if (isInEffect && !this.#isStopped) void this.#stored(event, true);
+    });
   }
 
   async #released({ accountId, prefix }: EventOf<'released'>): Promise<void> {
@@ -283,6 +323,18 @@ export class SharedGuard {
     }
   }
 }
+
+/** Seen in no list: a rule found numbers, and nothing is blocked. */
+function beyondShare({
+  accountId,
+  prefix,
+  rule,
+}: Pick<EventOf<'beyond_share'>, 'accountId' | 'prefix' | 'rule'>): void {
+  metrics.otpGuardBlocks.inc({ rule, mode: 'beyond_share' });
+  log.error({ accountId, prefix, rule }, 'numbers are not blocked: the account has its share of blocks in effect');
+}
+
+const idOf = (messageId: string | null) => (messageId === null ? {} : { messageId });
 
 const placeOf = (outage: EndedOutage) =>
   'prefix' in outage ? { accountId: outage.accountId, prefix: outage.prefix } : { carrier: outage.carrier };

@@ -55,13 +55,26 @@ export type OtpSecret = { readonly code: string; readonly text: string };
 
 /** `code`: null when it has ended meanwhile. */
 export type OtpStarted = { readonly ok: true; readonly otp: Otp; readonly to: string; readonly code: string | null };
-/** `mayBeSent`: by this request, which is to count it then: a repeat cannot know whether an earlier one did. */
-type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown'; readonly mayBeSent?: true };
+/** An OTP and its number. */
+export type OtpOfNumber = Pick<OtpStarted, 'otp' | 'to'>;
+/** `isPublished`: of the message, as in WorkResult of idempotency/requests.ts. `mayBeSent`: it may be published all the same. */
+type NotPublished = OtpFailed & { readonly isPublished: 'no' | 'unknown'; readonly mayBeSent?: OtpOfNumber };
 /**
- * `isSent`: by this request; false when an earlier one under the same key had sent the message, or the OTP has ended since.
- * `isPublished`: of the message, as in WorkResult of idempotency/requests.ts.
+ * now: this request has sent the message · before: an earlier one under the same key had · no: the OTP has ended since, and nobody
+ * asks whether an earlier one had.
  */
-export type OtpSendResult = (OtpStarted & { readonly isSent: boolean }) | NotPublished;
+type OtpSent = OtpStarted & { readonly sent: 'now' | 'before' | 'no' };
+/** `isStored`: this request has written the OTP or the send into its record, or may have. */
+export type OtpSendResult = (OtpSent | NotPublished) & { readonly isStored: boolean };
+
+/**
+ * Whose message was sent, or may have been, by this try of the request or by an earlier one: it counts, once for all tries.
+ * Null: none.
+ */
+export function sentOf(result: OtpSendResult): OtpOfNumber | null {
+  if (!result.ok) return result.mayBeSent ?? null;
+  return result.sent === 'no' ? null : result;
+}
 
 /** The message id, and what an earlier try under the same idempotency key may have done. */
 export type OtpClaim = Pick<Claim, 'messageId' | 'mayBePublished' | 'createdAtMs'> & { readonly isKeyed: boolean };
@@ -81,17 +94,17 @@ export async function startAndSend(
   const nowMs = clock.nowMs();
   const otp = newOtp(parts, owner.accountId, draft, { id: otpIdOf(claim.messageId, place), claim, nowMs });
   const started = await otps.change(owner, place, (held) => startOtp(held, otp, to, otpLimits(), clock.nowMs()));
-  if (!started.ok) return { ...otpUnavailable, isPublished: 'no' };
+  if (!started.ok) return { ...otpUnavailable, isPublished: 'no', isStored: true };
   const { answer } = started;
-  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
+  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), ...nothing };
   const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
-  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
+  const isStored = answer.kind === 'started';
+  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null, isStored } as const;
+  if (secret === null || hasEnded(answer.otp, clock)) return { ...found, sent: 'no' };
   const send = { messageId: claim.messageId, atMs: answer.otp.createdAtMs };
-  const isStoredHere = answer.kind === 'started';
-  const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStoredHere };
+  const sending = { ...draft, otp: answer.otp, text: secret.text, send, claim, isStored };
   const published = await publish(parts, principal, sending);
-  return published.ok ? { ...found, ...published } : published;
+  return published.ok ? { ...found, ...published } : { ...published, isStored };
 }
 
 export async function resendAndSend(
@@ -104,29 +117,31 @@ export async function resendAndSend(
   const owner = ownerOf(principal);
   const place = placeOfOtp(id);
   const held = await otps.read(owner, place);
-  if (held === null) return { ...otpUnavailable, isPublished: 'no' };
+  if (held === null) return { ...otpUnavailable, ...nothing };
   const known = held.otps.find((each) => each.id === id);
-  if (known === undefined || held.to === null) return { ...noOtp, isPublished: 'no' };
+  if (known === undefined || held.to === null) return { ...noOtp, ...nothing };
   const { to } = held;
   const secret = openOtp(cipher, known, owner.accountId, to);
   // Asked again, because the number may have opted out since; an OTP that has ended is refused by its rules below.
   const request = requestOf({ to, from: known.sender, message: secret?.text ?? '', reference: known.clientReference });
   const admitted = secret === null ? null : parts.admit(principal, request);
-  if (admitted !== null && !admitted.ok) return { ok: false, why: 'gate', refusal: admitted, isPublished: 'no' };
+  if (admitted !== null && !admitted.ok) return { ok: false, why: 'gate', refusal: admitted, ...nothing };
   const send = { messageId: claim.messageId, atMs: clock.nowMs() };
   const resent = await otps.change(owner, place, (now) => resendOtp(now, id, send, otpLimits(), clock.nowMs()));
-  if (!resent.ok) return { ...otpUnavailable, isPublished: 'no' };
+  if (!resent.ok) return { ...otpUnavailable, isPublished: 'no', isStored: true };
   const { answer } = resent;
-  if (answer.kind === 'none') return { ...noOtp, isPublished: 'no' };
-  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), isPublished: 'no' };
-  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null } as const;
-  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return { ...found, isSent: false };
+  if (answer.kind === 'none') return { ...noOtp, ...nothing };
+  if (answer.kind === 'refused') return { ...otpRefused(answer.refusal), ...nothing };
+  const isStored = answer.kind === 'changed';
+  const found = { ok: true, otp: answer.otp, to, code: secret?.code ?? null, isStored } as const;
+  if (secret === null || admitted === null || hasEnded(answer.otp, clock)) return { ...found, sent: 'no' };
   // Nobody knows which message of several is entered. The first one was not, when this one is asked for.
   const draft = { request, admitted, otp: answer.otp, text: secret.text, send, claim, isScored: false };
-  const isStoredHere = answer.kind === 'changed';
-  const published = await publish(parts, principal, { ...draft, isStoredHere });
-  return published.ok ? { ...found, ...published } : published;
+  const published = await publish(parts, principal, { ...draft, isStored });
+  return published.ok ? { ...found, ...published } : { ...published, isStored };
 }
+
+const nothing = { isPublished: 'no', isStored: false } as const;
 
 /** Since the first try of the request: its message must not go out any more. */
 const hasEnded = (otp: Otp, clock: Clock) => statusOf(otp, clock.nowMs()) !== 'pending';
@@ -208,21 +223,21 @@ type Publish = Pick<OtpDraft, 'request' | 'admitted' | 'isScored'> & {
   readonly send: OtpSend;
   readonly claim: OtpClaim;
   /** False: an earlier request did, which may have published it. */
-  readonly isStoredHere: boolean;
+  readonly isStored: boolean;
 };
 
 async function publish(
   parts: OtpParts,
   principal: Principal,
-  { request, admitted, otp, text, send, claim, isScored, isStoredHere }: Publish,
-): Promise<{ readonly ok: true; readonly isSent: boolean } | NotPublished> {
+  { request, admitted, otp, text, send, claim, isScored, isStored }: Publish,
+): Promise<{ readonly ok: true; readonly sent: 'now' | 'before' } | NotPublished> {
   const { clock, otps } = parts;
   const { accountId } = principal.account;
   const nowMs = clock.nowMs();
   if (claim.mayBePublished) {
     const known = await isKnown(parts, accountId, claim.messageId, nowMs - claim.createdAtMs);
     if (known === 'unclear') return { ...notAccepted(firstTryUnclear), isPublished: 'unknown' };
-    if (known === 'yes') return { ok: true, isSent: false };
+    if (known === 'yes') return { ok: true, sent: 'before' };
   }
   const validitySeconds = validityOf(otp, nowMs);
   const accepted = { messageId: claim.messageId, acceptedAtMs: nowMs };
@@ -241,9 +256,9 @@ async function publish(
     ),
   );
   // What is stored here was sent here: then the copy that the stream dropped is the publisher's own, after a lost ack.
-  if (refused === null) return { ok: true, isSent: isStoredHere || !isRepeat };
+  if (refused === null) return { ok: true, sent: isStored || !isRepeat ? 'now' : 'before' };
   const isRefused = refused.mayBeAccepted !== true;
-  if ((isRefused && isStoredHere) || !claim.isKeyed) {
+  if ((isRefused && isStored) || !claim.isKeyed) {
     // A failure leaves it until it expires: it counts as one of the number's pending codes.
     await otps.change(ownerOf(principal), placeOfOtp(otp.id), (held) =>
       withdrawSend(held, otp.id, send, clock.nowMs()),
@@ -251,11 +266,8 @@ async function publish(
   }
   // Where an earlier try may have published it, the key is free again and the record stays.
   if (isRefused) return { ...notAccepted(refused), isPublished: 'no' };
-  return {
-    ...notAccepted(refused),
-    isPublished: 'unknown',
-    ...(isStoredHere && claim.isKeyed ? { mayBeSent: true } : {}),
-  };
+  const mayBeSent = claim.isKeyed ? { mayBeSent: { otp, to: request.to } } : {};
+  return { ...notAccepted(refused), isPublished: 'unknown', ...mayBeSent };
 }
 
 /** Only a message with another carrier in its plan can be hedged. */

@@ -5,7 +5,7 @@ import { type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../mod
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
 import { limits } from '../../platform/limits.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
-import { countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
+import { type RequestNames, countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
 import type { Principal } from '../principal.ts';
 import { type OtpFailed, noOtp, otpRefused, otpUnavailable } from './refusal.ts';
 import { type OtpParts, openOtp, ownerOf } from './send.ts';
@@ -26,12 +26,12 @@ export type Verified = {
   readonly messageId: MessageId | null;
 };
 
-/** `code`: normalised digits. `by`: see countGuess. */
+/** `code`: normalised digits. */
 export async function verifyCode(
   parts: VerifyParts,
   principal: Principal,
   id: OtpId,
-  { code, by }: { readonly code: string; readonly by: string },
+  { code, by }: { readonly code: string; readonly by: RequestNames },
 ): Promise<Verified | OtpFailed> {
   const { otps, clock, otpLimits } = parts;
   const owner = ownerOf(principal);
@@ -64,7 +64,7 @@ type Guess = {
   readonly owner: OtpOwner;
   readonly place: OtpPlace;
   readonly id: OtpId;
-  readonly by: string;
+  readonly by: RequestNames;
   /** The number of the guess at its OTP, from 1. */
   readonly attempt: number;
   readonly countedAtMs: number;

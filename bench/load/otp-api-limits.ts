@@ -55,10 +55,10 @@ export class OtpApiLimits {
 
   /** Its code is entered, and with it no other code of its number is valid. */
   verify({ to, id }: StartedCode, atMs: number): void {
-    const counted = countGuess(this.#numbers.get(to) ?? nobody, id, `by ${id}`, otpLimitsDefault, atMs);
+    const counted = countGuess(this.#numbers.get(to) ?? nobody, id, [`by ${id}`], otpLimitsDefault, atMs);
     if (counted.next === null || counted.answer.kind !== 'counted') return;
     const { countedAtMs } = counted.answer;
-    const { next } = verifyOtp(counted.next, id, `by ${id}`, countedAtMs, otpLimitsDefault, atMs);
+    const { next } = verifyOtp(counted.next, id, [`by ${id}`], countedAtMs, otpLimitsDefault, atMs);
     if (next !== null) this.#numbers.set(to, next);
   }
 

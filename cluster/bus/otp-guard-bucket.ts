@@ -17,7 +17,7 @@ export type StoredBlock = Omit<NumberBlock, 'durationMs'> & {
   readonly untilMs: number;
   /** Why it ended before its time; null when it did not. */
   readonly released: 'probe' | 'operator' | null;
-  /** A person's reason; empty without one. */
+  /** A person's reason, or why 10^6 numbers are blocked instead of 10^4; empty without one. */
   readonly note: string;
 };
 
@@ -64,14 +64,15 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
 }
 
 /**
- * Stores the block. unchanged: one that is in effect longer is there · full: the account has its share of them. Requests
- * at the same moment may each add one beyond it.
+ * Stores the block. unchanged: one that is in effect longer is there · full: the account has its share of them in effect; those
+ * that have ended make room. Requests at the same moment may each add one beyond it.
  */
 export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<'stored' | 'unchanged' | 'full'> {
   let isFull = false;
   const isStored = await change(bucket, nameOfBlock(block), async (held) => {
     const before = blockIn(held);
-    isFull = before === null && (await count(bus, `block.${block.accountId}.*`)) >= shareOf(block);
+    const isAtShare = before === null && (await count(bus, `block.${block.accountId}.*`)) >= shareOf(block);
+    isFull = isAtShare && (await forgetEnded(bus, block)) === 0;
     if (isFull) return null;
     const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
     // Each thread finds the same block by itself: the first one's is kept.
@@ -87,6 +88,16 @@ export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promis
 function shareOf({ rule }: StoredBlock): number {
   const { blocksShare, ruleBlocksShare } = limits.otpGuard;
   return rule === 'operator' ? blocksShare : ruleBlocksShare;
+}
+
+/** Forgets the account's blocks that ended first: what they are remembered for is that the next one of them is longer. */
+async function forgetEnded(bus: Bus, { accountId, fromMs }: StoredBlock): Promise<number> {
+  const ended: (EntryPlace & { readonly untilMs: number })[] = [];
+  await readBlocks(bus, accountId, ({ untilMs }, place) => {
+    if (untilMs <= fromMs) ended.push({ ...place, untilMs });
+  });
+  ended.sort((one, other) => one.untilMs - other.untilMs);
+  return removeEntries(bus, ended.slice(0, limits.otpGuard.forgottenAtOnce));
 }
 
 /** Entries with such names, also of what has ended and is kept. */
@@ -166,17 +177,13 @@ export async function changeLists(
 /** The account's blocks, also those that have ended and are remembered, the newest first. */
 export async function blocksOf(bus: Bus, accountId: string): Promise<StoredBlock[]> {
   const blocks: StoredBlock[] = [];
-  const bounds = { recordsMax: limits.otpGuard.blocksShare, withinMs: sweepWithinMs };
-  await readEntries(bus, 'otp_guard', `block.${accountId}.*`, bounds, ({ name, body }) => {
-    const entry = readGuardEntry(name, body);
-    if (entry?.kind === 'block' && entry.block !== null) blocks.push(entry.block);
-  });
+  await readBlocks(bus, accountId, (block) => blocks.push(block));
   return blocks.sort((one, other) => other.fromMs - one.fromMs);
 }
 
 /** Removes blocks that are no longer remembered, and outages of numbers. Returns their number. */
 export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
-  const over: { subject: string; seq: number }[] = [];
+  const over: EntryPlace[] = [];
   const bounds = { recordsMax: limits.otpGuard.sweptMax, withinMs: sweepWithinMs };
   for (const keys of ['block.>', 'unreachable.>']) {
     await readEntries(bus, 'otp_guard', keys, bounds, ({ name, body, subject, seq }) => {
@@ -184,11 +191,25 @@ export async function sweepBlocks(bus: Bus, nowMs: number): Promise<number> {
       if (entry !== null && keptToMs(entry) < nowMs) over.push({ subject, seq });
     });
   }
-  for (const { subject, seq } of over) {
+  return removeEntries(bus, over);
+}
+
+type EntryPlace = { readonly subject: string; readonly seq: number };
+
+async function readBlocks(bus: Bus, accountId: string, take: (block: StoredBlock, place: EntryPlace) => void) {
+  const bounds = { recordsMax: limits.otpGuard.blocksShare, withinMs: sweepWithinMs };
+  await readEntries(bus, 'otp_guard', `block.${accountId}.*`, bounds, ({ name, body, subject, seq }) => {
+    const entry = readGuardEntry(name, body);
+    if (entry?.kind === 'block' && entry.block !== null) take(entry.block, { subject, seq });
+  });
+}
+
+async function removeEntries(bus: Bus, entries: readonly EntryPlace[]): Promise<number> {
+  for (const { subject, seq } of entries) {
     // Up to this record: a block stored since then stays.
     await bus.manager.streams.purge(streamOfBucket('otp_guard'), { filter: subject, seq: seq + 1 });
   }
-  return over.length;
+  return entries.length;
 }
 
 function keptToMs(entry: GuardEntry): number {

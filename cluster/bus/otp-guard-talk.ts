@@ -9,10 +9,13 @@ import type { Bus } from './connect.ts';
 import { broadcast } from './heartbeat.ts';
 import { otpGuardSubject } from './subjects.ts';
 
+/** `messageId`: of a message that several tries of its request may report; absent where there is one try. */
+type Sent = { readonly messageId?: string };
+
 export type GuardObservation =
-  | ({ readonly kind: 'sent' } & GuardSend)
+  | ({ readonly kind: 'sent' } & GuardSend & Sent)
   /** A code that was sent before. */
-  | ({ readonly kind: 'resent' } & Omit<GuardSend, 'carrier' | 'isProbe'>)
+  | ({ readonly kind: 'resent' } & Omit<GuardSend, 'carrier' | 'isProbe'> & Sent)
   /** `messageId`: the only message with the code; absent where conversion is not counted. */
   | { readonly kind: 'verified'; readonly accountId: string; readonly to: string; readonly messageId?: string }
   | { readonly kind: 'received'; readonly accountId: string; readonly to: string }
@@ -78,15 +81,15 @@ function isObservation(value: unknown): value is GuardObservation {
   >;
   const areTexts = (...texts: unknown[]) => texts.every((text) => typeof text === 'string');
   const isTextOrNull = (text: unknown) => text === null || typeof text === 'string';
+  const isOfClient = isTextOrNull(ip) && isTextOrNull(device);
+  const mayHaveId = messageId === undefined || areTexts(messageId);
   switch (kind) {
     case 'sent':
-      return (
-        areTexts(accountId, to, carrier) && typeof isProbe === 'boolean' && isTextOrNull(ip) && isTextOrNull(device)
-      );
+      return areTexts(accountId, to, carrier) && typeof isProbe === 'boolean' && isOfClient && mayHaveId;
     case 'resent':
-      return areTexts(accountId, to) && isTextOrNull(ip) && isTextOrNull(device);
+      return areTexts(accountId, to) && isOfClient && mayHaveId;
     case 'verified':
-      return areTexts(accountId, to) && (messageId === undefined || areTexts(messageId));
+      return areTexts(accountId, to) && mayHaveId;
     case 'received':
       return areTexts(accountId, to);
     case 'copied':

@@ -13,7 +13,7 @@ export function blockDurationMs(times: number): number {
 
 export class Blocks {
   readonly #share: number;
-  /** By account and prefix, also those that have ended and are remembered; the oldest first. */
+  /** By account and prefix, also those that have ended and are remembered. */
   readonly #accounts = new Map<string, Map<string, HeldBlock>>();
 
   /** `share`: how many of one account are held. */
@@ -38,19 +38,30 @@ export class Blocks {
     return before !== undefined && nowMs < before.untilMs + thresholds.blockRememberedMs ? before.times + 1 : 1;
   }
 
+  /** How many of the account are in effect, and how many of those rules made. */
+  inEffect(accountId: string, nowMs: number): { readonly all: number; readonly byRules: number } {
+    let [all, byRules] = [0, 0];
+    for (const { rule, untilMs } of this.#accounts.get(accountId)?.values() ?? []) {
+      if (nowMs >= untilMs) continue;
+      all += 1;
+      if (rule !== 'operator') byRules += 1;
+    }
+    return { all, byRules };
+  }
+
   /**
-   * In effect until `untilMs`; remembered if that is over. At its share the account's oldest that a rule made is forgotten.
-   * Where people ordered all of them, one by a rule is left out, and one by a person takes the place of the oldest.
+   * In effect until `untilMs`; remembered if that is over. At its share the account's block that ended first is forgotten. Where
+   * all are in effect it is the one by a rule that ends first. Where people ordered all of them, one by a rule is left out.
    */
-  apply(block: NumberBlock, untilMs: number): void {
+  apply(block: NumberBlock, untilMs: number, nowMs: number): void {
     const blocks = this.#accounts.get(block.accountId) ?? new Map<string, HeldBlock>();
     this.#accounts.set(block.accountId, blocks);
     const probedAtMs = blocks.get(block.prefix)?.probedAtMs ?? Number.NEGATIVE_INFINITY;
     blocks.delete(block.prefix);
     if (blocks.size >= this.#share) {
-      const oldest = forgettable(blocks);
-      if (block.rule !== 'operator' && blocks.get(oldest)?.rule === 'operator') return;
-      blocks.delete(oldest);
+      const forgotten = leastNeeded(blocks, nowMs);
+      if (block.rule !== 'operator' && isOrdered(forgotten, nowMs)) return;
+      blocks.delete(forgotten.prefix);
     }
     blocks.set(block.prefix, { ...block, untilMs, probedAtMs });
   }
@@ -69,7 +80,7 @@ export class Blocks {
   /** Ends it; how often it was blocked is still remembered. False when there is none in effect. */
   release(place: BlockPlace, nowMs: number): boolean {
     const block = this.active(place, nowMs);
-    if (block !== null) this.apply(block, nowMs);
+    if (block !== null) this.apply(block, nowMs, nowMs);
     return block !== null;
   }
 
@@ -80,12 +91,15 @@ export class Blocks {
   }
 }
 
-/** The prefix of the oldest block that a rule made; of the oldest one when people ordered all of them. */
-function forgettable(blocks: ReadonlyMap<string, HeldBlock>): string {
-  let oldest = '';
-  for (const [prefix, { rule }] of blocks) {
-    if (rule !== 'operator') return prefix;
-    if (oldest === '') oldest = prefix;
-  }
-  return oldest;
+/** The one that ends first of all but those that people ordered and that are in effect, or of these. */
+function leastNeeded(blocks: ReadonlyMap<string, HeldBlock>, nowMs: number): HeldBlock {
+  return [...blocks.values()].reduce((least, block) => {
+    const [isLeastOrdered, isBlockOrdered] = [isOrdered(least, nowMs), isOrdered(block, nowMs)];
+    if (isLeastOrdered !== isBlockOrdered) return isBlockOrdered ? least : block;
+    return block.untilMs < least.untilMs ? block : least;
+  });
+}
+
+function isOrdered({ rule, untilMs }: HeldBlock, nowMs: number): boolean {
+  return rule === 'operator' && nowMs < untilMs;
 }

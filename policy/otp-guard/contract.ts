@@ -93,7 +93,10 @@ export type NumberBlock = {
 };
 
 export type GuardEvent =
-  | ({ readonly kind: 'blocked' } & NumberBlock)
+  /** `insteadOf`: the block of 10^4 numbers that was found, where its 10^6 are blocked (`wideBlocksFrom`); else null. */
+  | ({ readonly kind: 'blocked'; readonly insteadOf: string | null } & NumberBlock)
+  /** A rule found a block of numbers, and no more blocks may be in effect for the account. */
+  | { readonly kind: 'beyond_share'; readonly accountId: string; readonly prefix: string; readonly rule: GuardRule }
   /** A probe was verified. */
   | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
   /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
@@ -130,6 +133,10 @@ export type GuardBounds = {
   readonly historiesShare: number;
   readonly clientNumbersShare: number;
   readonly blocksShare: number;
+  /** With so many in effect rules block no more. */
+  readonly ruleBlocksShare: number;
+  /** With so many by rules in effect the next one is of 10^6 numbers: those of a country are few. */
+  readonly wideBlocksFrom: number;
   readonly carriersMax: number;
   readonly carrierPrefixesMax: number;
   readonly outageAccountsMax: number;

@@ -66,7 +66,7 @@ export class OtpGuard {
     if (!isSequenceDue(four.pending.size) || this.#modes.sequence === 'off') return events;
     const { pairs, threshold, isSequential } = testSequence(four.pending);
     if (!isSequential) return events;
-    return [...events, ...this.#block(accountId, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs)];
+    return [...events, ...this.#block(accountId, code, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs)];
   }
 
   /**
@@ -174,7 +174,7 @@ export class OtpGuard {
       if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six, nowMs)) continue;
       if (!hasReceipt && history.undelivered.beginOutage(sentAtMs, history.usualCodes(usual), nowMs)) {
         events.push(unreachable(accountId, memory, history));
-      } else events.push(...this.#block(accountId, history, alarm, nowMs));
+      } else events.push(...this.#block(accountId, code, history, alarm, nowMs));
     }
     return events;
   }
@@ -190,20 +190,30 @@ export class OtpGuard {
     return nowMs - history.alarmSinceMs < thresholds.maturityMs;
   }
 
-  #block(accountId: string, history: History, { rule, statistic, threshold }: Alarm, nowMs: number): GuardEvent[] {
-    history.begin(thresholds.afterBlock);
-    history.undelivered.forgetReceipts();
-    const { prefix } = history;
-    const shadow = this.#modes[rule] === 'shadow';
+  /** `found`: one of the two blocks of numbers that the code belongs to. */
+  #block(accountId: string, { six }: PendingCode, found: History, alarm: Alarm, nowMs: number): GuardEvent[] {
+    found.begin(thresholds.afterBlock);
+    found.undelivered.forgetReceipts();
     const blocks = this.#blocks();
-    const active = blocks.active({ accountId, prefix }, nowMs);
+    const shadow = this.#modes[alarm.rule] === 'shadow';
     // A rule in shadow mode must not take the place of a block, nor report what is blocked already.
-    if (active !== null && (shadow || !active.shadow)) return [];
+    const isBlocked = ({ prefix }: History) => {
+      const active = blocks.active({ accountId, prefix }, nowMs);
+      return active !== null && (shadow || !active.shadow);
+    };
+    if (isBlocked(found)) return [];
+    const inEffect = blocks.inEffect(accountId, nowMs);
+    // An attack over so many blocks goes on in the next ones: what is wide ends it, and needs few entries.
+    const history = inEffect.byRules < this.#bounds.wideBlocksFrom ? found : six;
+    const { prefix } = history;
+    if (history !== found && isBlocked(history)) return [];
+    if (inEffect.all >= this.#bounds.ruleBlocksShare)
+      return [{ kind: 'beyond_share', accountId, prefix, rule: alarm.rule }];
     const times = blocks.nextTimes({ accountId, prefix }, nowMs);
     const durationMs = blockDurationMs(times);
-    const block = { accountId, prefix, rule, statistic, threshold, times, durationMs, shadow };
-    blocks.apply(block, nowMs + durationMs);
-    return [{ kind: 'blocked', ...block }];
+    const block = { accountId, prefix, ...alarm, times, durationMs, shadow };
+    blocks.apply(block, nowMs + durationMs, nowMs);
+    return [{ kind: 'blocked', ...block, insteadOf: history === found ? null : found.prefix }];
   }
 
   /** The misses before an outage was noticed were its own. Returns whose they were: of many, those that sent last. */

@@ -59,18 +59,23 @@ export type GuessAnswer =
   /** Counted: it may be compared. */
   | { readonly kind: 'counted'; readonly otp: Otp; readonly countedAtMs: number };
 
-/** `by`: names the request: the place of its idempotency key, or a text that no other request has. */
+/**
+ * What names a request: the place of its idempotency key, or a text that no other request has. The first is written; a name
+ * that is made with the body key has others, because its first try may have used another one of the keys.
+ */
+export type RequestNames = readonly [own: string, ...others: string[]];
+
 export function countGuess(
   held: OtpNumber,
   id: OtpId,
-  by: string,
+  by: RequestNames,
   rules: OtpLimits,
   nowMs: number,
 ): Decided<GuessAnswer> {
   const otp = held.otps.find((each) => each.id === id);
   const unchanged = (answer: GuessAnswer): Decided<GuessAnswer> => ({ next: null, answer });
   if (otp === undefined) return unchanged({ kind: 'none' });
-  if (otp.verifiedBy === by) return unchanged({ kind: 'answered_before', otp });
+  if (isVerifiedBy(otp, by)) return unchanged({ kind: 'answered_before', otp });
   const status = statusOf(otp, nowMs);
   if (status !== 'pending') return unchanged({ kind: 'ended', otp, status });
   const locked = lockOf(held, rules, nowMs);
@@ -91,7 +96,7 @@ export type VerifyAnswer = { readonly otp: Otp; readonly valid: boolean };
 export function verifyOtp(
   held: OtpNumber,
   id: OtpId,
-  by: string,
+  by: RequestNames,
   countedAtMs: number,
   rules: OtpLimits,
   nowMs: number,
@@ -101,8 +106,8 @@ export function verifyOtp(
   // Counted before its time was over: what the two writes take is not held against the client.
   // An earlier try of this call, or of its idempotency key, may have been stored although its answer was lost.
   if (otp.status !== 'pending' && !isEndedByGuesses(otp))
-    return { next: null, answer: { otp, valid: otp.verifiedBy === by } };
-  const verified: Otp = { ...ended(otp, 'verified', nowMs), reason: null, verifiedBy: by };
+    return { next: null, answer: { otp, valid: isVerifiedBy(otp, by) } };
+  const verified: Otp = { ...ended(otp, 'verified', nowMs), reason: null, verifiedBy: by[0] };
   const otps = held.otps.map((each) => {
     if (each.id === id) return verified;
     const isAlike = each.purpose === otp.purpose && isWaiting(each, nowMs);
@@ -199,6 +204,10 @@ export function cancelOtp(held: OtpNumber, id: OtpId, rules: OtpLimits, nowMs: n
 /** What has expired has ended, although only its time says so: nothing may give it another end. */
 function isWaiting({ status, expiresAtMs }: Otp, nowMs: number): boolean {
   return status === 'pending' && nowMs < expiresAtMs;
+}
+
+function isVerifiedBy({ verifiedBy }: Otp, by: RequestNames): boolean {
+  return verifiedBy !== null && by.includes(verifiedBy);
 }
 
 function isEndedByGuesses({ status, reason }: Otp): boolean {

@@ -89,7 +89,7 @@ async function guess(id: OtpId, code: string, at: number) {
   const by = `guess-${guesses}`;
   const { parts } = nodes[at % nodes.length] as Node;
   return until('an answer', async () => {
-    const verdict = await verifyCode(parts, principal, id, { code, by });
+    const verdict = await verifyCode(parts, principal, id, { code, by: [by] });
     if (!verdict.ok) expect(verdict).toMatchObject({ why: 'acceptance', refusal: { code: 'overloaded' } });
     return verdict.ok ? verdict : false;
   });
@@ -137,11 +137,13 @@ test('a code that the old key sealed is verified by a process with both, after n
   await server.nats.restart();
   const { parts } = rotated();
   const verdict = await until('an answer', async () => {
-    const answer = await verifyCode(parts, principal, id, { code: right, by: 'after the kill' });
+    const answer = await verifyCode(parts, principal, id, { code: right, by: ['after the kill'] });
     return answer.ok ? answer : false;
   });
   expect(verdict).toMatchObject({ valid: true, status: 'verified' });
   // The answer was lost: the same request gets it again, another does not.
   expect(await guess(id, right, 0)).toMatchObject({ valid: false });
-  expect(await verifyCode(parts, principal, id, { code: right, by: 'after the kill' })).toMatchObject({ valid: true });
+  expect(await verifyCode(parts, principal, id, { code: right, by: ['after the kill'] })).toMatchObject({
+    valid: true,
+  });
 });

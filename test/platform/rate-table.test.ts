@@ -91,6 +91,20 @@ describe('the table', () => {
     expect(other.take('key 0 0', pace, nowUs)?.ok).toBe(false);
   });
 
+  test('says once within a time that a name is the first, to one of several threads', () => {
+    const memory = newRateMemory(17);
+    const tables = [new RateTable(memory), new RateTable(memory)];
+    const isFirst = (name: string, nowUs: number) => tables.map((table) => table.isFirst(name, secondUs, nowUs));
+    expect(isFirst('one', secondUs)).toEqual([true, false]);
+    expect(isFirst('two', secondUs)).toEqual([true, false]);
+    expect(isFirst('one', 2 * secondUs - 1)).toEqual([false, false]);
+    expect(isFirst('one', 2 * secondUs)).toEqual([true, false]);
+    // Names that are over give up their places; a full table knows no further ones.
+    for (let at = 0; at < 16; at += 1) expect(isFirst(`later ${at}`, 4 * secondUs)).toEqual([true, false]);
+    expect(isFirst('beyond', 4 * secondUs)).toEqual([true, true]);
+    expect(isFirst('later 0', 5 * secondUs - 1)).toEqual([false, false]);
+  });
+
   test('counts over threads: four of them together are allowed the burst and no more', async () => {
     const memory = newRateMemory(64);
     const workers = Array.from(

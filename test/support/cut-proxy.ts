@@ -1,5 +1,5 @@
 // A TCP proxy between one process and NATS that stops forwarding at a chosen moment: when the process has sent `when`,
-// either that and everything after it is dropped, or the server's answers are.
+// either that and everything after it is dropped, or the server's answers are, until it is mended.
 import { type Socket, connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { ignoring } from '../../platform/errors.ts';
@@ -12,7 +12,7 @@ export type Cut = {
   readonly what: 'requests' | 'answers';
 };
 
-export type CutProxy = { readonly url: string; readonly isCut: () => boolean; close(): void };
+export type CutProxy = { readonly url: string; readonly isCut: () => boolean; mend(): void; close(): void };
 
 export async function cutProxy(natsUrl: string, cut: Cut): Promise<CutProxy> {
   const target = new URL(natsUrl);
@@ -56,6 +56,11 @@ export async function cutProxy(natsUrl: string, cut: Cut): Promise<CutProxy> {
   return {
     url: here.toString(),
     isCut: () => isCut,
+    /** The process connects again, and nothing is dropped any more. */
+    mend() {
+      isCut = false;
+      for (const socket of sockets) socket.destroy();
+    },
     close() {
       server.close();
       for (const socket of sockets) socket.destroy();

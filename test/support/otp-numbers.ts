@@ -63,15 +63,15 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
     },
     async verify(id: OtpId, nowMs = systemClock.nowMs()): Promise<void> {
       const by = `by-${nowMs}`;
-      const counted = await change(id, (held) => countGuess(held, id, by, rules, nowMs));
+      const counted = await change(id, (held) => countGuess(held, id, [by], rules, nowMs));
       if (counted.kind !== 'counted') throw new Error(`the guess was not counted: ${counted.kind}`);
-      await change(id, (held) => verifyOtp(held, id, by, counted.countedAtMs, rules, nowMs));
+      await change(id, (held) => verifyOtp(held, id, [by], counted.countedAtMs, rules, nowMs));
     },
     /** Counts a guess that is not compared: its process is killed. */
     countGuess: (id: OtpId, nowMs = systemClock.nowMs()) =>
-      change(id, (held) => countGuess(held, id, `killed-${nowMs}`, rules, nowMs)),
+      change(id, (held) => countGuess(held, id, [`killed-${nowMs}`], rules, nowMs)),
     async guessWrong(id: OtpId, nowMs = systemClock.nowMs()): Promise<void> {
-      const counted = await change(id, (held) => countGuess(held, id, `wrong-${nowMs}`, rules, nowMs));
+      const counted = await change(id, (held) => countGuess(held, id, [`wrong-${nowMs}`], rules, nowMs));
       const attempt = counted.kind === 'counted' ? counted.otp.attempts : 0;
       await change(id, (held) => failGuess(held, id, attempt, rules, nowMs));
     },

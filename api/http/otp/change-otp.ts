@@ -1,5 +1,12 @@
 // POST /v1/otp/{id}/resend and /cancel as lists of steps. Their bodies may be left out.
-import { type OtpClaim, cancelPending, ownerOf, requestOf, resendAndSend } from '../../../acceptance/otp/send.ts';
+import {
+  type OtpClaim,
+  cancelPending,
+  ownerOf,
+  requestOf,
+  resendAndSend,
+  sentOf,
+} from '../../../acceptance/otp/send.ts';
 import { placeOfOtp } from '../../../model/ids.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
 import { type Step, type StepResult, authenticate, found, receiveBody, takeSlot } from '../write-request.ts';
@@ -12,6 +19,7 @@ import {
   answerRepeat,
   checkCapacity,
   checkClock,
+  countSend,
   giveBackSend,
   parseBody,
   readOptionalHeaders,
@@ -34,19 +42,21 @@ export class ResendOtp extends ChangeOtp {
   readonly steps = resendSteps;
   readonly action = 'resend';
   user: OtpUser | null = null;
-  /** It has sent its message, or may have: then it counts. */
-  isSent = false;
+  isCounted = false;
 
   async change(claim: OtpClaim): Promise<Done> {
     const { parts, principal } = this;
-    const sent = await resendAndSend(parts, principal, found(this.otpId), claim);
-    this.isSent = sent.ok ? sent.isSent : sent.mayBeSent === true;
-    if (!sent.ok) return { refusal: problemOfOtp(sent), isPublished: sent.isPublished };
-    const { accountId, clientIp: ip, deviceId: device } = found(this.user);
-    // A code of the client's own is not counted, because it may be verified elsewhere.
-    if (sent.isSent && principal.livemode && !sent.otp.ownCode)
-      parts.fraud.resent({ accountId, to: sent.to, ip, device });
-    return doneWith(this, JSON.stringify(otpShape(sent.otp, sent.to, parts.clock.nowMs())));
+    const resent = await resendAndSend(parts, principal, found(this.otpId), claim);
+    const sent = sentOf(resent);
+    if (sent !== null) {
+      const countedId = countSend(this, claim);
+      const { accountId, clientIp: ip, deviceId: device } = found(this.user);
+      // A code of the client's own is not counted, because it may be verified elsewhere.
+      if (principal.livemode && !sent.otp.ownCode)
+        parts.fraud.resent({ accountId, to: sent.to, ip, device }, countedId);
+    }
+    if (!resent.ok) return { refusal: problemOfOtp(resent), isPublished: resent.isPublished };
+    return doneWith(this, JSON.stringify(otpShape(resent.otp, resent.to, parts.clock.nowMs())));
   }
 }
 
@@ -109,7 +119,7 @@ async function resend(resending: ResendOtp): Promise<StepResult> {
   try {
     return await changeOtp(resending);
   } finally {
-    if (!resending.isSent) giveBackSend(resending);
+    if (!resending.isCounted) giveBackSend(resending);
   }
 }
 

@@ -3,6 +3,7 @@
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
+import type { MessageId } from '../../../model/ids.ts';
 import type { GuardFinding } from '../../../policy/otp-guard/contract.ts';
 import { type Problem, problem } from '../../problem.ts';
 import type { OtpUser } from './otp-rates.ts';
@@ -10,9 +11,13 @@ import { type StartOtpBody, clientOf } from './otp-request.ts';
 
 /**
  * A start that the guard has let pass: how it ended is reported to it, because until then it only counts in this
- * thread. `isFlagged`: although a rule found something.
+ * thread. `isFlagged`: although a rule found something. `messageId`: as in SharedGuard.
  */
-export type GuardedStart = { readonly isFlagged: boolean; accepted(carrier: string): void; withdraw(): void };
+export type GuardedStart = {
+  readonly isFlagged: boolean;
+  accepted(carrier: string, messageId: MessageId | null): void;
+  withdraw(): void;
+};
 
 /** `audited`: for the event of kind `refused`. */
 export type GuardRefusal = { readonly ok: false; readonly problem: Problem; readonly audited: AuditedRefusal };
@@ -32,7 +37,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
     ok: true,
     start: {
       isFlagged,
-      accepted: (carrier) => guard.accepted(begun, carrier),
+      accepted: (carrier, messageId) => guard.accepted(begun, carrier, messageId),
       withdraw: () => guard.withdraw(begun),
     },
   };

@@ -5,7 +5,7 @@ import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts'
 import type { RefusalAudit } from '../../../acceptance/refusal-audit.ts';
 import type { Claim, KeyedRequest, WorkResult } from '../../../acceptance/idempotency/requests.ts';
 import type { AcceptanceRefusal } from '../../../acceptance/refusal.ts';
-import { type OtpId, isOtpId, newMessageId, placeOfOtp } from '../../../model/ids.ts';
+import { type MessageId, type OtpId, isOtpId, newMessageId, placeOfOtp } from '../../../model/ids.ts';
 import type { Scope } from '../../../model/api-key.ts';
 import type { SmsRequest } from '../../../policy/contract.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
@@ -100,14 +100,26 @@ export async function userOf({ parts, principal, otpId }: OtpRequest, asked: Res
   return { accountId: owner.accountId, to: number?.to ?? null, ...clientOf(asked) };
 }
 
-/** Counts as a send from before its message is sent until it is known that it has sent none. */
-export type SendingRequest = OtpRequest & { readonly user: OtpUser | null };
+/**
+ * Counts as a send from before its message is sent until it is known that it has sent none. `isCounted`: set when its message
+ * counts by this try, which keeps what it took.
+ */
+export type SendingRequest = OtpRequest & { readonly user: OtpUser | null; isCounted: boolean };
 
 export const takeSend = ({ parts, user }: SendingRequest) =>
   parts.rates.take('sends', parts.otpRules().limits, found(user));
 
 export const giveBackSend = ({ parts, user }: SendingRequest) =>
   parts.rates.giveBack('sends', parts.otpRules().limits, found(user));
+
+/**
+ * Counts a message that was sent or may have been, by the first of its tries that knows it. Returns the id by which guards
+ * recognise what several tries report; null where there is one try.
+ */
+export function countSend(request: SendingRequest, { messageId, isKeyed }: OtpClaim): MessageId | null {
+  request.isCounted = !isKeyed || request.parts.rates.isFirst(messageId);
+  return isKeyed ? messageId : null;
+}
 
 /** Refused by the guard against fraud: it counts nowhere, and is an event. */
 export function refuseByGuard(request: SendingRequest, message: SmsRequest, refused: GuardRefusal): Problem {

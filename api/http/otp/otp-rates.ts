@@ -3,10 +3,11 @@
 // passes them, and the account. A full count comes back evenly over its period. Names are of one account: what another
 // account's users do counts for it alone. The threads of an ingress process count together, several nodes do not.
 import { refusal } from '../../../acceptance/refusal.ts';
-import type { AccountId } from '../../../model/ids.ts';
+import type { AccountId, MessageId } from '../../../model/ids.ts';
 import { type Clock, epochUs, systemClock } from '../../../platform/clock.ts';
 import type { Shares } from '../../../platform/limits-shares.ts';
 import { type Pace, paceOf } from '../../../platform/gcra.ts';
+import { limits } from '../../../platform/limits.ts';
 import { perObject } from '../../../platform/per-object.ts';
 import { RateTable } from '../../../platform/rate-table.ts';
 import { metrics } from '../../../platform/telemetry.ts';
@@ -68,6 +69,14 @@ export class OtpRates {
 
   #giveBack(counts: Iterable<Counted>, nowUs: number): void {
     for (const { name, limit } of counts) this.#table.giveBack(name, paceOfLimit(limit), nowUs);
+  }
+
+  /**
+   * Whether no thread of this process has asked so for the message while its code may be valid: tries of one request that
+   * send the same message are counted once. Their names are in the same table as the limits.
+   */
+  isFirst(messageId: MessageId): boolean {
+    return this.#table.isFirst(`sent ${messageId}`, limits.otp.countedMs * 1_000, this.#nowUs());
   }
 
   /** The account's share of records (limits.shares.otp_started). Taken last: a start that is refused before has none. */

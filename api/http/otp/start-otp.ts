@@ -1,7 +1,7 @@
 // POST /v1/otp as a list of steps: the same as for a message, and before its gates a code and a text are made and the
 // limits of one-time passwords are asked. A repeat under an idempotency key is answered before all of that, with the
 // same ids and, under a test key, the same code.
-import { type OtpClaim, startAndSend } from '../../../acceptance/otp/send.ts';
+import { type OtpClaim, sentOf, startAndSend } from '../../../acceptance/otp/send.ts';
 import { otpIdOf } from '../../../model/ids.ts';
 import { statusOf } from '../../../model/otp.ts';
 import type { Admitted } from '../../../policy/contract.ts';
@@ -24,6 +24,7 @@ import {
   answerOnce,
   answerRepeat,
   checkCapacity,
+  countSend,
   giveBackSend,
   parseBody,
   refuseByGuard,
@@ -39,11 +40,10 @@ export class StartOtp extends OtpRequest {
   asked: StartOtpBody | null = null;
   message: OtpMessage | null = null;
   admitted: Admitted | null = null;
-  /** Under a live key. */
+  /** Under a live key, until it is reported how it ended. */
   guarded: GuardedStart | null = null;
   user: OtpUser | null = null;
-  /** Set when this request has sent its message, or may have: then it counts. */
-  carrier: string | null = null;
+  isCounted = false;
   /** Whether it may have written a record. */
   isStored = false;
 }
@@ -130,10 +130,8 @@ async function accept(starting: StartOtp): Promise<StepResult> {
   try {
     return await answerOnce(starting, 201, (claim) => acceptClaimed(starting, claim));
   } finally {
-    const { guarded, carrier, isStored } = starting;
-    if (!isStored) parts.rates.giveBackRecord(accountId);
-    if (carrier === null) countNoMore(starting);
-    else guarded?.accepted(carrier);
+    if (!starting.isStored) parts.rates.giveBackRecord(accountId);
+    if (!starting.isCounted) countNoMore(starting);
   }
 }
 
@@ -152,11 +150,15 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const isScored = starting.guarded !== null && !starting.guarded.isFlagged;
   const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
-  starting.isStored = started.ok ? started.isSent : started.why === 'acceptance';
+  starting.isStored = started.isStored;
   const { carrier } = admitted.route.planFor(claim.messageId);
-  if (started.ok ? started.isSent : started.mayBeSent === true) starting.carrier = carrier;
+  if (sentOf(started) !== null) {
+    const countedId = countSend(starting, claim);
+    starting.guarded?.accepted(carrier, countedId);
+    starting.guarded = null;
+  }
   if (!started.ok) return { refusal: problemOfOtp(started), isPublished: started.isPublished };
-  if (started.isSent) countAccepted('otp', carrier, exchange.elapsedMs);
+  if (started.sent === 'now') countAccepted('otp', carrier, exchange.elapsedMs);
   const { otp, to } = started;
   const testCode = principal.livemode ? null : started.code;
   const sealedCode =

@@ -4,6 +4,7 @@ import { type Verified, verifyCode } from '../../../acceptance/otp/verify.ts';
 import type { OtpFailed } from '../../../acceptance/otp/refusal.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { normalizedCode } from '../../../policy/otp/code.ts';
+import type { RequestNames } from '../../../policy/otp/rules.ts';
 import {
   type Step,
   type StepResult,
@@ -75,7 +76,7 @@ async function verify(verifying: VerifyOtp): Promise<StepResult> {
 async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const { parts, principal, asked } = verifying;
   const code = found(normalizedCode(found(asked).code));
-  const by = requestName(verifying, code);
+  const by = requestNames(verifying, code);
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
   const { accountId, to } = found(verifying.user);
   // A code of the client's own was not counted when it was sent.
@@ -89,11 +90,13 @@ const byOctets = 12;
 
 /**
  * What only a repeat of this request has, too. Under the client's own key a repeat has the same body; under an automatic one
- * that is not compared, so the name has a print of the code.
+ * that is not compared, so the name has a print of the code: one with each body key, because the key in use may have changed
+ * since the first try, or another machine may have answered that.
  */
-function requestName({ parts, keyed, automaticId }: VerifyOtp, code: string): string {
-  if (keyed !== null) return Buffer.from(keyed.place.hash, 'latin1').toString('base64url');
-  if (automaticId === null) return secretBytes(byOctets).toString('base64url');
-  const [print] = parts.bodyPrints(Buffer.from(`${automaticId} ${code}`));
-  return `${automaticId} ${print.toString('base64url')}`;
+function requestNames({ parts, keyed, automaticId }: VerifyOtp, code: string): RequestNames {
+  if (keyed !== null) return [Buffer.from(keyed.place.hash, 'latin1').toString('base64url')];
+  if (automaticId === null) return [secretBytes(byOctets).toString('base64url')];
+  const [own, ...others] = parts.bodyPrints(Buffer.from(`${automaticId} ${code}`));
+  const nameWith = (print: Buffer) => `${automaticId} ${print.toString('base64url')}`;
+  return [nameWith(own), ...others.map(nameWith)];
 }

@@ -130,7 +130,7 @@ const onBus = {
   unknown: 'a change may or may not have been stored: read it, or repeat it',
 };
 
-const tooMany = `an account has at most ${limits.otpGuard.blocksShare} blocks, with those that ended within a day: block shorter prefixes`;
+const tooMany = `an account has at most ${limits.otpGuard.blocksShare} blocks in effect: block shorter prefixes, or release some`;
 
 /** No number that begins so can be sent to. */
 function unreachable(destinations: readonly string[], callingCode: string): FieldProblem[] {

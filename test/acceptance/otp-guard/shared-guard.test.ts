@@ -39,9 +39,10 @@ const ask = (guard: SharedGuard, accountId: string, to: string) =>
   guard.decide({ accountId, to, ip: null, device: null, challengePassed: false, isResend: false }).refusal?.rule ??
   'sent';
 
-function send(guard: SharedGuard, accountId: string, to: string): void {
+/** `messageId`: of a message that several tries report. */
+function send(guard: SharedGuard, accountId: string, to: string, messageId: string | null = null): void {
   const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
-  guard.accepted(guard.begin(code), 'alpha');
+  guard.accepted(guard.begin(code), 'alpha', messageId);
 }
 
 /** Whose time is ahead by what the test says. */
@@ -98,7 +99,7 @@ test('an outage of a carrier and its end are stored once, for the accounts that 
     for (let at = 0; at < 30; at += 1) {
       const to = `+880173${at % 3}${Math.floor(at / 3)}1${String(first * 100 + at).padStart(4, '0')}`;
       const code = { accountId, to, ip: null, device: null, carrier: '', isProbe: false };
-      here.accepted(here.begin(code), 'omega');
+      here.accepted(here.begin(code), 'omega', null);
       if (areEntered) here.verified({ accountId, to, messageId: null });
     }
     expected += areEntered ? 60 : 30;
@@ -190,10 +191,38 @@ describe('two guards', () => {
     const accountId = freshAccount();
     for (let at = 0; at < 4; at += 1) send(one, accountId, numberOf(at));
     for (let resends = 0; resends < 4; resends += 1) {
-      for (let at = 0; at < 4; at += 1) one.resent({ accountId, to: numberOf(at), ip: null, device: null });
+      for (let at = 0; at < 4; at += 1) one.resent({ accountId, to: numberOf(at), ip: null, device: null }, null);
     }
     expect(ask(one, accountId, '+8801712009999')).toBe('velocity');
     await until('the other knows', () => ask(two, accountId, '+8801712009999') === 'velocity', patient);
+  });
+
+  test('count a message once, however many of its tries report it, at whichever of them', async () => {
+    const accountId = freshAccount();
+    const to = (at: number) => numberOf(at);
+    const resend = (guard: SharedGuard, at: number, messageId: string) =>
+      guard.resent({ accountId, to: to(at), ip: null, device: null }, messageId);
+    let observed = 0;
+    const stop = new GuardTalk(harness.bus, 'listener', systemClock).listen((observation) => {
+      if ('accountId' in observation && observation.accountId === accountId) observed += 1;
+    });
+    await harness.bus.connection.flush();
+    // Nine messages: a start and a resend to four numbers each, and one more start; each is reported four times.
+    for (const guard of [one, two, one, two]) {
+      for (let at = 0; at < 4; at += 1) send(guard, accountId, to(at), `started ${at}`);
+      for (let at = 0; at < 4; at += 1) resend(guard, at, `resent ${at}`);
+      send(guard, accountId, to(0), 'started again');
+    }
+    await until('all is published', () => observed === 4 * 9, patient);
+    stop();
+    // Ten more are less than twenty, eleven are not.
+    for (let at = 10; at < 20; at += 1) send(one, accountId, to(at), null);
+    expect(ask(one, accountId, '+8801712009999')).toBe('sent');
+    send(one, accountId, to(20), null);
+    expect(ask(one, accountId, '+8801712009999')).toBe('velocity');
+    await until('the other knows', () => ask(two, accountId, '+8801712009999') === 'velocity', patient);
+    two.verified({ accountId, to: to(20), messageId: null });
+    expect(ask(two, accountId, '+8801712009999')).toBe('sent');
   });
 
   test('a code that is not accepted after all counts nowhere', async () => {

@@ -60,16 +60,16 @@ test('a right guess that is compared while a wrong one is stored counts for no d
   const id = await start(clock.nowMs());
   const place = placeOfOtp(id);
   const count = async (by: string) => {
-    const counted = await otps.change(owner, place, (held) => countGuess(held, id, by, rules, clock.nowMs()));
+    const counted = await otps.change(owner, place, (held) => countGuess(held, id, [by], rules, clock.nowMs()));
     if (!counted.ok || counted.answer.kind !== 'counted') throw new Error('the guess was not counted');
     return counted.answer.countedAtMs;
   };
   const lostAtMs = await count('its process ended before it was compared');
   clock.advance(limits.facts.graceMs + 1);
   const rightAtMs = await count('right');
-  expect(await verifyCode(parts, principal, id, { code: '000000', by: 'wrong' })).toMatchObject({ isWrong: true });
+  expect(await verifyCode(parts, principal, id, { code: '000000', by: ['wrong'] })).toMatchObject({ isWrong: true });
   const verified = await otps.change(owner, place, (held) =>
-    verifyOtp(held, id, 'right', rightAtMs, rules, clock.nowMs()),
+    verifyOtp(held, id, ['right'], rightAtMs, rules, clock.nowMs()),
   );
   expect(verified).toMatchObject({ answer: { valid: true } });
   const counting = (await otps.read(owner, place))?.failuresMs;

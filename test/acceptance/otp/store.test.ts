@@ -44,7 +44,7 @@ test('a guess whose ack was lost is counted once, although two others were store
   const { id } = await numbers.start(otpNumber(1));
   const otps = new OtpStore(server.bus, publisher, Buffer.alloc(32, 1));
   const count = (by: string, of: OtpId) =>
-    otps.change(owner, placeOfOtp(of), (held) => countGuess(held, of, by, rules, systemClock.nowMs()));
+    otps.change(owner, placeOfOtp(of), (held) => countGuess(held, of, [by], rules, systemClock.nowMs()));
   publisher.beforeAgain = () => numbers.guessWrong(id).then(() => numbers.guessWrong(id));
   expect(await count('r', id)).toMatchObject({ ok: true, answer: { kind: 'counted', otp: { attempts: 1 } } });
   const number = await numbers.read(id);

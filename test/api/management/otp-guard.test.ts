@@ -32,21 +32,21 @@ describe('lists', () => {
 });
 
 describe('blocks', () => {
-  const { blocksShare, ruleBlocksShare } = limits.otpGuard;
+  const { blocksShare, ruleBlocksShare, forgottenAtOnce } = limits.otpGuard;
   const order = (prefix: string, key = running.live) =>
     running.call('POST', '/v1/otp-guard/blocks', { json: { prefix, minutes: 60 }, key });
   const prefixOf = (nth: number) => `+88017${String(nth).padStart(4, '0')}`;
-  const blockOf = (nth: number, rule: StoredBlock['rule']): StoredBlock => ({
+  const blockOf = (nth: number, rule: StoredBlock['rule'], lastsMs = 600_000): StoredBlock => ({
     ...{ accountId: running.accountId, prefix: prefixOf(nth), rule, statistic: 12, threshold: 11.5, times: 1 },
-    ...{ shadow: false, fromMs: systemClock.nowMs(), untilMs: systemClock.nowMs() + 600_000, released: null, note: '' },
+    ...{ shadow: false, fromMs: systemClock.nowMs(), untilMs: systemClock.nowMs() + lastsMs, released: null, note: '' },
   });
 
   test('of one account take no more than its share, of which rules leave a part to people', async () => {
     const bucket = await openBucket(running.bus, 'otp_guard');
-    const fill = (from: number, to: number) =>
+    const fill = (from: number, to: number, lastsMs?: (nth: number) => number) =>
       Promise.all(
         Array.from({ length: to - from }, (_, at) => {
-          const block = blockOf(from + at, 'conversion');
+          const block = blockOf(from + at, 'conversion', lastsMs?.(from + at));
           return bucket.put(`block.${block.accountId}.${block.prefix.slice(1)}`, JSON.stringify({ v: 1, ...block }));
         }),
       );
@@ -64,5 +64,13 @@ describe('blocks', () => {
     // What it has can be changed, and another account has its own share.
     expect((await order(prefixOf(1))).body).toMatchObject({ prefix: prefixOf(1), rule: 'operator' });
     expect((await order(prefixOf(1), running.other)).status).toBe(201);
+    // Those that have ended make room, the first ones first, for people and for rules.
+    await fill(10, 10 + forgottenAtOnce + 2, (nth) => nth - 100_000);
+    expect((await order(prefixOf(blocksShare))).status).toBe(201);
+    const left = new Set((await blocksOf(running.bus, running.accountId)).map(({ prefix }) => prefix));
+    expect(left.size).toBe(blocksShare - forgottenAtOnce + 1);
+    const ended = Array.from({ length: forgottenAtOnce + 2 }, (_, at) => prefixOf(10 + at));
+    expect(ended.filter((prefix) => left.has(prefix))).toEqual(ended.slice(forgottenAtOnce));
+    expect([await put(blocksShare + 1), await put(blocksShare + 2)]).toEqual(['stored', 'full']);
   });
 });

@@ -12,11 +12,12 @@ import { guardModesDefault } from '../../../policy/otp/contract.ts';
 const { maturityMs } = thresholds;
 
 let guard: OtpGuard;
+let blocks: Blocks;
 let nowMs: number;
 let events: GuardEvent[];
 
 function begin(bounds: GuardBounds = limits.otpGuard): void {
-  const blocks = new Blocks(bounds.blocksShare);
+  blocks = new Blocks(bounds.blocksShare);
   guard = new OtpGuard(guardModesDefault, bounds, () => blocks);
   nowMs = 1_000_000;
   events = [];
@@ -33,6 +34,10 @@ function pass(ms: number): void {
   nowMs += ms;
   events.push(...guard.advance(nowMs));
 }
+const ask = (to: string) => {
+  const request = { accountId: 'a', to, ip: null, device: null, challengePassed: false, isResend: false };
+  return guard.decide({ ...request, destinations: ['+880'], safeList: [] }, nowMs, 0.5).refusal;
+};
 const blocked = () => events.filter((event) => event.kind === 'blocked');
 
 describe('bounds', () => {
@@ -91,5 +96,68 @@ describe('bounds', () => {
     for (let block = 0; block < 100; block += 1) send(numberOf(4_200 + block, spread(block)));
     pass(maturityMs);
     expect(blocked().filter(({ prefix }) => prefix === '+8801742')).toHaveLength(1);
+  });
+});
+
+describe('an account with its share of blocks in effect', () => {
+  /** Eleven numbers that follow each other, which block at once. */
+  const countUp = (block: number) => {
+    for (let at = 100; at < 111; at += 1) send(numberOf(block, at));
+  };
+  const found = () =>
+    events.map((event) => [event.kind, 'prefix' in event ? event.prefix : '', 'insteadOf' in event && event.insteadOf]);
+  beforeEach(() => begin({ ...limits.otpGuard, wideBlocksFrom: 2, ruleBlocksShare: 4, blocksShare: 6 }));
+
+  it('has the million numbers blocked, which are challenged, and nothing beyond what may be in effect', () => {
+    for (const block of [1_001, 1_101, 1_201]) countUp(block);
+    expect([1_001, 1_101, 1_201, 1_202].map((block) => ask(numberOf(block, 5_000))?.action)).toEqual([
+      ...['block', 'block'],
+      ...['challenge', 'challenge'],
+    ]);
+    expect(ask(numberOf(1_301, 5_000))).toBeNull();
+    for (const block of [1_202, 1_301, 1_401]) countUp(block);
+    expect(ask(numberOf(1_401, 5_000))?.rule).toBe('velocity');
+    pass(maturityMs);
+    expect(ask(numberOf(1_401, 5_000))).toBeNull();
+    expect(found().slice(0, 5)).toEqual([
+      ['blocked', '+880171001', null],
+      ['blocked', '+880171101', null],
+      ['blocked', '+8801712', '+880171201'],
+      ['blocked', '+8801713', '+880171301'],
+      ['beyond_share', '+8801714', false],
+    ]);
+    expect(blocked()).toHaveLength(4);
+  });
+
+  it('has blocks of 10,000 numbers again when some have ended', () => {
+    for (const block of [1_001, 1_101, 1_201]) countUp(block);
+    // Their codes are judged while they are blocked.
+    pass(maturityMs);
+    pass(10 * 60_000 - maturityMs);
+    for (const block of [1_301, 1_401, 1_501]) countUp(block);
+    expect(found().slice(3)).toEqual([
+      ['blocked', '+880171301', null],
+      ['blocked', '+880171401', null],
+      ['blocked', '+8801715', '+880171501'],
+    ]);
+  });
+
+  it('has no person’s order taken for one of a rule', () => {
+    const order = {
+      accountId: 'a',
+      rule: 'operator',
+      statistic: 0,
+      threshold: 0,
+      times: 0,
+      durationMs: 0,
+      shadow: false,
+    } as const;
+    for (const prefix of ['+88018', '+88019']) blocks.apply({ ...order, prefix }, nowMs + 3_600_000, nowMs);
+    for (const block of [1_001, 1_101, 1_201]) countUp(block);
+    expect(found()).toEqual([
+      ['blocked', '+880171001', null],
+      ['blocked', '+880171101', null],
+      ['beyond_share', '+8801712', false],
+    ]);
   });
 });

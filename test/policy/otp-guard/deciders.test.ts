@@ -112,7 +112,7 @@ describe('blocks', () => {
   it('are in effect until their end, and remembered for a day after it', () => {
     const blocks = new Blocks(10);
     expect(blocks.nextTimes(place, 0)).toBe(1);
-    blocks.apply(block(3), 1_000);
+    blocks.apply(block(3), 1_000, 0);
     expect([blocks.active(place, 999)?.times, blocks.active(place, 1_000)]).toEqual([3, null]);
     const endMs = 1_000 + thresholds.blockRememberedMs;
     expect([blocks.nextTimes(place, endMs - 1), blocks.nextTimes(place, endMs)]).toEqual([4, 1]);
@@ -121,7 +121,7 @@ describe('blocks', () => {
   it('take one probe a minute', () => {
     const blocks = new Blocks(10);
     expect(blocks.mayProbe(place, 0)).toBe(false);
-    blocks.apply(block(1), hourMs);
+    blocks.apply(block(1), hourMs, 0);
     expect(blocks.mayProbe(place, 0)).toBe(true);
     blocks.probed(place, 0);
     expect([blocks.mayProbe(place, minuteMs - 1), blocks.mayProbe(place, minuteMs)]).toEqual([false, true]);
@@ -129,20 +129,38 @@ describe('blocks', () => {
 
   it('are held up to the share of an account, which takes none of another', () => {
     const blocks = new Blocks(2);
-    blocks.apply({ ...block(1), accountId: 'b' }, hourMs);
-    for (const prefix of ['+1', '+2', '+3']) blocks.apply({ ...block(1), prefix }, hourMs);
+    blocks.apply({ ...block(1), accountId: 'b' }, hourMs, 0);
+    for (const prefix of ['+1', '+2', '+3']) blocks.apply({ ...block(1), prefix }, hourMs, 0);
     const active = (accountId: string, prefix: string) => blocks.active({ accountId, prefix }, 0) !== null;
     expect([active('a', '+1'), active('a', '+2'), active('a', '+3')]).toEqual([false, true, true]);
     expect(active('b', place.prefix)).toBe(true);
   });
 
+  it('that ended first are forgotten first, then those by rules that end first', () => {
+    const blocks = new Blocks(3);
+    const apply = (prefix: string, untilMs: number, nowMs: number, rule: 'conversion' | 'operator' = 'conversion') =>
+      blocks.apply({ ...block(1), prefix, rule }, untilMs, nowMs);
+    const remembered = (...prefixes: string[]) =>
+      prefixes.filter((prefix) => blocks.nextTimes({ accountId: 'a', prefix }, 5_000) === 2);
+    apply('+1', 1_000, 0, 'operator');
+    apply('+2', hourMs, 0);
+    apply('+3', 2_000, 0);
+    apply('+4', hourMs - 1, 3_000);
+    expect(remembered('+1', '+2', '+3', '+4')).toEqual(['+2', '+3', '+4']);
+    apply('+5', hourMs, 3_000);
+    expect(remembered('+2', '+3', '+4', '+5')).toEqual(['+2', '+4', '+5']);
+    // All are in effect.
+    apply('+6', hourMs, 3_000);
+    expect(remembered('+2', '+4', '+5', '+6')).toEqual(['+2', '+5', '+6']);
+  });
+
   it('of a person stay where they take the whole share and a rule finds one more', () => {
     const blocks = new Blocks(2);
-    for (const prefix of ['+1', '+2']) blocks.apply({ ...block(1), prefix, rule: 'operator' }, hourMs);
-    blocks.apply({ ...block(1), prefix: '+3' }, hourMs);
+    for (const prefix of ['+1', '+2']) blocks.apply({ ...block(1), prefix, rule: 'operator' }, hourMs, 0);
+    blocks.apply({ ...block(1), prefix: '+3' }, hourMs, 0);
     expect(['+1', '+2', '+3'].filter((prefix) => blocks.active({ accountId: 'a', prefix }, 0))).toEqual(['+1', '+2']);
     // A rule may still find numbers that a person has blocked.
-    blocks.apply({ ...block(2), prefix: '+2' }, hourMs);
+    blocks.apply({ ...block(2), prefix: '+2' }, hourMs, 0);
     expect(blocks.active({ accountId: 'a', prefix: '+2' }, 0)?.times).toBe(2);
   });
 
@@ -155,12 +173,12 @@ describe('blocks', () => {
       ['+4', 'operator'],
       ['+5', 'operator'],
     ] as const) {
-      blocks.apply({ ...block(1), prefix, rule }, hourMs);
+      blocks.apply({ ...block(1), prefix, rule }, hourMs, 0);
     }
     const held = ['+1', '+2', '+3', '+4', '+5'].filter((prefix) => blocks.active({ accountId: 'a', prefix }, 0));
     expect(held).toEqual(['+4', '+5']);
-    blocks.apply({ ...block(1), prefix: '+6' }, hourMs);
-    blocks.apply({ ...block(1), prefix: '+7' }, hourMs);
+    blocks.apply({ ...block(1), prefix: '+6' }, hourMs, 0);
+    blocks.apply({ ...block(1), prefix: '+7' }, hourMs, 0);
     expect(blocks.active({ accountId: 'a', prefix: '+5' }, 0)).not.toBeNull();
   });
 });

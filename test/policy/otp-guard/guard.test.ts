@@ -144,7 +144,7 @@ describe('a probe', () => {
       durationMs: 1,
       shadow: false,
     } as const;
-    blocks.apply({ ...order, prefix: '+88019' }, nowMs + 1);
+    blocks.apply({ ...order, prefix: '+88019' }, nowMs + 1, nowMs);
     expect(ask('+8801912345678', {}, probe).refusal).toMatchObject({ rule: 'operator', scope: '+88019' });
     expect(ask('+391234567890', {}, probe).refusal).toMatchObject({ rule: 'destination' });
   });

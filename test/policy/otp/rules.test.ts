@@ -47,7 +47,7 @@ describe('the time', () => {
   test('a code counts until the millisecond before it expires, also when the clock was set back and forth', () => {
     const otp = otpOf('A', beginMs);
     const held = started(otp);
-    const guess = (nowMs: number) => countGuess(held, otp.id, 'r', rules, nowMs).answer;
+    const guess = (nowMs: number) => countGuess(held, otp.id, ['r'], rules, nowMs).answer;
     expect(guess(otp.expiresAtMs - 1)).toMatchObject({ kind: 'counted' });
     expect(guess(otp.expiresAtMs)).toMatchObject({ kind: 'ended', status: 'expired' });
     expect(guess(otp.expiresAtMs + 1)).toMatchObject({ kind: 'ended', status: 'expired' });
@@ -56,11 +56,11 @@ describe('the time', () => {
 
   test('a guess that was counted in time is right although the second write came later', () => {
     const otp = otpOf('A', beginMs);
-    const counted = countGuess(started(otp), otp.id, 'r', rules, otp.expiresAtMs - 1);
+    const counted = countGuess(started(otp), otp.id, ['r'], rules, otp.expiresAtMs - 1);
     const { answer } = verifyOtp(
       counted.next as OtpNumber,
       otp.id,
-      'r',
+      ['r'],
       otp.expiresAtMs - 1,
       rules,
       otp.expiresAtMs + 5,
@@ -98,7 +98,7 @@ describe('a code that has expired keeps that end', () => {
 
   test('when another one of its purpose is entered', () => {
     const held = started(otpOf('B', nowMs), started(old), nowMs);
-    const { next } = verifyOtp(held, 'otp_B' as OtpId, 'r', nowMs, rules, nowMs);
+    const { next } = verifyOtp(held, 'otp_B' as OtpId, ['r'], nowMs, rules, nowMs);
     expect(next?.otps.map((otp) => statusOf(otp, nowMs))).toEqual(['expired', 'verified']);
     expect(next?.otps[0]?.endedAtMs).toBeNull();
   });
@@ -106,11 +106,11 @@ describe('a code that has expired keeps that end', () => {
   test('when its number is locked; its own fifth guess, counted before, still ends it', () => {
     const failuresMs = Array.from({ length: 19 }, (_, at) => beginMs + at);
     const held = started(otpOf('B', nowMs), { ...started(old), failuresMs }, nowMs);
-    const counted = countGuess(held, 'otp_B' as OtpId, 'r', rules, nowMs).next as OtpNumber;
+    const counted = countGuess(held, 'otp_B' as OtpId, ['r'], rules, nowMs).next as OtpNumber;
     const locked = failGuess(counted, 'otp_B' as OtpId, 1, rules, nowMs);
     expect(locked.answer.ended.map(({ id }) => id)).toEqual(['otp_B']);
     expect(locked.next?.otps.map((otp) => statusOf(otp, nowMs))).toEqual(['expired', 'failed']);
-    const fifth = countGuess(started({ ...old, attempts: 4 }), old.id, 'r', rules, nowMs - 1).next as OtpNumber;
+    const fifth = countGuess(started({ ...old, attempts: 4 }), old.id, ['r'], rules, nowMs - 1).next as OtpNumber;
     expect(failGuess(fifth, old.id, 5, rules, nowMs).answer.ended).toMatchObject([{ status: 'max_attempts_reached' }]);
   });
 });
@@ -130,14 +130,19 @@ test('a repeated step changes nothing: a start, a resend, a cancel, a right gues
   });
   const canceled = cancelOtp(held, otp.id, rules, beginMs).next as OtpNumber;
   expect(cancelOtp(canceled, otp.id, rules, beginMs)).toMatchObject({ next: null, answer: { kind: 'unchanged' } });
-  const verified = verifyOtp(held, otp.id, 'mine', beginMs, rules, beginMs).next as OtpNumber;
-  expect(countGuess(verified, otp.id, 'mine', rules, beginMs).answer).toMatchObject({ kind: 'answered_before' });
-  expect(countGuess(verified, otp.id, 'yours', rules, beginMs).answer).toMatchObject({
+  const verified = verifyOtp(held, otp.id, ['mine'], beginMs, rules, beginMs).next as OtpNumber;
+  expect(countGuess(verified, otp.id, ['mine'], rules, beginMs).answer).toMatchObject({ kind: 'answered_before' });
+  expect(countGuess(verified, otp.id, ['yours'], rules, beginMs).answer).toMatchObject({
     kind: 'ended',
     status: 'verified',
   });
-  expect(verifyOtp(verified, otp.id, 'mine', beginMs, rules, beginMs).answer).toMatchObject({ valid: true });
-  expect(verifyOtp(verified, otp.id, 'yours', beginMs, rules, beginMs).answer).toMatchObject({ valid: false });
+  expect(verifyOtp(verified, otp.id, ['mine'], beginMs, rules, beginMs).answer).toMatchObject({ valid: true });
+  expect(verifyOtp(verified, otp.id, ['yours'], beginMs, rules, beginMs).answer).toMatchObject({ valid: false });
+  // Made with another body key.
+  expect(countGuess(verified, otp.id, ['new', 'mine'], rules, beginMs).answer).toMatchObject({
+    kind: 'answered_before',
+  });
+  expect(verifyOtp(verified, otp.id, ['new', 'mine'], beginMs, rules, beginMs).answer).toMatchObject({ valid: true });
 });
 
 test('what ends gives up its code; a send that is taken back ends its OTP, which can be started again', () => {
@@ -178,28 +183,28 @@ test('a send that is taken back counts no more, although its record was decided 
 test('a wrong fourth guess does not end a code while its fifth is compared: that one decides', () => {
   const otp = otpOf('A', beginMs, { attempts: 3 });
   const id = otp.id;
-  const fourth = countGuess(started(otp), id, 'four', rules, beginMs + 1).next as OtpNumber;
-  const fifth = countGuess(fourth, id, 'five', rules, beginMs + 2);
+  const fourth = countGuess(started(otp), id, ['four'], rules, beginMs + 1).next as OtpNumber;
+  const fifth = countGuess(fourth, id, ['five'], rules, beginMs + 2);
   const { countedAtMs = 0 } = fifth.answer.kind === 'counted' ? fifth.answer : {};
   const both = fifth.next as OtpNumber;
   expect(failGuess(both, id, 4, rules, beginMs + 3)).toMatchObject({ next: null, answer: { ended: [] } });
-  expect(verifyOtp(both, id, 'five', countedAtMs, rules, beginMs + 4).answer).toMatchObject({ valid: true });
+  expect(verifyOtp(both, id, ['five'], countedAtMs, rules, beginMs + 4).answer).toMatchObject({ valid: true });
   expect(failGuess(both, id, 5, rules, beginMs + 4).answer.ended).toMatchObject([{ status: 'max_attempts_reached' }]);
-  expect(countGuess(both, id, 'six', rules, beginMs + 5).answer).toMatchObject({ kind: 'ended' });
+  expect(countGuess(both, id, ['six'], rules, beginMs + 5).answer).toMatchObject({ kind: 'ended' });
 });
 
 test('a right fourth guess verifies although its fifth, wrong one was stored first', () => {
   const otp = otpOf('A', beginMs, { attempts: 3 });
   const id = otp.id;
-  const fourth = countGuess(started(otp), id, 'four', rules, beginMs + 1);
+  const fourth = countGuess(started(otp), id, ['four'], rules, beginMs + 1);
   const { countedAtMs = 0 } = fourth.answer.kind === 'counted' ? fourth.answer : {};
-  const fifth = countGuess(fourth.next as OtpNumber, id, 'five', rules, beginMs + 2).next as OtpNumber;
+  const fifth = countGuess(fourth.next as OtpNumber, id, ['five'], rules, beginMs + 2).next as OtpNumber;
   const ended = failGuess(fifth, id, 5, rules, beginMs + 3).next as OtpNumber;
   expect(ended.otps).toMatchObject([{ status: 'max_attempts_reached' }]);
-  const { next, answer } = verifyOtp(ended, id, 'four', countedAtMs, rules, beginMs + 4);
+  const { next, answer } = verifyOtp(ended, id, ['four'], countedAtMs, rules, beginMs + 4);
   expect(answer).toMatchObject({ valid: true, otp: { status: 'verified', reason: null, attempts: 5, sealed: null } });
   expect(next?.failuresMs).toEqual([beginMs + 2]);
-  expect(verifyOtp(next as OtpNumber, id, 'other', beginMs + 2, rules, beginMs + 5).answer).toMatchObject({
+  expect(verifyOtp(next as OtpNumber, id, ['other'], beginMs + 2, rules, beginMs + 5).answer).toMatchObject({
     valid: false,
   });
 });
@@ -208,11 +213,11 @@ test('a right guess verifies although a wrong one about another code has locked 
   const failuresMs = Array.from({ length: 18 }, (_, at) => beginMs + at);
   const one = started(otpOf('A', beginMs + 99), { ...fresh, failuresMs }, beginMs + 99);
   const two = started(otpOf('B', beginMs + 99, { purpose: 'payment' }), one, beginMs + 99);
-  const right = countGuess(two, 'otp_A' as OtpId, 'right', rules, beginMs + 100).next as OtpNumber;
-  const wrong = countGuess(right, 'otp_B' as OtpId, 'wrong', rules, beginMs + 101).next as OtpNumber;
+  const right = countGuess(two, 'otp_A' as OtpId, ['right'], rules, beginMs + 100).next as OtpNumber;
+  const wrong = countGuess(right, 'otp_B' as OtpId, ['wrong'], rules, beginMs + 101).next as OtpNumber;
   const locked = failGuess(wrong, 'otp_B' as OtpId, 1, rules, beginMs + 102).next as OtpNumber;
   expect(locked.otps).toMatchObject([{ reason: 'locked' }, { reason: 'locked' }]);
-  const { next, answer } = verifyOtp(locked, 'otp_A' as OtpId, 'right', beginMs + 100, rules, beginMs + 103);
+  const { next, answer } = verifyOtp(locked, 'otp_A' as OtpId, ['right'], beginMs + 100, rules, beginMs + 103);
   expect(answer).toMatchObject({ valid: true, otp: { status: 'verified', reason: null } });
   expect(next?.failuresMs).toHaveLength(19);
 });
@@ -221,13 +226,13 @@ test('the 20th failure ends every pending code of the number, with its reason', 
   const failuresMs = Array.from({ length: 19 }, (_, at) => beginMs + at);
   const one = started(otpOf('A', beginMs + 99), { ...fresh, failuresMs }, beginMs + 99);
   const two = started(otpOf('B', beginMs + 99, { purpose: 'payment' }), one, beginMs + 99);
-  const counted = countGuess(two, 'otp_A' as OtpId, 'r', rules, beginMs + 100).next as OtpNumber;
+  const counted = countGuess(two, 'otp_A' as OtpId, ['r'], rules, beginMs + 100).next as OtpNumber;
   const { next, answer } = failGuess(counted, 'otp_A' as OtpId, 1, rules, beginMs + 101);
   expect(answer.ended.map(({ id, status, reason }) => ({ id, status, reason }))).toEqual([
     { id: 'otp_A', status: 'failed', reason: 'locked' },
     { id: 'otp_B', status: 'failed', reason: 'locked' },
   ]);
-  expect(countGuess(next as OtpNumber, 'otp_B' as OtpId, 'r', rules, beginMs + 102).answer).toMatchObject({
+  expect(countGuess(next as OtpNumber, 'otp_B' as OtpId, ['r'], rules, beginMs + 102).answer).toMatchObject({
     kind: 'ended',
   });
 });
@@ -276,7 +281,14 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
       const store = (next: OtpNumber | null) => (held = next ?? held);
       const compare = (guess: (typeof open)[number]) => {
         if (guess.right) {
-          const { next, answer } = verifyOtp(held, guess.id, `r${guess.countedAtMs}`, guess.countedAtMs, rules, nowMs);
+          const { next, answer } = verifyOtp(
+            held,
+            guess.id,
+            [`r${guess.countedAtMs}`],
+            guess.countedAtMs,
+            rules,
+            nowMs,
+          );
           const before = held.otps.find((otp) => otp.id === guess.id)?.status;
           store(next);
           // Only another right guess and a cancel come before a right one that was counted.
@@ -306,7 +318,7 @@ test('whatever the order: five guesses of a code, twenty of a number and five se
           store(next);
         } else if (each.do === 'cancel') store(cancelOtp(held, id, rules, nowMs).next);
         else if (each.do === 'guess') {
-          const { next, answer } = countGuess(held, id, `r${at}`, rules, nowMs);
+          const { next, answer } = countGuess(held, id, [`r${at}`], rules, nowMs);
           store(next);
           if (answer.kind === 'counted') {
             compared.set(id, (compared.get(id) ?? 0) + 1);

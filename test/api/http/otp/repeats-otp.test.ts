@@ -10,7 +10,7 @@ import { systemClock } from '../../../../platform/clock.ts';
 import { accountQueueMaxDefault } from '../../../../platform/limits-lanes.ts';
 import { defaultShares } from '../../../../platform/limits-shares.ts';
 import { otpLimitsDefault, otpRulesDefault } from '../../../../policy/otp/contract.ts';
-import { cutProxy } from '../../../support/cut-proxy.ts';
+import { type CutProxy, cutProxy } from '../../../support/cut-proxy.ts';
 import { until } from '../../../support/until.ts';
 import { type Ingress, call } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient } from './otp-client.ts';
@@ -119,15 +119,23 @@ describe('repeats under an automatic key count once', () => {
   const clientIp = { client_ip: '203.0.113.7' };
   const received: GuardObservation[] = [];
   let strict: Ingress;
+  const strictIngress = (env: Record<string, string> = {}) => {
+    const bounds = { queueMessagesMax: 5_000_000, accountQueueMax: accountQueueMaxDefault, drainMsMax: 90_000 };
+    const limits = { ...bounds, streamReplicas: 1, streamStoreMbMax: 28_672, shares };
+    return harness.ingress(env, 1, { otp, limits });
+  };
   beforeAll(async () => {
     new GuardTalk(harness.bus, 'test').listen((observation) => received.push(observation));
     await harness.bus.connection.flush();
-    const bounds = { queueMessagesMax: 5_000_000, accountQueueMax: accountQueueMaxDefault, drainMsMax: 90_000 };
-    const limits = { ...bounds, streamReplicas: 1, streamStoreMbMax: 28_672, shares };
-    strict = await harness.ingress({}, 1, { otp, limits });
+    strict = await strictIngress();
   });
-  const observed = (kind: 'sent' | 'resent', to: string) =>
-    received.filter((each) => each.kind === kind && each.to === to).length;
+  /** As a guard counts them: a message that is reported again is the same one. */
+  const observed = (kind: 'sent' | 'resent', to: string) => {
+    const all = received.filter((each) => each.kind === kind && each.to === to);
+    return new Set(all.map((each, at) => ('messageId' in each ? each.messageId : at))).size;
+  };
+  const messagesTo = async (to: string) =>
+    (await harness.messages('MT_OTP')).filter(({ recipient }) => recipient === to).length;
 
   test('a start: in the limits, as a record, and for the guard', async () => {
     const { live } = await harness.tenant();
@@ -174,6 +182,64 @@ describe('repeats under an automatic key count once', () => {
     await call(strict, 'POST', '/v1/otp', live, { to: next });
     await until('the guards know of the next start', () => observed('sent', next) === 1);
     expect(observed('resent', to)).toBe(2);
+  });
+
+  /** Asks for a start, or for a resend of one that another ingress has answered. */
+  const asking = async (what: 'start' | 'resend') => {
+    const { live } = await harness.tenant();
+    const to = freshNumber();
+    const headers = automaticKey();
+    const id = what === 'start' ? '' : (await call(strict, 'POST', '/v1/otp', live, { to })).body['id'];
+    const [path, body] = what === 'start' ? ['/v1/otp', { to, ...clientIp }] : [`/v1/otp/${id}/resend`, clientIp];
+    const wanted = what === 'start' ? { sent: 1, resent: 0, messages: 1 } : { sent: 1, resent: 1, messages: 2 };
+    return {
+      ask: (of: Ingress) => call(of, 'POST', path, live, body, headers),
+      /** Of two sends from the address one is left. */
+      async expectCounted(at: Ingress) {
+        const next = () => call(at, 'POST', '/v1/otp', live, { to: freshNumber(), ...clientIp });
+        expect(await next()).toMatchObject({ status: 201 });
+        expect((await next()).body['detail']).toContain('more than 2 sends');
+        await until('the guards know of it', () => observed(what === 'start' ? 'sent' : 'resent', to) > 0);
+        const messages = await messagesTo(to);
+        expect({ sent: observed('sent', to), resent: observed('resent', to), messages }).toEqual(wanted);
+      },
+    };
+  };
+
+  /** Until `ask` is over, an ingress whose requests, or whose answers, are cut off when it publishes a message. */
+  const cutOff = async (what: 'requests' | 'answers', ask: (cut: Ingress, proxy: CutProxy) => Promise<void>) => {
+    const proxy = await cutProxy(harness.nats.url, { when: 'HPUB mt.', times: 1, what });
+    try {
+      const cut = await strictIngress({ NATS_URL: proxy.url });
+      await ask(cut, proxy).finally(() => cut.kill9());
+    } finally {
+      proxy.close();
+    }
+  };
+
+  describe.each(['start', 'resend'] as const)('a %s', (what) => {
+    test('that the repeat sends, after a first try that nobody could answer', () =>
+      cutOff('requests', async (cut, proxy) => {
+        const { ask, expectCounted } = await asking(what);
+        expect(await ask(cut)).toMatchObject({ status: 503 });
+        proxy.mend();
+        await until('an answer', async () => (await ask(cut)).status < 300);
+        await expectCounted(cut);
+      }));
+
+    test('that was sent by a process which was killed before it knew that', () =>
+      cutOff('answers', async (killed, proxy) => {
+        const { ask, expectCounted } = await asking(what);
+        const before = await harness.count('MT_OTP');
+        const lost = ask(killed).catch((error: unknown) => error);
+        await until('it is sent', async () => proxy.isCut() && (await harness.count('MT_OTP')) > before, {
+          everyMs: 1,
+        });
+        await killed.kill9();
+        await lost;
+        for (let tries = 0; tries < 3; tries += 1) expect((await ask(strict)).status).toBeLessThan(300);
+        await expectCounted(strict);
+      }));
   });
 });
 

@@ -2,6 +2,7 @@
 // record of the number.
 import { afterAll, expect, test } from 'vitest';
 import { streamOfBucket } from '../../../../cluster/bus/streams.ts';
+import { systemClock } from '../../../../platform/clock.ts';
 import { bodyKey } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
 
@@ -33,6 +34,24 @@ test('a killed ingress, a rotated key and a later clock: the code counts until i
   expect((await get(short.body['id'])).body).toMatchObject({ status: 'expired', attempts_remaining: 5 });
   expect((await verify(two.body['id'], two.body['test_code'])).body).toMatchObject({ valid: true });
   client.use(rightClock);
+});
+
+test.each([
+  ['the new key after the old one', 0, 1],
+  ['the old key after the new one, at a machine that is not rotated yet', 1, 0],
+])('an automatic key repeats the answer to a right code with %s, and to no other code', async (_, first, second) => {
+  const keys = [bodyKey, Buffer.alloc(32, 9)].map((key) => key.toString('base64'));
+  const both = [keys.join(','), keys.toReversed().join(',')] as const;
+  const [before, after] = [both[first], both[second]].map((key) => harness.ingress({ HELIOGRAPH_BODY_KEY: key ?? '' }));
+  client.use(await before!);
+  const { body } = await start();
+  const repeating = await after!;
+  const key = `auto_${Math.floor(systemClock.nowMs()) + 4_000}_${String(first).padStart(16, '0')}`;
+  const guess = (code: string) => verify(body['id'], code, { headers: { 'idempotency-key': key } });
+  expect((await guess(body['test_code'])).body).toMatchObject({ valid: true });
+  client.use(repeating);
+  expect((await guess(body['test_code'])).body).toMatchObject({ valid: true, status: 'verified' });
+  expect((await guess(otherThan(body['test_code']))).body).toMatchObject({ valid: false, status: 'verified' });
 });
 
 test('failed guesses outlive the record of their number', async () => {
