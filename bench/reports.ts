@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { RecordedEvents } from '../analytics/queries/recorded-events.ts';
 import { reports } from '../analytics/reports/catalogue.ts';
-import { type Dimension, type Report, type ReportQuery, isByCampaign } from '../analytics/reports/report.ts';
+import type { ReportQuery } from '../analytics/reports/report.ts';
 import { statementOf } from '../analytics/reports/statement.ts';
 import { type Recorder, startRecorder } from '../analytics/recorder/recorder.ts';
 import type { Engine } from '../analytics/store/engine.ts';
@@ -29,7 +29,8 @@ import {
 } from './harness/event-store.ts';
 import { quantile } from './harness/latency-figures.ts';
 import type { BenchResult } from './harness/report.ts';
-import { askedAccount, days, fillCounts, fromMs } from './load/report-counts.ts';
+import { days, fillCounts } from './load/report-counts.ts';
+import { nameOf, queriesOf, readsRows, reportOf } from './load/report-queries.ts';
 import { fillClicks, fillOtps } from './load/report-rows.ts';
 
 export const bench: Bench = {
@@ -47,27 +48,6 @@ const lookUpEveryMs = 20;
 const backlogMessages = 60_000;
 const steadyPerS = 5_000;
 const steadyS = 10;
-
-/** Of each report, as far as it has them. */
-const groupings: readonly (readonly Dimension[])[] = [
-  [],
-  ['day'],
-  ['day', 'carrier'],
-  ['carrier', 'category'],
-  ['hour'],
-  ['hour', 'category'],
-  ['hour', 'carrier'],
-  ['day', 'sender'],
-  ['hour', 'sender'],
-  ['campaign'],
-  ['hour', 'campaign'],
-  ['campaign', 'variant'],
-  ['day', 'variant'],
-  ['hour', 'variant'],
-];
-/** 720 hours × 12 senders × 8 errors, and × 9 senders × 13 reasons: more rows than a report has. */
-const tooLarge: ReadonlySet<string> = new Set(['errors hour sender', 'click-reasons hour sender']);
-const zones = ['Asia/Kolkata', 'Europe/Berlin', 'UTC'];
 
 async function run({ seconds, count = 100_000_000 }: BenchOptions): Promise<BenchResult> {
   return withStarted(startBus('bench'), (bus) => withEngine((engine) => measure(bus, engine, seconds, count)));
@@ -174,39 +154,12 @@ async function asked(
       turns += 1;
       const askedMs = systemClock.monotonicMs();
       const isAnswered = await ask(engine, query);
-      const name = `${query.report} by ${query.groupBy.join(', ') || 'nothing'} in ${query.timeZone}`;
+      const name = nameOf(query);
       answered.push({ report: query.report, name, tookMs: systemClock.monotonicMs() - askedMs, isAnswered });
     }
   };
   await Promise.all(Array.from({ length: atOnce }, askInTurn));
   return answered;
-}
-
-/** Whether it computes its rows from others, and reads no counts. */
-function readsRows(query: ReportQuery): boolean {
-  return reportOf(query).rows !== undefined;
-}
-
-/** Over the whole month; of those that read one-time passwords over its last `otpDays`. */
-function queriesOf(otpDays: number): readonly ReportQuery[] {
-  const toMs = fromMs + days * 86_400_000;
-  const fromOf = ({ rows }: Report) => (rows === undefined ? fromMs : toMs - otpDays * 86_400_000);
-  const query = { accountId: askedAccount, livemode: true, toMs, filters: {}, format: 'json' } as const;
-  return reports.flatMap((report) =>
-    groupings
-      .filter((groupBy) => groupBy.every((each) => report.groupBy.includes(each)))
-      .filter((groupBy) => !groupBy.includes('variant') || isByCampaign(report, { groupBy, filters: {} }))
-      .filter((groupBy) => !tooLarge.has(`${report.name} ${groupBy.join(' ')}`))
-      .flatMap((groupBy) =>
-        zones.map((timeZone) => ({ ...query, fromMs: fromOf(report), report: report.name, timeZone, groupBy })),
-      ),
-  );
-}
-
-function reportOf(query: ReportQuery): Report {
-  const report = reports.find(({ name }) => name === query.report);
-  if (report === undefined) throw new Error(query.report);
-  return report;
 }
 
 /** Resolves with false when it took longer than a report may. */

@@ -13,8 +13,15 @@ export const recordLimits = {
     prefetchRecords: 128,
     /** An insert that takes longer counts as unknown and is repeated under the same token. */
     insertTimeoutMs: 30_000,
-    /** One statement of an upgrade, which may fill a table with a day of another. */
+    /** One statement of an upgrade, which may fill a table with an hour of another. */
     schemaStatementMs: 300_000,
+    /** The process that upgrades the schema writes its entry so often; after a silence of the second, another one may take over. */
+    upgradeHeartbeatMs: 5_000,
+    upgradeSilentMs: 20_000,
+    /** Rows of one insert into a table that is filled: × ~100 B as text = 10 MB. */
+    fillRowsMax: 100_000,
+    /** When a filled table could not be compared with its source, it is tried again after this. */
+    fillAgainMs: 10_000,
     retryBaseMs: 200,
     retryCapMs: 10_000,
     /**
@@ -211,6 +218,10 @@ export const recordLimits = {
 } as const;
 
 const { queries, reaper, recorder } = recordLimits;
+assert(
+  recorder.upgradeHeartbeatMs * 2 < recorder.upgradeSilentMs,
+  'one lost heartbeat would let two processes upgrade the schema',
+);
 assert(
   recorder.insertRowsMax * 2 <= recorder.heldRowsMax,
   'the recorder could not collect a batch while it inserts another',

@@ -21,9 +21,11 @@ import { log } from '../../platform/log.ts';
 import { metrics } from '../../platform/telemetry.ts';
 import { mapInTurns } from '../../platform/work-turn.ts';
 import { Fenced } from '../fenced-entry.ts';
+import { FillCheck } from '../recorder/fill-check.ts';
 import { type PendingRange, Progress, continuesAt } from '../recorder/progress.ts';
 import { insertSettings, untilStored } from '../recorder/writer.ts';
 import type { Engine } from '../store/engine.ts';
+import { fillSources } from '../store/fill.ts';
 import { Bursts } from './bursts.ts';
 import { classifyClick } from './classify.ts';
 import { publishClicks } from './click-facts.ts';
@@ -115,6 +117,8 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   const progress = await Progress.takeOver(bucket, String(created), holds, clock, progressOfClicks);
   const agents = new UserAgents();
   const bursts = new Bursts();
+  const confirm = () => progress.confirm();
+  const fills = new FillCheck({ engine, sources: fillSources.clicks, confirm, clock });
   let { recorded } = progress;
   /** The range that may be in ClickHouse: repeated with its token before anything else. */
   let replay: PendingRange | null = progress.pending;
@@ -144,39 +148,47 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   function write(): Promise<void> {
     const closed = batch;
     batch = null;
-    if (closed === null) return writing;
+    return closed === null ? writing : inTurn(() => record(closed));
+  }
+
+  /** After what is being written. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
     unwritten += 1;
     writing = writing
-      .then(() => record(closed))
+      .then(() => untilFenced(work))
       .finally(() => {
         unwritten -= 1;
       });
     return writing;
   }
 
-  async function record(closed: ClickBatch): Promise<void> {
+  async function untilFenced(work: () => Promise<void>): Promise<void> {
     try {
-      const token = await announce(closed);
-      const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
-      const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
-      await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
-      const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
-      // Before they are written: a crash between the two publishes them again, under the same ids.
-      await publishClicks(parts.publisher, fresh);
-      const nowMs = clock.nowMs();
-      const rows = await mapInTurns(fresh, (click) => clickRow(click, nowMs, token), clock);
-      await insert(`link_clicks (${clickColumns})`, rows.join(''), `${token}:clicks`);
-      const changes = await untilDone('counts', () => changesOf(issued, [...written, ...fresh], token));
-      await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
-      for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
-      recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
-      parts.reached?.(recorded.seq);
+      await work();
     } catch (error) {
       if (stopping.signal.aborted) return ignoring(error, 'the recorder of clicks was stopped while it wrote');
       if (!(error instanceof Fenced)) throw error;
       log.error({ alarm: 'recorder_fenced', error: error.message }, 'this node stops recording clicks');
       halt();
     }
+  }
+
+  async function record(closed: ClickBatch): Promise<void> {
+    const token = await announce(closed);
+    const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
+    const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
+    await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
+    const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
+    // Before they are written: a crash between the two publishes them again, under the same ids.
+    await publishClicks(parts.publisher, fresh);
+    const nowMs = clock.nowMs();
+    const rows = await mapInTurns(fresh, (click) => clickRow(click, nowMs, token), clock);
+    await insert(`link_clicks (${clickColumns})`, rows.join(''), `${token}:clicks`);
+    const changes = await untilDone('counts', () => changesOf(issued, [...written, ...fresh], token));
+    await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
+    for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
+    recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
+    parts.reached?.(recorded.seq);
   }
 
   async function announce(closed: ClickBatch): Promise<string> {
@@ -268,8 +280,9 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
 
   const stopTick = clock.every(tickEveryMs, () => {
     // One batch at a time: while the store is away the next one grows to its bound, and then reading stops.
-    if (batch === null || replay !== null || unwritten > 0) return;
-    if (clock.monotonicMs() - batch.openedAtMs >= insertEveryMs) void write();
+    if (replay !== null || unwritten > 0) return;
+    if (batch !== null && clock.monotonicMs() - batch.openedAtMs >= insertEveryMs) void write();
+    else if (fills.isDue) void inTurn(() => fills.step());
   });
   const stopPurge = clock.every(purgeEveryMs, () => {
     purge().catch((error: unknown) => ignoring(error, 'CLICKS is purged the next time'));

@@ -27,10 +27,12 @@ import { Fenced } from '../fenced-entry.ts';
 import { ErasedNumbers } from '../erasure/erased-numbers.ts';
 import { type LateChanges, lateChangesOver } from '../otp/late-changes.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
+import { fillSources } from '../store/fill.ts';
 import { hasEvents } from '../store/schema.ts';
 import type { Batch } from './batch.ts';
 import { Batcher, type EventRecord } from './batcher.ts';
 import { MessageStates } from './counts/message-states.ts';
+import { FillCheck } from './fill-check.ts';
 import { Progress, continuesAt } from './progress.ts';
 import { countedFromMs, refillSeenIds } from './recorded-before.ts';
 import { TakenPosition } from './taken-position.ts';
@@ -102,6 +104,9 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const { late = lateChangesOver(engine, retentionDefault.historyDays, clock) } = options;
   const writer = new Writer({ engine, progress, frontierSeq, replay: pending, late, stopping: stopping.signal, clock });
 
+  const confirm = () => progress.confirm();
+  const fills = new FillCheck({ engine, sources: fillSources.events, confirm, clock });
+
   let writing: Promise<void> | null = null;
   let reader: StreamReader | null = null;
   const { promise: ended, resolve: end } = Promise.withResolvers<HowEnded>();
@@ -139,15 +144,24 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
 
   async function writeAll(): Promise<void> {
     try {
-      for (let batch = batcher.oldest(); batch !== null; batch = batcher.oldest()) {
-        await writer.write(batch);
-        batcher.written();
+      await writeClosed();
+      if (fills.isDue && !writer.isRepeating) {
+        await fills.step();
+        // Those that were closed meanwhile.
+        await writeClosed();
       }
     } catch (error) {
       if (stopping.signal.aborted) return ignoring(error, 'the recorder was stopped while it wrote');
       if (!(error instanceof Fenced)) throw error;
       log.error({ alarm: 'recorder_fenced', error: error.message }, 'this node stops recording');
       halt('fenced');
+    }
+  }
+
+  async function writeClosed(): Promise<void> {
+    for (let batch = batcher.oldest(); batch !== null; batch = batcher.oldest()) {
+      await writer.write(batch);
+      batcher.written();
     }
   }
 
@@ -186,7 +200,10 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     );
   }
 
-  const cancelTick = clock.every(tickEveryMs, () => batcher.tick());
+  const cancelTick = clock.every(tickEveryMs, () => {
+    batcher.tick();
+    if (fills.isDue) write();
+  });
   const { prefetchRecords: prefetch } = limits.recorder;
   // An ordered reader, because a range of records must be repeatable.
   reader = readStream(bus, { stream: streamNames.events, from, take, prefetch, clock });

@@ -45,6 +45,11 @@ export class Writer {
     return this.#recorded;
   }
 
+  /** Whether a range that may be in ClickHouse waits to be repeated. */
+  get isRepeating(): boolean {
+    return this.#replay !== null;
+  }
+
   /** Resolves when the batch is in ClickHouse, with retries; rejects when fenced or stopped. */
   async write(batch: Batch): Promise<void> {
     const { engine, progress, frontierSeq, late, stopping } = this.#options;

@@ -1,5 +1,5 @@
 // Which rows of the counts a report reads: those of the smallest tier that has every column it needs. Tiers are made by
-// analytics/schema/006-counts.sql, 016-click-tiers.sql and 018-campaign-tiers.sql from the tables that the recorder writes; a
+// analytics/schema/006-counts.sql, 016-click-tiers.sql, 018-campaign-tiers.sql and 019-reasons-by-carrier.sql from the tables that the recorder writes; a
 // table without tiers is read itself, by half hours.
 
 /** Rows of this table that fulfil all of these conditions, of which a report's own is one unless they all fulfil it. */
@@ -87,6 +87,7 @@ export const tiersOf: Readonly<Record<'message_counts' | 'latency_counts' | 'cli
       ofCampaignClicks('clicks', [...clicks, ...campaign]),
       ofCampaignClicks('clicks_by_time', [...byBucket, ...campaign]),
       ofCampaignClicks('reasons', [...byReasons.filter((name) => name !== 'carrier'), ...campaign], [onlyClicks]),
+      ofCampaignClicks('reasons_by_carrier', [...byReasons, ...campaign], [onlyClicks]),
     ],
     blocks: [
       ofClicks('clicks_6h', byBucket),

@@ -1,11 +1,7 @@
 -- What the reports of clicks read of click_counts, as 006-counts.sql has its tiers: `clicks` without the reasons and the campaign, so
 -- that a report reads no row for each sign and each of 15 choices; `reasons` has only the clicks, with their reasons; each by half hours
 -- and by six hours. `classes` stands before the time in the key, because a report asks for the first clicks of one choice.
-DROP TABLE IF EXISTS click_tiers_feed;
-
-DROP TABLE IF EXISTS click_tiers;
-
-CREATE TABLE click_tiers
+CREATE TABLE IF NOT EXISTS click_tiers
 (
     account_id LowCardinality(String),
     livemode Bool,
@@ -25,7 +21,7 @@ PARTITION BY toYYYYMM(slot)
 ORDER BY (account_id, livemode, tier, what, classes, slot, category, carrier, sender, reasons, bucket)
 SETTINGS non_replicated_deduplication_window = 1000;
 
-CREATE MATERIALIZED VIEW click_tiers_feed TO click_tiers AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS click_tiers_feed TO click_tiers AS
 SELECT account_id, livemode, tier, what, classes, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot, category,
     carrier, sender, if(startsWith(tier, 'reasons'), reasons, '') AS reasons, bucket, counts
 FROM
@@ -35,18 +31,8 @@ FROM
     ARRAY JOIN if(what = 'clicks', ['clicks', 'clicks_6h', 'reasons', 'reasons_6h'], ['clicks', 'clicks_6h']) AS tier
 );
 
--- The counts of an older version, day by day. The view above is fed by later inserts only.
-INSERT INTO click_tiers (account_id, livemode, tier, what, classes, slot, category, carrier, sender, reasons, bucket, counts)
-SELECT account_id, livemode, tier, what, classes, toDateTime(intDiv(toUnixTimestamp(slot), seconds) * seconds, 'UTC') AS slot, category,
-    carrier, sender, if(startsWith(tier, 'reasons'), reasons, '') AS reasons, bucket, counts
-FROM
-(
-    SELECT *, tier, if(endsWith(tier, '_6h'), 21600, 1800) AS seconds
-    FROM click_counts
-    ARRAY JOIN if(what = 'clicks', ['clicks', 'clicks_6h', 'reasons', 'reasons_6h'], ['clicks', 'clicks_6h']) AS tier
-    WHERE toDate(slot) = '{day}'
-)
-SETTINGS insert_deduplicate = 0;
+-- The counts of an older version: the view above is fed by later inserts only.
+FILL click_tiers_feed;
 
 DROP TABLE IF EXISTS click_counts_6h_feed;
 

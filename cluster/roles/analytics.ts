@@ -4,6 +4,7 @@ import { startAnalytics } from '../../analytics/analytics-node.ts';
 import { type Engine, openEngine, clickhouseDir } from '../../analytics/store/engine.ts';
 import { keepRowsFor } from '../../analytics/store/retention.ts';
 import { applySchema } from '../../analytics/store/schema.ts';
+import { upgradeLease } from '../../analytics/store/upgrade-lease.ts';
 import { openOperatorReader } from '../../analytics/sql/operator-reader.ts';
 import { startSqlEndpoint } from '../../api/sql/endpoint.ts';
 import type { Configuration } from '../../config/configuration.ts';
@@ -11,6 +12,8 @@ import { untilDone } from '../../platform/deadline.ts';
 import { SetupError } from '../../platform/errors.ts';
 import { log } from '../../platform/log.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { Bus } from '../bus/connect.ts';
+import { openBucket } from '../bus/ensure.ts';
 import { runRole } from '../supervisor/child-link.ts';
 import { joinBus, roleClock } from './role-start.ts';
 import { yieldProcessor } from './yield-processor.ts';
@@ -21,7 +24,7 @@ runRole('analytics', async (link) => {
   const joined = await joinBus('analytics', 'analytics', link);
   const { settings, configuration, bus } = joined;
   const engine = openEngine({ clickhouseUrl: settings.clickhouseUrl, dataDir: clickhouseDir(settings.dataDir) });
-  await schemaInPlace(engine, configuration, link.stopping);
+  await schemaInPlace(bus, engine, configuration, link.stopping);
   const clock = await roleClock(joined, link);
   const node = await startAnalytics(bus, engine, {
     shares: configuration.limits.shares,
@@ -67,9 +70,12 @@ async function operatorSql(
 }
 
 /** Waits for a server that is down at the start; events wait in the stream meanwhile. */
-async function schemaInPlace(engine: Engine, of: Configuration, stopping: AbortSignal): Promise<void> {
+async function schemaInPlace(bus: Bus, engine: Engine, of: Configuration, stopping: AbortSignal): Promise<void> {
+  // The embedded engine is open in one process: an upgrader that left an entry is gone.
+  const silence = engine.kind === 'chdb' ? { silentMs: 0 } : {};
+  const lease = upgradeLease({ bucket: await openBucket(bus, 'recorder'), stopping, ...silence });
   await untilDone(
-    () => applySchema(engine).then(() => keepRowsFor(engine, of.retention, of.limits.linkDays)),
+    () => applySchema(engine, { lease }).then(() => keepRowsFor(engine, of.retention, of.limits.linkDays)),
     (error) => log.warn({ error }, 'the ClickHouse schema cannot be applied yet'),
     { everyMs: schemaRetryMs, stopping },
   );

@@ -26,13 +26,18 @@ export type TestClickHouse = {
 
 const { Session, drainPending } = createRequire(import.meta.url)('chdb') as typeof Chdb;
 
-/** `dataDir`: an existing folder, which stays; `connectionArgs`: of the engine, such as its configuration. */
+/**
+ * `dataDir`: an existing folder, which stays; `connectionArgs`: of the engine, such as its configuration; `applied` gets each
+ * statement of a client when it is applied and not yet answered.
+ */
 export async function startClickHouse({
   dataDir = null,
   connectionArgs = [],
+  applied = () => {},
 }: {
   dataDir?: string | null;
   connectionArgs?: string[];
+  applied?: (sql: string) => void;
 } = {}): Promise<TestClickHouse> {
   const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'heliograph-clickhouse-'));
   const session = new Session(dir, { connectionArgs });
@@ -64,7 +69,9 @@ export async function startClickHouse({
     const turn = last.then(() => (bound ? session.queryBindAsync(sql, params) : session.queryAsync(sql)));
     // Of a statement that failed, the session would give the beginning to the next one.
     last = turn.catch(() => session.queryAsync('SELECT 1'));
-    return (await turn).bytes();
+    const answer = (await turn).bytes();
+    applied(sql);
+    return answer;
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -14,16 +14,18 @@ export type RunningRole = {
 
 const role = new URL('../../../cluster/roles/analytics.ts', import.meta.url).pathname;
 
-/** Starts the role; resolves when it says that it is ready. */
+/** Starts the role; resolves when it says that it is ready. `spawned` gets its process before. */
 export async function startRole(
   natsUrl: string,
   dataDir: string,
   more: Record<string, string> = {},
+  spawned: (child: ChildProcess) => void = () => {},
 ): Promise<RunningRole> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', role], {
     env: { ...process.env, HELIOGRAPH_ROLE: 'analytics' },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
+  spawned(child);
   sendSettings(child, { NATS_URL: natsUrl, HELIOGRAPH_DATA: dataDir, ...more });
   const exited = once(child, 'exit');
   const ready = new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 // Reports over HTTP and on the command line, over a seeded run of events: each is what docs/reports.md computes from the
-// events, in every format; wrong parameters are named; an account has its share.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// events; wrong parameters are named; an account has its share.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -142,35 +142,6 @@ describe('a report', () => {
     expect(live + tested).toBe(messages - messages / 20);
     expect(tested).toBeGreaterThan(10);
     expect(await total(api.other)).toEqual([true, 0]);
-  });
-
-  test('is a CSV and a Parquet file with the same rows', async () => {
-    const path = `/v1/reports/errors?${range}&group_by=sender`;
-    const json = await callStore(api, 'GET', path);
-    const get = (format: string) =>
-      until('the event store answers in time', async () => {
-        const answer = await fetch(`http://127.0.0.1:${api.api.port}${path}&format=${format}`, {
-          headers: { authorization: `Bearer ${api.live}` },
-        });
-        return answer.status !== 503 && answer;
-      });
-    const csv = await get('csv');
-    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
-    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="errors.csv"');
-    const lines = (await csv.text()).trimEnd().split('\n');
-    expect(lines[0]).toBe('"sender","status","error","cause","who_acts","messages"');
-    expect(lines.length).toBe(json.body.data.length + 1);
-    const file = join(dir, 'errors.parquet');
-    writeFileSync(file, Buffer.from(await (await get('parquet')).arrayBuffer()));
-    const rows = await engine.rows(
-      `SELECT sender, status, error, cause, who_acts, toInt32(messages) FROM file('${file}', 'Parquet')`,
-    );
-    expect(rows).toEqual(json.body.data.map((row: object) => Object.values(row)));
-    expect(rows.find((row) => row[2] === 'no_route')).toMatchObject({
-      3: 'No carrier takes this message',
-      4: 'operator',
-    });
-    expect(rows.find((row) => row[2] === 'receipt_undelivered:042')?.[4]).toBe('nobody');
   });
 
   test.each([

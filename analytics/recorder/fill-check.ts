@@ -1,0 +1,73 @@
+// After an upgrade, compares the tables that it filled with the counts they were made from, once more. A fill may have met
+// what another recorder was just writing, and a range that is repeated after it feeds the new views with counts that
+// the fill had. The recorder of the counts compares when neither is possible: it alone writes, it has repeated what was pending,
+// and it writes nothing meanwhile. It compares a block of six hours at a time, between two batches.
+import type { Clock } from '../../platform/clock.ts';
+import { messageOf } from '../../platform/errors.ts';
+import { limits } from '../../platform/limits.ts';
+import { log } from '../../platform/log.ts';
+import { Fenced } from '../fenced-entry.ts';
+import type { Engine } from '../store/engine.ts';
+import { type Fill, blocksOf, fillBlock } from '../store/fill.ts';
+import { markChecked, uncheckedFills } from '../store/schema-fills.ts';
+
+type FillCheckOptions = {
+  readonly engine: Engine;
+  /** The tables that the recorder writes. */
+  readonly sources: readonly string[];
+  /** Rejects with Fenced when another recorder has taken over. */
+  readonly confirm: () => Promise<void>;
+  readonly clock: Clock;
+};
+
+type OpenCheck = { readonly blocks: number[]; corrected: number };
+
+export class FillCheck {
+  readonly #options: FillCheckOptions;
+  /** What is not compared yet; null: not known yet. */
+  #fills: Fill[] | null = null;
+  /** How far the first of them is. */
+  #open: OpenCheck | null = null;
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: FillCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there is something to compare now. */
+  get isDue(): boolean {
+    return this.#fills?.length !== 0 && this.#options.clock.monotonicMs() >= this.#notBeforeMs;
+  }
+
+  /** Compares the next block. Rejects with Fenced only: what fails otherwise is tried again later, and recording goes on. */
+  async step(): Promise<void> {
+    const { clock } = this.#options;
+    try {
+      await this.#next();
+    } catch (error) {
+      if (error instanceof Fenced) throw error;
+      this.#notBeforeMs = clock.monotonicMs() + limits.recorder.fillAgainMs;
+      log.warn({ error: messageOf(error) }, 'a table that an upgrade filled cannot be compared with its counts now');
+    }
+  }
+
+  async #next(): Promise<void> {
+    const { engine, sources, confirm } = this.#options;
+    this.#fills ??= await uncheckedFills(engine, sources);
+    const [fill] = this.#fills;
+    if (fill === undefined) return;
+    this.#open ??= { blocks: [...(await blocksOf(engine, fill))], corrected: 0 };
+    const { blocks } = this.#open;
+    const newest = blocks.at(-1);
+    if (newest !== undefined) {
+      this.#open.corrected += await fillBlock(engine, fill, newest, confirm);
+      blocks.pop();
+    }
+    if (blocks.length > 0) return;
+    await markChecked(engine, fill);
+    const { corrected } = this.#open;
+    log.info({ table: fill.table, corrected }, 'a table that an upgrade filled is what its counts say');
+    this.#open = null;
+    this.#fills.shift();
+  }
+}

@@ -1,0 +1,128 @@
+// Every report as a file, over HTTP and on the command line, over a seeded run of events: CSV and Parquet have the rows of the
+// JSON, and the OpenAPI document says what each route takes and answers.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
+import { reports } from '../../../analytics/reports/catalogue.ts';
+import type { Report } from '../../../analytics/reports/report.ts';
+import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
+import { applySchema } from '../../../analytics/store/schema.ts';
+import { reportParameters } from '../../../api/management/report-query.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { recordSeeded } from '../../support/seeded-reports.ts';
+import { until } from '../../support/until.ts';
+import { type RunningApi, callStore, runApi } from './support/running-api.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'heliograph-report-formats-'));
+const range = 'from=2026-10-22T00:00:00Z&to=2026-10-29T00:00:00Z';
+const files = ['csv', 'parquet'] as const;
+type Format = (typeof files)[number];
+type Row = Readonly<Record<string, unknown>>;
+
+let api: RunningApi;
+let engine: Engine;
+let node: AnalyticsNode;
+
+beforeAll(async () => {
+  api = await runApi();
+  engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
+  await applySchema(engine);
+  node = await startAnalytics(api.bus, engine);
+  await recordSeeded(api, engine, 400);
+});
+afterAll(async () => {
+  await node?.stop(2_000);
+  await engine?.close();
+  await api?.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** A time and a text, as far as the report has them. */
+function groupingOf({ groupBy }: Report): string {
+  const texts = groupBy.filter((each) => each !== 'hour' && each !== 'day' && each !== 'variant');
+  return [...groupBy.filter((each) => each === 'day'), ...texts].slice(0, 2).join(',');
+}
+
+async function fileOf(path: string): Promise<Response> {
+  return until('the event store answers in time', async () => {
+    const answer = await fetch(`http://127.0.0.1:${api.api.port}${path}`, {
+      headers: { authorization: `Bearer ${api.live}` },
+    });
+    return answer.status !== 503 && answer;
+  });
+}
+
+/** What a file holds, read by ClickHouse. Texts that look like times stay texts. */
+async function rowsOf(octets: Uint8Array, format: Format): Promise<readonly Row[]> {
+  const path = join(dir, `read.${format}`);
+  writeFileSync(path, octets);
+  const sql =
+    `SELECT * FROM file('${path}', '${format === 'csv' ? 'CSVWithNames' : 'Parquet'}') SETTINGS input_format_try_infer_dates = 0, ` +
+    'input_format_try_infer_datetimes = 0, output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0';
+  return JSON.parse((await engine.octets(sql, 'JSONEachRow', {}, 20_000, 'system')).toString()) as readonly Row[];
+}
+
+const types = { csv: 'text/csv; charset=utf-8', parquet: 'application/vnd.apache.parquet' } as const;
+
+test.each(reports)('$name is a CSV and a Parquet file with the same rows', async (report) => {
+  const { name } = report;
+  const path = `/v1/reports/${name}?${range}&group_by=${groupingOf(report)}`;
+  const { status, body } = await callStore(api, 'GET', path);
+  expect(status).toBe(200);
+  const data = body.data as readonly Row[];
+  expect(data.length).toBeGreaterThan(1);
+  const columns = [...report.always, ...(report.derived ?? []), ...report.measures, ...(report.compared ?? [])];
+  const names = [...groupingOf(report).split(','), ...columns.map((column) => column.name)];
+  for (const format of files) {
+    const answer = await fileOf(`${path}&format=${format}`);
+    expect(answer.headers.get('content-type')).toBe(types[format]);
+    expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="${name}.${format}"`);
+    const octets = new Uint8Array(await answer.arrayBuffer());
+    if (format === 'csv') {
+      const [head] = Buffer.from(octets).toString().split('\n');
+      expect(head).toBe(names.map((each) => `"${each}"`).join(','));
+    }
+    const rows = await rowsOf(octets, format);
+    expect(Object.keys(rows[0] ?? {})).toEqual(names);
+    expect(rows).toEqual(data);
+  }
+});
+
+test.each(reports)('$name is described with its parameters, its columns and its files', async (report) => {
+  const { body } = await api.call('GET', '/openapi.json', { key: null });
+  const route = body.paths[`/v1/reports/${report.name}`].get;
+  const taken = route.parameters.map((each: { name: string }) => each.name).toSorted();
+  expect(taken).toEqual(Object.keys(reportParameters(report).shape).toSorted());
+  expect(Object.keys(route.responses['200'].content).toSorted()).toEqual(
+    ['application/json', types.csv, types.parquet].toSorted(),
+  );
+  const { $ref } = route.responses['200'].content['application/json'].schema;
+  const json = JSON.stringify(body.components.schemas[$ref.split('/').at(-1)]);
+  for (const { name } of [...report.always, ...report.measures]) expect(json).toContain(`"${name}"`);
+});
+
+test.each(reports)('$name is the same on the command line', async (report) => {
+  const run = (...words: string[]) =>
+    until('the event store answers in time', async () => {
+      const time = ['--from', '2026-10-22T00:00:00Z', '--to', '2026-10-29T00:00:00Z'];
+      const all = [
+        'report',
+        report.name,
+        ...time,
+        '--account',
+        api.accountId,
+        '--group-by',
+        groupingOf(report),
+        ...words,
+      ];
+      const result = await runCliHere(all, { NATS_URL: api.nats.url });
+      return !result.stderr.startsWith('report_unavailable: ') && result;
+    });
+  const { body } = await callStore(api, 'GET', `/v1/reports/${report.name}?${range}&group_by=${groupingOf(report)}`);
+  expect((JSON.parse((await run('--json')).stdout) as { readonly data: unknown }).data).toEqual(body.data);
+  const csv = await run('--format', 'csv');
+  expect(await rowsOf(Buffer.from(csv.stdout), 'csv')).toEqual(body.data);
+  expect((await run('--format', 'parquet')).stdout.slice(0, 4)).toBe('PAR1');
+});
