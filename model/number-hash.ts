@@ -35,7 +35,7 @@ export class NumberHashes {
   readonly #key: Uint8Array;
   /**
    * A message has several events within seconds, so hashes are held: numbers by place, and two words for each place. A
-   * number takes the place of another. The garbage collector has nothing to look at here.
+   * number takes the place of another, and stays until then. The garbage collector has nothing to look at here.
    */
   #held: { readonly numbers: Float64Array; readonly words: Uint32Array } | null = null;
   readonly #heldBits: number;

@@ -44,11 +44,11 @@ export const otpLimits = {
     numberSendsMax: 20,
     numberGuessesMax: 100,
     /**
-     * Names whose rates one ingress process counts: 2^19 × 16 B = 8 MiB, shared by its threads. A name rests when all of
+     * Names whose rates one ingress process counts: 2^20 × 16 B = 16 MiB, shared by its threads. A name rests when all of
      * its limit is regained: 500 sends a second of one account leave 500 × 3 min = 90,000 devices. Beside them the messages
-     * that were counted: 111 starts a second (limits.shares.otp_started) in 11 min are 73,000.
+     * that were counted: 400,000 when all starts of an hour (limits.shares.otp_started) come in 11 minutes.
      */
-    ratesMax: 2 ** 19,
+    ratesMax: 2 ** 20,
     /**
      * How long it is known that a message was counted: tries of its request may send it until its code has expired, and count
      * when that publish was answered.

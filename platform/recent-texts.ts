@@ -50,8 +50,8 @@ export class RecentTexts {
     const nowMs = this.#clock.monotonicMs();
     if (this.#young.size < this.#perHalfMax && nowMs < this.#turnAtMs) return;
     this.#old = this.#young;
-    // As large as the last one became.
-    this.#young = tableOf(this.#old.slots);
+    // With room for as many as the last one had.
+    this.#young = tableOf(slotsFor(this.#old.size));
     this.#turnAtMs = nowMs + this.#spanMs;
   }
 }
@@ -64,6 +64,10 @@ export function numberOf(text: string): number {
 
 function tableOf(slots: number): Table {
   return { words: new Uint32Array(slots * wordsEach), slots, size: 0 };
+}
+
+function slotsFor(texts: number): number {
+  return Math.max(slotsFirst, 2 ** Math.ceil(Math.log2(texts / fullAt)));
 }
 
 function grown({ words, slots, size }: Table): Table {
@@ -80,14 +84,16 @@ function grown({ words, slots, size }: Table): Table {
 /** The hash of the text that was hashed last: no object for each. */
 const hashed = { a: 0, b: 0, c: 0 };
 
-/** Three multiplications a character, with the last step of MurmurHash3. */
+/** Each step is one-to-one, so that texts with a common end do not come together; then the last step of MurmurHash3. */
 function hash(text: string): void {
   let [a, b, c] = [0x9e37_79b1, 0x85eb_ca6b, 0xc2b2_ae35];
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     a = Math.imul(a ^ code, 0x0100_0193);
-    b = Math.imul(b ^ code, 0x27d4_eb2f) ^ (b >>> 15);
-    c = Math.imul(c ^ code, 0x1656_67b1) ^ (c >>> 13);
+    b = Math.imul(b ^ code, 0x27d4_eb2f);
+    b ^= b >>> 15;
+    c = Math.imul(c ^ code, 0x1656_67b1);
+    c ^= c >>> 13;
   }
   hashed.a = mixed(a ^ text.length);
   hashed.b = mixed(b ^ a);

@@ -117,7 +117,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   const progress = await Progress.takeOver(bucket, String(created), holds, clock, progressOfClicks);
   const agents = new UserAgents();
   const bursts = new Bursts();
-  const confirm = () => progress.confirm();
+  const confirm = () => progress.confirm(0);
   const fills = new FillCheck({ engine, sources: fillSources.clicks, confirm, clock });
   let { recorded } = progress;
   /** The range that may be in ClickHouse: repeated with its token before anything else. */

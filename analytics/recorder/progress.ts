@@ -140,11 +140,11 @@ export class Progress {
 
   /**
    * Call it before each insert. Rejects with Fenced when another process has taken over. It asks the bucket only when the
-   * last answer is older than confirmAfterMs.
+   * last answer is as old as `afterMs`; 0: always.
    */
-  async confirm(): Promise<void> {
+  async confirm(afterMs: number = limits.recorder.confirmAfterMs): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#confirmedAtMs < limits.recorder.confirmAfterMs) return;
+    if (nowMs - this.#confirmedAtMs < afterMs) return;
     await this.#entry.readBack();
     this.#confirmedAtMs = nowMs;
   }

@@ -104,7 +104,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const { late = lateChangesOver(engine, retentionDefault.historyDays, clock) } = options;
   const writer = new Writer({ engine, progress, frontierSeq, replay: pending, late, stopping: stopping.signal, clock });
 
-  const confirm = () => progress.confirm();
+  const confirm = () => progress.confirm(0);
   const fills = new FillCheck({ engine, sources: fillSources.events, confirm, clock });
 
   let writing: Promise<void> | null = null;

@@ -29,6 +29,7 @@ const sources: readonly string[] = [...fillSources.events, ...fillSources.clicks
 /** The longest time slot of a filled table: what is in one of these times is made from what the source has in it. */
 const blockS = 6 * 3_600;
 const { fillRowsMax, insertTimeoutMs } = limits.recorder;
+const repeatsMax = 4;
 const name = '(?:`[^`]+`|\\w+)';
 const from = new RegExp(`\\bFROM (?:${name}\\.)?(${name})`);
 
@@ -65,38 +66,46 @@ export async function blocksOf(engine: Engine, { source, table }: Fill): Promise
   return rows.map(([block]) => Number(block));
 }
 
-/**
- * Inserts what the table lacks of one of these times, and takes back what it has too much; resolves with how many rows that
- * took. `confirm` is called before each insert. An insert that is made twice, by two processes that found the same, is made once.
- */
+/** Brings one of these times of the table to what the source has in it; `confirm` as in `fillSome`. */
 export async function fillBlock(
   engine: Engine,
   fill: Fill,
   block: number,
   confirm: () => Promise<void>,
-): Promise<number> {
-  const columns = [...fill.keys, ...fill.sums].join(', ');
-  let inserted = 0;
-  for (let last = ''; ; ) {
-    const difference = await engine.octets(
-      differenceSql(fill, block),
-      'TabSeparated',
-      {},
-      insertTimeoutMs,
-      'background',
-    );
-    if (difference.length === 0) return inserted;
-    const token = `${fill.table}:${block}:${createHash('sha256').update(difference).digest('base64url')}`;
-    // Else this would go on for ever.
-    assert(token !== last, `${fill.table} has the rows that were inserted into it`);
-    last = token;
-    await confirm();
-    const settings = `SETTINGS insert_deduplication_token = '${token}'`;
-    await engine.insert(`${fill.table} (${columns}) ${settings}`, difference);
-    const rows = difference.reduce((count, octet) => count + (octet === lineFeed ? 1 : 0), 0);
-    inserted += rows;
-    if (rows < fillRowsMax) return inserted;
+): Promise<void> {
+  for (let last: Filled | null = null; last === null || last.rows > 0; ) {
+    last = await fillSome(engine, fill, block, confirm, last);
   }
+}
+
+/** What one insert of differences was; `repeats`: how often before it had the same. */
+export type Filled = { readonly rows: number; readonly hash: string; readonly repeats: number };
+
+/**
+ * Inserts what the table lacks of one of these times, at most some rows of it, and takes back what it has too much; 0 rows: it
+ * lacks nothing. `confirm` is called before the differences are read and before they are inserted. An insert that is made twice,
+ * by two processes that found the same, is made once. `last`: of the call before, for the same time.
+ */
+export async function fillSome(
+  engine: Engine,
+  fill: Fill,
+  block: number,
+  confirm: () => Promise<void>,
+  last: Filled | null,
+): Promise<Filled> {
+  await confirm();
+  const difference = await engine.octets(differenceSql(fill, block), 'TabSeparated', {}, insertTimeoutMs, 'system');
+  if (difference.length === 0) return { rows: 0, hash: '', repeats: 0 };
+  const hash = createHash('sha256').update(difference).digest('base64url');
+  // The same rows as an hour ago may be needed again, and ClickHouse drops an insert with a token that it knows.
+  const repeats = hash === last?.hash ? last.repeats + 1 : 0;
+  // Else this would go on for ever.
+  assert(repeats < repeatsMax, `${fill.table} has the rows that were inserted into it`);
+  await confirm();
+  const columns = [...fill.keys, ...fill.sums].join(', ');
+  const settings = `SETTINGS insert_deduplication_token = '${fill.table}:${block}:${repeats}:${hash}'`;
+  await engine.insert(`${fill.table} (${columns}) ${settings}`, difference);
+  return { rows: difference.reduce((count, octet) => count + (octet === lineFeed ? 1 : 0), 0), hash, repeats };
 }
 
 /** A value's own line feed is escaped in the format. */

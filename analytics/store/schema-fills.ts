@@ -1,7 +1,7 @@
 // Which tables upgrades have filled from counts, and which of them a recorder has compared with these counts since
 // (recorder/fill-check.ts): in the store itself, so that it is known whichever process is killed.
 import { type Engine, slowRows } from './engine.ts';
-import { type Fill, fillOf } from './fill.ts';
+import { fillOf } from './fill.ts';
 
 export function openFills(engine: Engine): Promise<void> {
   return engine.command(
@@ -15,25 +15,33 @@ export function noteFill(engine: Engine, version: number, view: string): Promise
   return note(engine, [[version, view, 0]]);
 }
 
-/** What is to be compared with one of these sources. A view that a later version has dropped is not. */
-export async function uncheckedFills(engine: Engine, sources: readonly string[]): Promise<Fill[]> {
+/** A view, and the versions that have filled its table. */
+export type UncheckedFill = { readonly view: string; readonly versions: readonly number[] };
+
+/**
+ * What is to be compared with one of these sources. Not what a version fills that is not applied yet: it may be filling now. A view
+ * that a later version has dropped is not, either.
+ */
+export async function uncheckedFills(engine: Engine, sources: readonly string[]): Promise<UncheckedFill[]> {
   const rows = await slowRows(
     engine,
-    `SELECT DISTINCT view FROM schema_fills FINAL WHERE is_checked = 0
-       AND view IN (SELECT name FROM system.tables WHERE database = currentDatabase()) ORDER BY view`,
+    `SELECT view, groupArray(version) FROM schema_fills FINAL WHERE is_checked = 0
+       AND version IN (SELECT version FROM schema_versions)
+       AND view IN (SELECT name FROM system.tables WHERE database = currentDatabase()) GROUP BY view ORDER BY view`,
   );
-  const fills: Fill[] = [];
-  for (const [view] of rows) fills.push(await fillOf(engine, view as string));
-  return fills.filter(({ source }) => sources.includes(source));
+  const fills: UncheckedFill[] = [];
+  for (const [view, versions] of rows) {
+    const { source } = await fillOf(engine, view as string);
+    if (sources.includes(source)) fills.push({ view: view as string, versions: versions as number[] });
+  }
+  return fills;
 }
 
-export async function markChecked(engine: Engine, { view }: Fill): Promise<void> {
-  const rows = await slowRows(
+export function markChecked(engine: Engine, { view, versions }: UncheckedFill): Promise<void> {
+  return note(
     engine,
-    'SELECT version, view, 1 FROM schema_fills FINAL WHERE is_checked = 0 AND view = {view:String}',
-    { view },
+    versions.map((version) => [version, view, 1]),
   );
-  await note(engine, rows);
 }
 
 async function note(engine: Engine, rows: readonly (readonly unknown[])[]): Promise<void> {

@@ -83,8 +83,8 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   // Actors publish what became of each: they have the code of its message, too.
   otp: { write: ['ingress'], read: ['ingress', 'actors'], erase: ['control'] },
   otp_failures: { write: ['ingress'], read: ['ingress'] },
-  // Operators order blocks; control also removes those that are forgotten.
-  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['control'] },
+  // Operators order blocks; who stores one removes those that have ended, to make room, and control those that are forgotten.
+  otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['ingress', 'control'] },
   otp_events: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   // The purge of EVENTS reads the place of the fan-out.
   webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },

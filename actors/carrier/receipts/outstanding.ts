@@ -34,7 +34,7 @@ export class Outstanding {
   /** The position of each in the store. */
   readonly #waiting = new Map<string, number>();
   readonly #store: SubmitStore;
-  /** Of segments whose receipt arrived: the `numberOf` their recipients. */
+  /** Of segments whose receipt arrived: the `numberOf` of their recipients. */
   readonly #settled: RecentTexts;
   readonly #onLearnt: (reading: IdReading) => void;
   #readings: IdReading[];

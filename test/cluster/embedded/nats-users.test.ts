@@ -95,7 +95,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_scheduled: { ingress: 'wr' },
   KV_otp: { ingress: 'wr', actors: 'r', control: 'e' },
   KV_otp_failures: { ingress: 'wr' },
-  KV_otp_guard: { ingress: 'wr', control: 'wrx', actors: 'r' },
+  KV_otp_guard: { ingress: 'wrx', control: 'wrx', actors: 'r' },
   KV_otp_events: { actors: 'wrx' },
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
