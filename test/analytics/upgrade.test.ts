@@ -90,9 +90,9 @@ describe('an upgrade that fills', () => {
     const [found] = await events.engine.rows(
       "SELECT toUInt32(count()), toUInt32(sum(counts)) FROM click_tiers FINAL WHERE account_id = 'acc_many'",
     );
+    await events.engine.command("DELETE FROM click_counts WHERE account_id = 'acc_many'");
     // By half hours and by six hours.
     expect(found).toEqual([rows * 2, rows * 2]);
-    await events.engine.command("DELETE FROM click_counts WHERE account_id = 'acc_many'");
   });
 });
 
