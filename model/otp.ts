@@ -29,8 +29,11 @@ export type Otp = {
   /** As stored: `expired`, and the end of attempts, may follow from the time and the count (`statusOf`). */
   readonly status: OtpStatus;
   readonly reason: OtpFailure | null;
-  /** Code and text, sealed for (id, account, number); null once it has ended. */
-  readonly sealed: Uint8Array | null;
+  /**
+   * Code and text, sealed for (id, account, number), in base64; null once it has ended. No Buffer: threads remember thousands, and
+   * each would keep the 8 KiB alive from which Node cuts small ones.
+   */
+  readonly sealed: string | null;
   /** Guesses begun: counted before the code is compared. */
   readonly attempts: number;
   readonly createdAtMs: number;

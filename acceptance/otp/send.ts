@@ -164,7 +164,9 @@ export async function cancelPending(parts: OtpParts, principal: Principal, id: O
 /** Null when it has ended: then there is nothing to compare or send. Throws when its body key is gone. */
 export function openOtp(cipher: BodyCipher, otp: Otp, accountId: AccountId, to: string): OtpSecret | null {
   if (otp.sealed === null) return null;
-  return JSON.parse(cipher.open(otp.sealed, otpBinding(otp.id, accountId, to)).toString('utf8')) as OtpSecret;
+  return JSON.parse(
+    cipher.open(Buffer.from(otp.sealed, 'base64'), otpBinding(otp.id, accountId, to)).toString('utf8'),
+  ) as OtpSecret;
 }
 
 /** The message of a code, for the gates. */
@@ -203,7 +205,7 @@ function newOtp(
     purpose,
     status: 'pending',
     reason: null,
-    sealed: cipher.seal(Buffer.from(JSON.stringify(secret)), otpBinding(id, accountId, request.to)),
+    sealed: cipher.seal(Buffer.from(JSON.stringify(secret)), otpBinding(id, accountId, request.to)).toString('base64'),
     attempts: 0,
     createdAtMs: nowMs,
     expiresAtMs: nowMs + ttlMs,

@@ -3,30 +3,21 @@
 // newest first: a writer whose answer was lost recognises its own.
 import { assert } from '../../platform/assert.ts';
 import { jsonObjectIn } from '../../platform/json.ts';
-import type { Otp, OtpNumber } from '../otp.ts';
+import type { OtpNumber } from '../otp.ts';
 
 const version = 1;
 
-type StoredNumber = Omit<OtpNumber, 'otps'> & { readonly mark: string; readonly otps: readonly StoredOtp[] };
-type StoredOtp = Omit<Otp, 'sealed'> & { readonly sealed: string | null };
+type StoredNumber = OtpNumber & { readonly mark: string };
 
 export function encodeOtpNumber({ to, otps, sendsMs, failuresMs }: OtpNumber, mark: string): Buffer {
-  const stored: StoredOtp[] = otps.map((otp) => ({
-    ...otp,
-    sealed: otp.sealed === null ? null : Buffer.from(otp.sealed).toString('base64'),
-  }));
-  return Buffer.from(JSON.stringify({ v: version, mark, to, otps: stored, sendsMs, failuresMs }));
+  return Buffer.from(JSON.stringify({ v: version, mark, to, otps, sendsMs, failuresMs }));
 }
 
 export function decodeOtpNumber(octets: Uint8Array): { readonly number: OtpNumber; readonly mark: string } {
   const value = jsonObjectIn(octets);
   assert(value !== null && value['v'] === version, 'a record of one-time passwords that this version cannot read');
   const { mark, to, otps, sendsMs, failuresMs } = value as unknown as StoredNumber;
-  const opened = otps.map((otp) => ({
-    ...otp,
-    sealed: otp.sealed === null ? null : Buffer.from(otp.sealed, 'base64'),
-  }));
-  return { mark, number: { to, otps: opened, sendsMs, failuresMs } };
+  return { mark, number: { to, otps, sendsMs, failuresMs } };
 }
 
 /** What a code is sealed for: moved to another OTP, account or number it cannot be opened. */

@@ -63,7 +63,7 @@ async function start(to: string): Promise<OtpId> {
     purpose: 'default',
     status: 'pending',
     reason: null,
-    sealed: parts.cipher.seal(Buffer.from(secret), otpBinding(id, accountId, to)),
+    sealed: parts.cipher.seal(Buffer.from(secret), otpBinding(id, accountId, to)).toString('base64'),
     attempts: 0,
     createdAtMs: nowMs,
     expiresAtMs: nowMs + 600_000,

@@ -45,7 +45,7 @@ export function openOtpNumbers(bus: Bus, accountId: AccountId, livemode = true) 
         purpose: 'default',
         status: 'pending',
         reason: null,
-        sealed: Buffer.from('sealed code'),
+        sealed: 'c2VhbGVkIGNvZGU=',
         attempts: 0,
         createdAtMs: nowMs,
         expiresAtMs: nowMs + 300_000,

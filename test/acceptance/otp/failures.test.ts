@@ -40,10 +40,8 @@ async function start(nowMs: number): Promise<OtpId> {
   const to = otpNumber(1);
   const messageId = newMessageId(nowMs);
   const id = otpIdOf(messageId, otps.placeOf(owner, to));
-  const sealed = cipher.seal(
-    Buffer.from(JSON.stringify({ code: '493817', text: '493817' })),
-    otpBinding(id, accountId, to),
-  );
+  const secret = Buffer.from(JSON.stringify({ code: '493817', text: '493817' }));
+  const sealed = cipher.seal(secret, otpBinding(id, accountId, to)).toString('base64');
   await numbers.start(to, {
     id,
     sealed,

@@ -23,7 +23,7 @@ const otpOf = (name: string, nowMs: number, of: Partial<Otp> = {}): Otp => ({
   purpose: 'default',
   status: 'pending',
   reason: null,
-  sealed: Buffer.from('sealed'),
+  sealed: 'c2VhbGVk',
   attempts: 0,
   createdAtMs: nowMs,
   expiresAtMs: nowMs + 300_000,
