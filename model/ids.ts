@@ -1,8 +1,9 @@
 // The only place that makes and checks identifiers. An id starts with its kind, so that ids of two kinds are never
 // confused. A message id contains the time it was made, so that a look-up by id knows which part of the history to
 // read.
-import { createHmac, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { assert } from '../platform/assert.ts';
+import { hmacSha256 } from '../platform/one-shot-hmac.ts';
 import { secretBytes } from '../platform/random.ts';
 
 export type MessageId = string & { readonly __brand: 'MessageId' };
@@ -52,8 +53,7 @@ export function inboundMessageId(what: string, receivedAtMs: number): MessageId 
 }
 
 function messageIdOf(key: string, what: string, atMs: number): MessageId {
-  const digest = createHmac('sha256', key).update(what).digest();
-  return `sms_${timeText(atMs)}${chanceText(digest.subarray(0, 10))}` as MessageId;
+  return `sms_${timeText(atMs)}${chanceOf(hmacSha256(key, what))}` as MessageId;
 }
 
 export function isMessageId(text: string): text is MessageId {
@@ -71,8 +71,7 @@ export function otpIdOf(firstMessageId: MessageId, place: OtpPlace): OtpId {
 /** The place of a number's record; `mode` separates test from live. */
 export function otpPlaceOf(secret: Uint8Array, accountId: AccountId, livemode: boolean, to: string): OtpPlace {
   const mode = livemode ? 'live' : 'test';
-  const digest = createHmac('sha256', secret).update(`otp\n${accountId}\n${mode}\n${to}`).digest();
-  return chanceText(digest.subarray(0, 10)) as OtpPlace;
+  return chanceOf(hmacSha256(secret, `otp\n${accountId}\n${mode}\n${to}`)) as OtpPlace;
 }
 
 export function isOtpId(text: string): text is OtpId {
@@ -113,10 +112,7 @@ export const newClickId = idMaker<ClickId>('clk');
 
 /** The same link of an account and mode has the same id wherever it is made. */
 export function linkIdOf(accountId: AccountId, livemode: boolean, url: string): LinkId {
-  const digest = createHmac('sha256', accountId)
-    .update(`${livemode ? 'live' : 'test'} ${url}`)
-    .digest();
-  return `lnk_${chanceText(digest.subarray(0, 10))}` as LinkId;
+  return `lnk_${chanceOf(hmacSha256(accountId, `${livemode ? 'live' : 'test'} ${url}`))}` as LinkId;
 }
 
 export function isLinkId(text: string): text is LinkId {
@@ -171,6 +167,9 @@ function timeText(ms: number): string {
   }
   return text;
 }
+
+/** The first 80 bits of a digest in hexadecimal. */
+const chanceOf = (digest: string): string => chanceText(Buffer.from(digest.slice(0, 20), 'hex'));
 
 function chanceText(octets: Uint8Array): string {
   let text = '';

@@ -1,7 +1,7 @@
 // A subscriber's number as a keyed hash, by which it is found after its digits are cut off or erased. With another key no
 // hash would be found again. Who has the key can try all numbers of a country: a hash is as secret as its key.
-import { createHmac } from 'node:crypto';
 import { limits } from '../platform/limits.ts';
+import { hmacSha256 } from '../platform/one-shot-hmac.ts';
 import { isE164 } from './e164.ts';
 import { suppressionPlaceOf, numberKeyOf } from './suppression.ts';
 
@@ -60,7 +60,7 @@ export class NumberHashes {
     const digits = Number(number);
     const place = placeOf(digits, this.#heldBits);
     if (numbers[place] === digits) return { low: words[2 * place] as number, high: words[2 * place + 1] as number };
-    const hash = hashIn(this.#digest(number));
+    const hash = hashIn(hmacSha256(this.#key, number));
     numbers[place] = digits;
     words[2 * place] = hash.low;
     words[2 * place + 1] = hash.high;
@@ -78,17 +78,13 @@ export class NumberHashes {
 
   /** 52 other bits of the digest, above all numbers. */
   erasedKeyOf(number: string): number {
-    return erasedKeysFrom + Number(this.#digest(number).readBigUInt64BE(8) >> 12n);
-  }
-
-  #digest(number: string): Buffer {
-    return createHmac('sha256', this.#key).update(number).digest();
+    return erasedKeysFrom + Number.parseInt(hmacSha256(this.#key, number).slice(16, 29), 16);
   }
 }
 
-/** Never `noNumber`. */
-function hashIn(digest: Buffer): NumberHash {
-  return { low: digest.readUInt32BE(4) || 1, high: digest.readUInt32BE(0) };
+/** Never `noNumber`. `digest`: hexadecimal. */
+function hashIn(digest: string): NumberHash {
+  return { low: Number.parseInt(digest.slice(8, 16), 16) || 1, high: Number.parseInt(digest.slice(0, 8), 16) };
 }
 
 /** Both words of the number count, and each digit changes the upper bits. */
