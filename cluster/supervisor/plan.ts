@@ -130,21 +130,21 @@ export async function planChildren(input: PlanInput) {
 }
 
 /**
- * For the roles that an OTP passes: a young generation that most messages do not outlive, an old one that is not collected before
- * it has so many MiB, and one helper thread for both (decision 242).
+ * For the roles that are busy under load: a young generation that most messages do not outlive, an old one that is not collected
+ * before it has so many MiB, and one helper thread for both (decision 242).
  */
-const shortPauses = ['--max-semi-space-size=32', '--initial-old-space-size=512', '--v8-pool-size=1'];
+const rareCollections = ['--max-semi-space-size=32', '--initial-old-space-size=512', '--v8-pool-size=1'];
 
 /** Small young generations for those that see little traffic. `yields`: role-process.ts. */
 type RoleChildSpec = { file: string; stopRank: number; nodeFlags: readonly string[]; yields?: true };
 const roleChildren: Record<RoleChild, RoleChildSpec> = {
-  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', ...shortPauses] },
-  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...shortPauses] },
+  ingress: { file: 'ingress.ts', stopRank: 1, nodeFlags: ['--max-old-space-size=1024', ...rareCollections] },
+  actors: { file: 'actors.ts', stopRank: 2, nodeFlags: ['--max-old-space-size=2048', ...rareCollections] },
   control: { file: 'control.ts', stopRank: 4, nodeFlags: ['--max-old-space-size=512', '--max-semi-space-size=4'] },
   analytics: {
     file: 'analytics.ts',
     stopRank: 5,
-    nodeFlags: ['--max-old-space-size=1024', '--max-semi-space-size=32'],
+    nodeFlags: ['--max-old-space-size=1024', ...rareCollections],
     yields: true,
   },
   // Behind those whose events it sends, and before those it asks.
