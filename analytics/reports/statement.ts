@@ -2,7 +2,7 @@
 import { timeZone } from '../../policy/country/time-zone.ts';
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../store/priority.ts';
+import { behindOthers } from '../../platform/query-priority.ts';
 import { hourSecondsSql, hourSql } from './hours.ts';
 import {
   type Counts,

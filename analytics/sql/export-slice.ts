@@ -3,7 +3,7 @@
 // move nothing. Slices leave in a form of which the API makes one file (api/management/export-file.ts).
 import { assert } from '../../platform/assert.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../store/priority.ts';
+import { behindOthers } from '../../platform/query-priority.ts';
 import { splitParquet } from './parquet-file.ts';
 import { type NativeFormat, type PublicTable, type SqlFormat, nativeFormats } from './public-tables.ts';
 

@@ -6,7 +6,7 @@ import type * as Chdb from 'chdb';
 import { DeadlineExceeded, withDeadline } from '../../platform/deadline.ts';
 import { ignoring, messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
-import { behindOthers } from '../store/priority.ts';
+import { behindOthers } from '../../platform/query-priority.ts';
 import { type SqlFormat, nativeFormats } from './public-tables.ts';
 import { notReadOnly } from './select-only.ts';
 import { literal } from './sql-user.ts';

@@ -15,7 +15,7 @@ import { limits } from '../../platform/limits.ts';
 import type { NativeFormat } from '../sql/public-tables.ts';
 import { type Turn, fairSemaphore } from './fair-semaphore.ts';
 import { withLiterals } from './literals.ts';
-import { priority } from './priority.ts';
+import { priority } from '../../platform/query-priority.ts';
 
 export type Cell = string | number | boolean | null | readonly Cell[];
 export type Params = Record<string, string | number | boolean | readonly string[]>;
