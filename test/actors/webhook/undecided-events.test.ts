@@ -251,7 +251,7 @@ describe('an end of a message of one segment that has ended before', () => {
     expect(sentOf(message, 'sms.delivered')).toEqual([]);
   });
 
-  test('is told from the first ends of many messages after a restart, which are looked up together', async () => {
+  test('is recognised among the first ends of many messages after a restart, which are looked up together', async () => {
     const messages = Array.from({ length: 300 }, () => contextOf({ accountId }));
     const ended = messages.slice(0, 20);
     await store.publish([...messages.flatMap(sent), ...ended.map((each) => eventOf(each, 'undelivered', 1))]);
