@@ -28,7 +28,7 @@ export const bench: Bench = {
           hanging_most: found.hangingMost,
           drained: found.drained,
           drained_per_s: found.drainedPerS,
-          displaced_most: found.displacedMost,
+          overtaken_most: found.overtakenMost,
           repeated: found.repeated,
         },
         targets: [
@@ -36,7 +36,7 @@ export const bench: Bench = {
           { figure: 'missing', op: '==', bound: 0 },
           { figure: 'probes', op: '==', bound: 1 },
           { figure: 'hanging_most', op: '<=', bound: 3 * limits.delivery.concurrencyFirst },
-          { figure: 'displaced_most', op: '<=', bound: limits.delivery.queueMax },
+          { figure: 'overtaken_most', op: '<=', bound: limits.delivery.concurrencyMax - 1 },
           { figure: 'repeated', op: '==', bound: 0 },
         ],
       };

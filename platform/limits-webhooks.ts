@@ -130,6 +130,8 @@ export const deliveryLimits = {
   undecidedMax: 10_000,
   /** Messages that it is asked for at once: as many as one of its statements reads. */
   undecidedAskedMax: 100,
+  /** How long a stop waits for its answers. */
+  undecidedStopMs: second,
   /** Records of EVENTS that wait behind one that is not done, × ~100 B. After a crash they are sent again. */
   takenMax: 50_000,
   /** Records that a started fan-out reads again, for the segments of messages that are on their way. */

@@ -71,7 +71,8 @@ assert(
   'a one-time password that waits for its receipt could come back after its outcome fell out of the replay window',
 );
 assert(
-  limits.delivery.stopAnswersMs + 4 * limits.delivery.settleMs < limits.supervision.drainMs,
+  limits.delivery.undecidedStopMs + limits.delivery.stopAnswersMs + 4 * limits.delivery.settleMs <
+    limits.supervision.drainMs,
   'a drain could end before what was answered to webhooks is durable',
 );
 const { publishMs, unservedMs, forgottenMs } = limits.overflow;

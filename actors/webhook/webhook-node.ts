@@ -95,16 +95,16 @@ async function startActive(
   const replays = new Replays({ bus, bucket, directory, delivery, share: shares.webhook_replays, clock });
   const emptying = new AbortController();
   let facts: Consumption | null = null;
-  const handNothingMore = async () => {
+  const handNothingMore = async (undecidedMs: number) => {
     emptying.abort(new Error('the delivery stops'));
     replays.stop();
-    await Promise.all([fanOut.stop(), facts?.stop()]);
+    await Promise.all([fanOut.stop(undecidedMs), facts?.stop()]);
   };
   const abandon = async () => {
     // First: what is on its way to lines would be acked, and another process does not know of it.
     delivery.abandon();
     parked.close();
-    await handNothingMore();
+    await handNothingMore(0);
     await attempts.stop();
     attemptPublisher.close();
   };
@@ -129,7 +129,7 @@ async function startActive(
   return {
     async stop(answersWithinMs) {
       stopServing();
-      await handNothingMore();
+      await handNothingMore(Math.min(limits.delivery.undecidedStopMs, answersWithinMs));
       await delivery.stop(answersWithinMs);
       await fanOut.saveLast();
       await attempts.stop();

@@ -1,4 +1,4 @@
-// Fault row 60 of any size: of ten endpoints of an account one is broken with a long line behind it, one hangs, and the
+// Fault row 71 of any size: of ten endpoints of an account one is broken with a long line behind it, one hangs, and the
 // others are to notice nothing; then the broken one returns and gets its line. Counted at the receivers.
 import { Publisher } from '../../cluster/bus/publisher.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
@@ -12,6 +12,7 @@ import { ignoring } from '../../platform/errors.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import type { TestBus } from './bus.ts';
 import { messageWith } from './messages.ts';
+import { overtakenMost } from './overtaken.ts';
 import { until } from './until.ts';
 import { eventPublisher, isHandedOver, putAccount, putEndpoint, startDelivery, startReceiver } from './webhooks.ts';
 
@@ -51,8 +52,8 @@ type BacklogFigures = {
   /** Of its line when it was back. */
   readonly drained: number;
   readonly drainedPerS: number;
-  /** The most places that an event came before one that was ahead of it. */
-  readonly displacedMost: number;
+  /** The most events of its line that came after one behind them. */
+  readonly overtakenMost: number;
   readonly repeated: number;
 };
 
@@ -132,7 +133,7 @@ export async function runBacklog({ bus, count, rate, seconds, drain, drainMs }: 
         probes: probesWhileBroken,
         hangingMost: hanging,
       },
-      ...{ drained: new Set(places).size, drainedPerS, displacedMost: displacedMost(places) },
+      ...{ drained: new Set(places).size, drainedPerS, overtakenMost: overtakenMost(places) },
       repeated: places.length - new Set(places).size,
     };
   } finally {
@@ -175,13 +176,4 @@ async function failsSinceAnHour({ bus }: TestBus, { id }: WebhookEntry): Promise
     isDisabledPublished: false,
   };
   await (await openBucket(bus, 'webhooks')).put(`failing.${id}`, JSON.stringify(state));
-}
-
-function displacedMost(places: readonly number[]): number {
-  let [highest, most] = [-1, 0];
-  for (const place of places) {
-    most = Math.max(most, highest - place);
-    highest = Math.max(highest, place);
-  }
-  return most;
 }

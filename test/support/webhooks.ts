@@ -13,7 +13,7 @@ import { readWebhookPlace } from '../../cluster/bus/webhook-place.ts';
 import type { Directory, WebhookEntry } from '../../directory/contract.ts';
 import { openDirectory } from '../../directory/directory.ts';
 import { filledEntryName, tenantEntities } from '../../directory/tenant-entities.ts';
-import { type DeliveryEvent, eventOfMessage } from '../../model/delivery-event.ts';
+import { type DeliveryEvent, deliveryEvent, eventOfMessage } from '../../model/delivery-event.ts';
 import { type AccountId, newAccountId, newMessageId, newWebhookEndpointId } from '../../model/ids.ts';
 import { bodyCipher } from '../../model/records/body-cipher.ts';
 import { newWebhookSecret, sealWebhookSecrets } from '../../model/webhook-secrets.ts';
@@ -130,13 +130,24 @@ export async function waitingInLog({ manager }: Bus): Promise<number> {
   return (await manager.streams.info(streamNames.webhookLog)).state.messages;
 }
 
-/** Publishes delivery events, and waits until they are durable. */
+/**
+ * Publishes delivery events, and waits until they are durable. The first of each message has its intent before it, as a
+ * carrier's actor writes it: without, the event store would be asked what came before.
+ */
 export function eventPublisher(bus: Bus): { publish(events: readonly DeliveryEvent[]): Promise<void>; close(): void } {
   const publisher = new Publisher(bus);
   const writer = new EventWriter(publisher);
+  const begun = new Set<string>();
+  const withIntent = (event: DeliveryEvent): readonly DeliveryEvent[] => {
+    const { kind, messageId, atMs } = event;
+    if (begun.has(messageId)) return [event];
+    begun.add(messageId);
+    return kind === 'intent' ? [event] : [deliveryEvent(event, { kind: 'intent', attempt: 1, atMs }), event];
+  };
   return {
     async publish(events) {
-      await Promise.all(events.map((event) => new Promise<void>((resolve) => writer.write(event, () => resolve()))));
+      const all = events.flatMap(withIntent);
+      await Promise.all(all.map((event) => new Promise<void>((resolve) => writer.write(event, () => resolve()))));
     },
     close() {
       writer.close();

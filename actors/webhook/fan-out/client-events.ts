@@ -1,8 +1,9 @@
-// Which delivery events clients get: those that change what a client sees of the message, once each. A message of
-// several segments has an event for each; clients get the one that completes them. A one-time password may have two
-// copies; the failure of one ends nothing while the other may be delivered. The rules are those of model/fold.ts; this one
-// holds a number for each message, for as long as its events usually take, instead of its whole history. Where that was
-// too short, or the process began later, `knows` says so, and the history can be given to `learn`.
+// Which delivery events clients get: those that change what a client sees of the message, once each. The first end stays,
+// and a carrier may report another one hours later. A message of several segments has an event for each; clients get the
+// one that completes them. A one-time password may have two copies; the failure of one ends nothing while the other may be
+// delivered. The rules are those of model/fold.ts; this one holds a number for each message, for as long as its events
+// usually take, instead of its whole history. Where that was too short, or the process began later, `knows` says so, and
+// the history can be given to `learn`.
 import type { DeliveryEvent, EventKind } from '../../../model/delivery-event.ts';
 import { type MessageStatus, endsOfSending } from '../../../model/status.ts';
 import { copiesAfter, copiesBits, endOfCopy, noCopies, statusOfCopies } from '../../../model/copies.ts';
@@ -24,13 +25,15 @@ const publishedSubmitted = 1 << 27;
 const publishedUnknown = 1 << 28;
 const publishedEnd = 1 << 29;
 
-/** Whether what it means for its message depends on the events of other segments, or of another copy. */
-function dependsOnOthers({ kind, category, livemode, segments, segment }: DeliveryEvent): boolean {
-  // Only live one-time passwords of one segment have copies.
-  if (segments <= 1) return category === 'otp' && livemode && (kind === 'submitted' || isEnd(kind));
-  if (kind === 'received' || webhookTypeOfKind[kind] === undefined) return false;
-  // Of a message in one PDU, or one that no carrier had. Only `unknown` can be about segments that others answered.
-  return segment !== 0 || kind === 'unknown';
+/** Whether what it means for its message depends on what came before: an end, other segments, another copy. */
+function dependsOnEarlier(event: DeliveryEvent): boolean {
+  return event.kind === 'submitted' || (isEnd(event.kind) && !isEndUnsent(event));
+}
+
+/** No carrier had any of it, so no receipt can have ended it. Of a one-time password it may be the end of one copy. */
+function isEndUnsent({ kind, category, segments, segment, carrierMessageId }: DeliveryEvent): boolean {
+  if (segments <= 1 && category === 'otp') return false;
+  return (kind === 'blocked' || kind === 'expired' || kind === 'failed') && segment === 0 && carrierMessageId === null;
 }
 
 function isEnd(kind: EventKind): kind is EventKind & MessageStatus {
@@ -42,12 +45,13 @@ const withCopies = (state: number, copies: number): number =>
   (state & ~(copiesBits << copiesFrom)) | (copies << copiesFrom);
 
 /**
- * Nothing was sent of the message before it. Of several segments, a later intent has the progress. Of a one-time password, a
- * later try may come after a second copy was sent, and a later hop may be that copy.
+ * Nothing was sent of the message before it: a later intent has the progress. Of a one-time password, a later try may come
+ * after a second copy was sent, and a later hop may be that copy. `accepted` is none of other messages: a campaign that
+ * waits for its turn would push out those whose receipts are due.
  */
 function isFirst({ kind, category, segments, hop, attempt, progress = 0 }: DeliveryEvent): boolean {
-  if (segments > 1) return kind === 'intent' && progress === 0;
-  return category === 'otp' && (kind === 'accepted' || (kind === 'intent' && hop === 0 && attempt <= 1));
+  if (segments > 1 || category !== 'otp') return kind === 'intent' && progress === 0;
+  return kind === 'accepted' || (kind === 'intent' && hop === 0 && attempt <= 1);
 }
 
 export class ClientEvents {
@@ -60,7 +64,7 @@ export class ClientEvents {
 
   /** False: earlier events of the message decide about this one, and this process did not see them or forgot them. */
   knows(event: DeliveryEvent): boolean {
-    if (!dependsOnOthers(event)) return true;
+    if (!dependsOnEarlier(event)) return true;
     return ((this.#messages.get(event.messageId) ?? 0) & (complete | publishedEnd)) !== 0;
   }
 
@@ -70,7 +74,7 @@ export class ClientEvents {
     for (const event of before) this.next(event);
   }
 
-  /** For a reader who cannot look up what was before: all other segments have come so far, and no copy was sent. */
+  /** For a reader who cannot look up what was before: all other segments have come so far, no copy was sent, no end came. */
   takeForLast({ kind, messageId, segments, segment }: DeliveryEvent): void {
     const others = segments <= 1 ? 0 : allOf(segments) & ~(1 << segment);
     const delivered = kind === 'delivered' ? others << deliveredFrom : 0;

@@ -73,8 +73,7 @@ export class FanOut {
     this.#parts = parts;
     const { bus, clock } = parts;
     this.#clientEvents = new ClientEvents(clock);
-    const stopping = this.#stopping.signal;
-    this.#undecided = new UndecidedEvents({ bus, clientEvents: this.#clientEvents, clock, stopping });
+    this.#undecided = new UndecidedEvents({ bus, clientEvents: this.#clientEvents, clock });
   }
 
   /** Resolves when it knows where to go on. */
@@ -89,12 +88,13 @@ export class FanOut {
     this.#running = this.#keep();
   }
 
-  /** Hands over no further event. */
-  async stop(): Promise<void> {
+  /** Hands over no further event, but what the event store decides so soon. */
+  async stop(answersWithinMs: number): Promise<void> {
     this.#stopping.abort(new Error('the fan-out stops'));
     this.#wake();
     this.#reader?.stop();
     await this.#running;
+    await this.#undecided.stop(answersWithinMs);
   }
 
   /** After `stop`, when what was handed over is taken or stored: else the next one hands it over again. */

@@ -1,13 +1,14 @@
-// Events of which memory does not say what clients get (client-events.ts): of a message of several segments, or of a one-time
-// password, whose earlier events came before this process, or so long ago that they were forgotten. They wait here, in
-// stream order for each message, until the event store says what came before them. It is asked until it answers; what
-// waits when the process stops is read again by the next one.
+// Events of which memory does not say what clients get (client-events.ts): of a message whose earlier events came before
+// this process, or so long ago that they were forgotten. They wait here, in stream order for each message, until the event
+// store says what came before them: it reads the messages that are asked for at once in one statement. It is asked until
+// it answers; what waits when the process stops is read again by the next one.
 import { type GetMessageReply, querySubjects } from '../../../analytics/contract.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { DeliveryEvent } from '../../../model/delivery-event.ts';
 import { unpackEvent } from '../../../model/records/event-record.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { untilDone } from '../../../platform/deadline.ts';
+import { untilDone, withDeadline } from '../../../platform/deadline.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
 import { LogThrottle } from '../../../platform/log-throttle.ts';
@@ -18,7 +19,6 @@ type UndecidedParts = {
   readonly bus: Bus;
   readonly clientEvents: ClientEvents;
   readonly clock: Clock;
-  readonly stopping: AbortSignal;
 };
 
 type Undecided = { readonly event: DeliveryEvent; readonly decided: (shown: DeliveryEvent | null) => void };
@@ -32,6 +32,10 @@ export class UndecidedEvents {
   readonly #toAsk: DeliveryEvent[] = [];
   #asked = 0;
   #count = 0;
+  /** The last answer was none. */
+  #isAway = false;
+  readonly #stopping = new AbortController();
+  #onIdle: () => void = () => {};
   readonly #logs: LogThrottle;
 
   constructor(parts: UndecidedParts) {
@@ -61,6 +65,21 @@ export class UndecidedEvents {
     this.#askNext();
   }
 
+  /**
+   * Waits so long for answers, unless the event store is away: what is sent after an event that stays undecided is sent
+   * again by the next process.
+   */
+  async stop(answersWithinMs: number): Promise<void> {
+    const { clock } = this.#parts;
+    if (this.#count > 0 && !this.#isAway && answersWithinMs > 0) {
+      const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+      await withDeadline('what is undecided', answersWithinMs, idle, clock).catch((error: unknown) =>
+        ignoring(error, 'the next process reads these events again'),
+      );
+    }
+    this.#stopping.abort(new Error('the fan-out stops'));
+  }
+
   #askNext(): void {
     while (this.#asked < undecidedAskedMax) {
       const first = this.#toAsk.shift();
@@ -74,10 +93,12 @@ export class UndecidedEvents {
   }
 
   async #decide(first: DeliveryEvent): Promise<void> {
-    const { clientEvents, clock, stopping } = this.#parts;
-    const again = (error: string) => this.#logUnavailable(error);
+    const { clientEvents, clock } = this.#parts;
+    const { signal: stopping } = this.#stopping;
+    const again = (error: string) => this.#unavailable(error);
     const earlier = await untilDone(() => this.#earlierThan(first), again, { everyMs: answerMs, stopping, clock });
-    if (earlier === null) return;
+    if (earlier === null || stopping.aborted) return;
+    this.#isAway = false;
     const { messageId } = first;
     const waiting = this.#waiting.get(messageId) ?? [];
     this.#waiting.delete(messageId);
@@ -85,6 +106,7 @@ export class UndecidedEvents {
     if (earlier === 'erased') log.info({ messageId }, 'an event of an erased message is not sent to webhooks');
     else clientEvents.learn(messageId, earlier);
     for (const { event, decided } of waiting) decided(earlier === 'erased' ? null : clientEvents.next(event));
+    if (this.#count === 0) this.#onIdle();
   }
 
   /** Throws when the event store does not answer, or does not have everything up to this event. */
@@ -100,7 +122,9 @@ export class UndecidedEvents {
     return at === -1 ? events : events.slice(0, at);
   }
 
-  #logUnavailable(error: string): void {
+  #unavailable(error: string): void {
+    this.#isAway = true;
+    this.#onIdle();
     if (this.#logs.allow() === null) return;
     log.warn({ error, events: this.#count }, 'events wait for the event store before they are sent to webhooks');
   }

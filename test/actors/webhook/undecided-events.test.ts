@@ -1,6 +1,6 @@
-// Messages of several segments whose receipts are far apart, and one-time passwords whose second copy was sent long ago: the
-// delivery process has forgotten the earlier events, or was started after them, and the event store says what they were. One
-// event of each change is sent, under one id.
+// Messages of several segments whose receipts are far apart, one-time passwords whose second copy was sent long ago, and ends
+// that come after another one: the delivery process has forgotten the earlier events, or was started after them, and the
+// event store says what they were. One event of each change is sent, under one id.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type AnalyticsNode, startAnalytics } from '../../../analytics/analytics-node.ts';
 import { type GetMessageReply, querySubjects } from '../../../analytics/contract.ts';
@@ -11,6 +11,7 @@ import { type DeliveryEvent, type EventContext, acceptedEvent, deliveryEvent } f
 import type { AccountId } from '../../../model/ids.ts';
 import { type Clock, systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
+import type { Engine } from '../../../analytics/store/engine.ts';
 import { type EventStore, startEventStore } from '../../analytics/support/event-store.ts';
 import { contextOf, lifeOf } from '../../analytics/support/events.ts';
 import { askStore } from '../../analytics/support/node.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
   store = await startEventStore();
 });
 beforeEach(async () => {
-  analytics = await startAnalytics(store.bus, store.engine);
+  await startStore();
   accountId = await putAccount(store.bus);
   hook = await startReceiver();
   const { entry } = await putEndpoint(store.bus, { accountId, url: hook.url });
@@ -52,6 +53,18 @@ afterEach(async () => {
 afterAll(async () => {
   await store.stop();
 });
+
+let [lookUps, answersOpen] = [0, Promise.resolve()];
+/** Messages are looked up in so many statements, each answered when `answersOpen` is. */
+async function startStore(): Promise<void> {
+  const rows: Engine['rows'] = async (sql, ...rest) => {
+    if (!sql.includes('message_id IN {messageIds:Array(String)}')) return store.engine.rows(sql, ...rest);
+    lookUps += 1;
+    await answersOpen;
+    return store.engine.rows(sql, ...rest);
+  };
+  analytics = await startAnalytics(store.bus, { ...store.engine, rows });
+}
 
 async function start(): Promise<void> {
   running = await runWebhooks(store.bus, { clock });
@@ -165,7 +178,7 @@ test('while the event store is away it waits, over a restart; other messages do 
   await start();
   await another();
   expect(sentOf(message, 'sms.delivered')).toEqual([]);
-  analytics = await startAnalytics(store.bus, store.engine);
+  await startStore();
   await until('it is sent', () => sentOf(message, 'sms.delivered').length > 0);
   await decided();
   expect(sentOf(message, 'sms.delivered')).toEqual([second?.eventId]);
@@ -212,5 +225,88 @@ describe('a one-time password with two copies, of which the process that starts 
     await another();
     expect(sentOf(message).length).toBe(2);
     expect(sentOf(message, 'sms.delivered')).toEqual([delivered.eventId]);
+  });
+});
+
+describe('an end of a message of one segment that has ended before', () => {
+  const sent = (context: EventContext) => [
+    ...[acceptedEvent(context), eventOf(context, 'intent', 0), eventOf(context, 'submitted', 1)],
+  ];
+  async function restart(): Promise<void> {
+    await purgeEvents();
+    await running?.stop();
+    await start();
+  }
+
+  test('is not sent when the first one was forgotten: the webhooks say what the status query says', async () => {
+    const message = contextOf({ accountId });
+    const undelivered = eventOf(message, 'undelivered', 1);
+    await store.publish([...sent(message), undelivered]);
+    await forget();
+    await store.publish([eventOf(message, 'delivered', 1)]);
+    await decided();
+    await another();
+    await recorded(message, 'undelivered');
+    expect(sentOf(message, 'sms.undelivered')).toEqual([undelivered.eventId]);
+    expect(sentOf(message, 'sms.delivered')).toEqual([]);
+  });
+
+  test('is recognised among the first ends of many messages after a restart, which are looked up together', async () => {
+    const messages = Array.from({ length: 300 }, () => contextOf({ accountId }));
+    const ended = messages.slice(0, 20);
+    await store.publish([...messages.flatMap(sent), ...ended.map((each) => eventOf(each, 'undelivered', 1))]);
+    await until('all that was sent is', () => ended.every((each) => sentOf(each, 'sms.undelivered').length === 1));
+    await recorded(messages.at(-1)!, 'submitted');
+    await restart();
+    lookUps = 0;
+    await store.publish(messages.map((each) => eventOf(each, 'delivered', 1)));
+    const open = messages.slice(ended.length);
+    await until('the others are sent', () => open.every((each) => sentOf(each, 'sms.delivered').length === 1));
+    await decided();
+    await another();
+    expect(ended.flatMap((each) => sentOf(each, 'sms.delivered'))).toEqual([]);
+    expect(lookUps).toBeLessThan(messages.length / 10);
+  });
+
+  test('waits with the first ends of others while the event store is away', async () => {
+    const [ended, open] = [contextOf({ accountId }), contextOf({ accountId })];
+    await store.publish([...sent(ended), ...sent(open), eventOf(ended, 'expired', 1)]);
+    await recorded(ended, 'expired');
+    await restart();
+    await analytics?.stop(5_000);
+    analytics = null;
+    const delivered = [ended, open].map((each) => eventOf(each, 'delivered', 1));
+    await store.publish(delivered);
+    await another();
+    expect([ended, open].flatMap((each) => sentOf(each, 'sms.delivered'))).toEqual([]);
+    await startStore();
+    await until('it is sent', () => sentOf(open, 'sms.delivered').length > 0);
+    await decided();
+    await another();
+    expect([ended, open].map((each) => sentOf(each, 'sms.delivered'))).toEqual([[], [delivered[1]?.eventId]]);
+  });
+
+  test('does not make a clean stop repeat what was sent after it', async () => {
+    const message = contextOf({ accountId });
+    await store.publish(sent(message));
+    await recorded(message, 'submitted');
+    await restart();
+    let answer = () => {};
+    answersOpen = new Promise<void>((resolve) => (answer = resolve));
+    lookUps = 0;
+    const delivered = eventOf(message, 'delivered', 1);
+    await store.publish([delivered]);
+    await until('it is looked up', () => lookUps === 1);
+    const later = contextOf({ accountId });
+    await store.publish(lifeOf(later));
+    await until('what came later is sent', () => sentOf(later).length === 2);
+    const stopped = running?.stop();
+    answer();
+    await stopped;
+    await start();
+    await decided();
+    await another();
+    expect(sentOf(message, 'sms.delivered')).toEqual([delivered.eventId]);
+    expect(sentOf(later).length).toBe(2);
   });
 });
