@@ -123,7 +123,7 @@ export async function startAnalytics(
         const { entry } = await readEntry(await openBucket(bus, 'recorder'), progressOfClicks.key);
         return Math.max(clicksReached, entry?.json<ProgressRecord>().recordedTo ?? 0);
       };
-      const stores = { bus, engine, erased, recordedTo, clicksRecordedTo };
+      const stores = { bus, engine, erased, numbers, recordedTo, clicksRecordedTo };
       const opened = await openRowEraser({ ...stores, clock, stopping: ending.signal });
       if (!ending.signal.aborted) eraser = opened;
     };
