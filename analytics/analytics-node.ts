@@ -19,9 +19,9 @@ import { type Shares, defaultShares } from '../platform/limits-shares.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
-import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, progressOfClicks, recordClicks } from './clicks/click-recorder.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
+import { receiptsOver } from './clicks/receipts.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
 import { lateChangesOver } from './otp/late-changes.ts';
@@ -79,7 +79,7 @@ export async function startAnalytics(
   let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
-  const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate, clock });
+  const receipts = receiptsOver({ engine, recorded, unflushed, upToDate, clock });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const numbers = new NumberHashes(await numberKey(bus));
@@ -112,7 +112,7 @@ export async function startAnalytics(
           historyDays: retention.historyDays,
         }),
       ],
-      clicks: recordClicks({ bus, engine, publisher, deliveredAt, reached: (seq) => (clicksReached = seq), clock }),
+      clicks: recordClicks({ bus, engine, publisher, receipts, reached: (seq) => (clicksReached = seq), clock }),
       facts: recordFacts({ bus, engine, publisher, late, clock }),
     };
     const ending = new AbortController();

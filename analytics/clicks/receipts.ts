@@ -1,0 +1,85 @@
+// When messages were delivered, as of everything that EVENTS holds: a receipt that came before a click must not be missed
+// because it is not in ClickHouse yet. A message that was delivered stays so: a preview and the tap after it ask once. Of a
+// carrier that sends no receipts (it has none, or `registered_delivery` asks for none) a missing one says nothing.
+import { type MessageState, foldEvents } from '../../model/fold.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { limits } from '../../platform/limits.ts';
+import { RotatingMap } from '../../platform/rotating-map.ts';
+import { type RecordedEvents, eventsOfMany } from '../queries/recorded-events.ts';
+import type { UpToDate } from '../queries/up-to-date.ts';
+import type { Unflushed } from '../recorder/batch.ts';
+import { type Engine, slowRows } from '../store/engine.ts';
+import { type CodeOwner, inOneThread } from './click-rows.ts';
+
+const { deliveredHeldMs, deliveredHeldMax, receiptsSeenMs, receiptsAskedEveryMs } = limits.clicks;
+const { carriersMax } = limits.heartbeats;
+
+type Sources = {
+  readonly engine: Engine;
+  readonly recorded: RecordedEvents;
+  readonly unflushed: Unflushed;
+  readonly upToDate: UpToDate;
+  readonly clock: Clock;
+};
+
+/** When a message was delivered, in ms since the epoch; null: its receipt is to come. A message without one to come is missing. */
+export type Receipts = ReadonlyMap<string, number | null>;
+
+/** By message id; rejects while it is not known. */
+export function receiptsOver({ engine, recorded, unflushed, upToDate, clock }: Sources) {
+  const held = new RotatingMap<string, number>(deliveredHeldMs, deliveredHeldMax / 2, clock);
+  const carriers = receiptCarriers(engine, clock);
+  return async (messages: readonly CodeOwner[]): Promise<Receipts> => {
+    const receipts = new Map<string, number | null>();
+    const open = new Map<string, CodeOwner>();
+    for (const message of messages) {
+      const atMs = held.get(message.messageId);
+      if (atMs === undefined) open.set(message.messageId, message);
+      else receipts.set(message.messageId, atMs);
+    }
+    const unknown = [...open.values()];
+    for (let from = 0; from < unknown.length; from += limits.queries.messagesPerReadMax) {
+      const asked = unknown.slice(from, from + limits.queries.messagesPerReadMax);
+      const answer = await upToDate.surely(() => eventsOfMany(recorded, unflushed, asked));
+      if (answer.result !== 'sure') throw new Error(`receipts are not known: ${answer.detail}`);
+      // Of a message without events they have expired, and its receipt with them.
+      for (const state of answer.value.map(foldEvents)) {
+        if (state === null || !(await hasReceipt(state, carriers))) continue;
+        receipts.set(state.first.messageId, state.deliveredAtMs);
+        if (state.deliveredAtMs !== null) held.set(state.first.messageId, state.deliveredAtMs);
+      }
+    }
+    return receipts;
+  };
+}
+
+type Carriers = ReturnType<typeof receiptCarriers>;
+
+/** It has come or is to come. */
+async function hasReceipt(
+  { deliveredAtMs, submittedAtMs, carrier }: MessageState,
+  carriers: Carriers,
+): Promise<boolean> {
+  // What no carrier has taken yet can be opened by nobody who got it.
+  return deliveredAtMs !== null || submittedAtMs === null || carriers(carrier ?? '');
+}
+
+/** Whether a carrier has sent receipts of late, by what was counted of its deliveries. */
+function receiptCarriers(engine: Engine, clock: Clock): (carrier: string) => Promise<boolean> {
+  const known = new Map<string, { readonly sends: boolean; readonly askAtMs: number }>();
+  return async (carrier) => {
+    const before = known.get(carrier);
+    if (before !== undefined && clock.monotonicMs() < before.askAtMs) return before.sends;
+    const rows = await slowRows(
+      engine,
+      `SELECT 1 FROM latency_counts WHERE carrier = {carrier:String} AND stage = 'submitted_to_delivered'
+         AND slot >= fromUnixTimestamp64Milli({sinceMs:Int64}) LIMIT 1
+       ${inOneThread}`,
+      { carrier, sinceMs: Math.floor(clock.nowMs() - receiptsSeenMs) },
+    );
+    const sends = rows.length > 0;
+    if (known.size >= carriersMax) known.clear();
+    known.set(carrier, { sends, askAtMs: clock.monotonicMs() + receiptsAskedEveryMs });
+    return sends;
+  };
+}
