@@ -16,12 +16,13 @@ import { untilDone, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
 import { retentionDefault } from '../config/retention-schema.ts';
 import { type Shares, defaultShares } from '../platform/limits-shares.ts';
+import { linkDaysDefault } from '../platform/limits-streams.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
 import { type ClickRecording, progressOfClicks, recordClicks } from './clicks/click-recorder.ts';
-import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { receiptsOver } from './clicks/receipts.ts';
+import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
 import { lateChangesOver } from './otp/late-changes.ts';
@@ -65,8 +66,9 @@ export async function startAnalytics(
   {
     shares = defaultShares,
     retention = retentionDefault,
+    linkDays = linkDaysDefault,
     clock = systemClock,
-  }: { shares?: Shares; retention?: TrimmedDays & Pick<KeptDays, 'historyDays'>; clock?: Clock } = {},
+  }: { shares?: Shares; retention?: TrimmedDays & KeptDays; linkDays?: number; clock?: Clock } = {},
 ): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
@@ -105,7 +107,7 @@ export async function startAnalytics(
           heldSinceMs: () => started.heldSinceMs,
         }),
         startPurge(bus, () => started.recorded, clock),
-        startTrim(engine, retention, clock),
+        startTrim(engine, retention, linkDays, clock),
         startSummarizer({
           ...{ engine, late, clock },
           recorderLateMs: () => started.lateMs,

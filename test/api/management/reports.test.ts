@@ -15,6 +15,7 @@ import { encodeEvents } from '../../../model/records/event-record.ts';
 import { contextOf, lifeOf } from '../../analytics/support/events.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/cli.ts';
+import { keptForYears } from '../../support/kept-for-years.ts';
 import { expectExactCounts, expectSameFolds } from '../../support/recount.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
 import { until } from '../../support/until.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   api = await runApi();
   engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
   await applySchema(engine);
-  node = await startAnalytics(api.bus, engine);
+  node = await startAnalytics(api.bus, engine, { retention: keptForYears });
   await recordSeeded(api, engine, messages);
 });
 afterAll(async () => {
