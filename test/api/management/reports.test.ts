@@ -64,6 +64,20 @@ describe('the walk-through of docs/reports.md', () => {
     expect(new Set(walk.map(({ path }) => path.split(/[/?]/)[3]))).toEqual(new Set(reports.map(({ name }) => name)));
   });
 
+  test('computes every column of each report in one of its queries', async () => {
+    const namesOf = (columns: readonly { readonly name: string }[] = []) => columns.map(({ name }) => name);
+    for (const { name, always, measures, compared } of reports) {
+      const found: unknown[] = [];
+      for (const { sql } of walk.filter(({ path }) => path.split(/[/?]/)[3] === name)) {
+        found.push(...(await slowRows(engine, `DESCRIBE (${sql})`)).map(([column]) => column));
+      }
+      const missing = [...namesOf(always), ...namesOf(measures), ...namesOf(compared)].filter(
+        (column) => !found.includes(column),
+      );
+      expect([name, missing]).toEqual([name, []]);
+    }
+  });
+
   test.each(walk)('$path is what the events say', async ({ path, sql }) => {
     const { status, body } = await callStore(api, 'GET', `${path}&${range}`);
     expect(status).toBe(200);
