@@ -74,9 +74,9 @@ export const linkLimits = {
     /** Times of receipts that are remembered for a next click on the message: 50,000 × ~120 B = 6 MB. */
     deliveredHeldMs: 600_000,
     deliveredHeldMax: 50_000,
-    /** A carrier without one for so long, a week, sends no receipts; and how often that is asked: the counts of a week are read. */
-    receiptsSeenMs: 604_800_000,
+    /** How often it is asked whether a carrier sends receipts, of three weeks of counts; and for how many, by week: ~150 B each. */
     receiptsAskedEveryMs: 600_000,
+    receiptSendersHeld: 5_000,
     /** Verdicts about User-Agents that are remembered. */
     userAgentsHeldMax: 10_000,
     /** CLICKS is purged of what is recorded at this interval, except for what was stored so shortly before what comes next. */

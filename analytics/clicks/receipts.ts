@@ -11,8 +11,8 @@ import type { Unflushed } from '../recorder/batch.ts';
 import { type Engine, slowRows } from '../store/engine.ts';
 import { type CodeOwner, inOneThread } from './click-rows.ts';
 
-const { deliveredHeldMs, deliveredHeldMax, receiptsSeenMs, receiptsAskedEveryMs } = limits.clicks;
-const { carriersMax } = limits.heartbeats;
+const { deliveredHeldMs, deliveredHeldMax, receiptSendersHeld, receiptsAskedEveryMs } = limits.clicks;
+const weekMs = 604_800_000;
 
 type Sources = {
   readonly engine: Engine;
@@ -28,7 +28,7 @@ export type Receipts = ReadonlyMap<string, number | null>;
 /** By message id; rejects while it is not known. */
 export function receiptsOver({ engine, recorded, unflushed, upToDate, clock }: Sources) {
   const held = new RotatingMap<string, number>(deliveredHeldMs, deliveredHeldMax / 2, clock);
-  const carriers = receiptCarriers(engine, clock);
+  const sendsReceipts = receiptSenders({ engine, unflushed, clock });
   return async (messages: readonly CodeOwner[]): Promise<Receipts> => {
     const receipts = new Map<string, number | null>();
     const open = new Map<string, CodeOwner>();
@@ -44,7 +44,7 @@ export function receiptsOver({ engine, recorded, unflushed, upToDate, clock }: S
       if (answer.result !== 'sure') throw new Error(`receipts are not known: ${answer.detail}`);
       // Of a message without events they have expired, and its receipt with them.
       for (const state of answer.value.map(foldEvents)) {
-        if (state === null || !(await hasReceipt(state, carriers))) continue;
+        if (state === null || !(await hasReceipt(state, sendsReceipts))) continue;
         receipts.set(state.first.messageId, state.deliveredAtMs);
         if (state.deliveredAtMs !== null) held.set(state.first.messageId, state.deliveredAtMs);
       }
@@ -53,33 +53,47 @@ export function receiptsOver({ engine, recorded, unflushed, upToDate, clock }: S
   };
 }
 
-type Carriers = ReturnType<typeof receiptCarriers>;
+type SendsReceipts = (carrier: string, aroundMs: number) => Promise<boolean>;
 
 /** It has come or is to come. */
-async function hasReceipt(
-  { deliveredAtMs, submittedAtMs, carrier }: MessageState,
-  carriers: Carriers,
-): Promise<boolean> {
+async function hasReceipt(state: MessageState, sendsReceipts: SendsReceipts): Promise<boolean> {
   // What no carrier has taken yet can be opened by nobody who got it.
-  return deliveredAtMs !== null || submittedAtMs === null || carriers(carrier ?? '');
+  if (state.deliveredAtMs !== null || state.submittedAtMs === null) return true;
+  return sendsReceipts(state.carrier ?? '', state.acceptedAtMs);
 }
 
-/** Whether a carrier has sent receipts of late, by what was counted of its deliveries. */
-function receiptCarriers(engine: Engine, clock: Clock): (carrier: string) => Promise<boolean> {
+/** Whether a carrier has delivered, by its receipts, messages that were accepted in the week of that time, or in one beside it. */
+function receiptSenders({ engine, unflushed, clock }: Pick<Sources, 'engine' | 'unflushed' | 'clock'>): SendsReceipts {
   const known = new Map<string, { readonly sends: boolean; readonly askAtMs: number }>();
-  return async (carrier) => {
-    const before = known.get(carrier);
-    if (before !== undefined && clock.monotonicMs() < before.askAtMs) return before.sends;
+
+  function isHeld(carrier: string): boolean {
+    for (const { messageId } of unflushed.messages()) {
+      if (unflushed.eventsOf(messageId).some((event) => event.kind === 'delivered' && event.carrier === carrier)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  async function isCounted(carrier: string, week: number): Promise<boolean> {
     const rows = await slowRows(
       engine,
       `SELECT 1 FROM latency_counts WHERE carrier = {carrier:String} AND stage = 'submitted_to_delivered'
-         AND slot >= fromUnixTimestamp64Milli({sinceMs:Int64}) LIMIT 1
+         AND slot >= {fromS:UInt32} AND slot < {toS:UInt32} LIMIT 1
        ${inOneThread}`,
-      { carrier, sinceMs: Math.floor(clock.nowMs() - receiptsSeenMs) },
+      { carrier, fromS: ((week - 1) * weekMs) / 1_000, toS: ((week + 2) * weekMs) / 1_000 },
     );
-    const sends = rows.length > 0;
-    if (known.size >= carriersMax) known.clear();
-    known.set(carrier, { sends, askAtMs: clock.monotonicMs() + receiptsAskedEveryMs });
+    return rows.length > 0;
+  }
+
+  return async (carrier, aroundMs) => {
+    const week = Math.max(1, Math.floor(aroundMs / weekMs));
+    const key = `${week} ${carrier}`;
+    const before = known.get(key);
+    if (before !== undefined && clock.monotonicMs() < before.askAtMs) return before.sends;
+    const sends = isHeld(carrier) || (await isCounted(carrier, week));
+    if (known.size >= receiptSendersHeld) known.clear();
+    known.set(key, { sends, askAtMs: clock.monotonicMs() + receiptsAskedEveryMs });
     return sends;
   };
 }
