@@ -16,11 +16,12 @@ import { untilDone, withDeadline } from '../platform/deadline.ts';
 import { ignoring, messageOf } from '../platform/errors.ts';
 import { retentionDefault } from '../config/retention-schema.ts';
 import { type Shares, defaultShares } from '../platform/limits-shares.ts';
+import { linkDaysDefault } from '../platform/limits-streams.ts';
 import { log } from '../platform/log.ts';
 import { SharedBound } from '../platform/shared-bound.ts';
 import { metrics } from '../platform/telemetry.ts';
-import { deliveredAtOver } from './clicks/delivered-at.ts';
 import { type ClickRecording, progressOfClicks, recordClicks } from './clicks/click-recorder.ts';
+import { receiptsOver } from './clicks/receipts.ts';
 import { ErasedNumbers } from './erasure/erased-numbers.ts';
 import { type RowEraser, openRowEraser } from './erasure/row-eraser.ts';
 import { type FactRecorder, recordFacts } from './otp/fact-recorder.ts';
@@ -65,8 +66,9 @@ export async function startAnalytics(
   {
     shares = defaultShares,
     retention = retentionDefault,
+    linkDays = linkDaysDefault,
     clock = systemClock,
-  }: { shares?: Shares; retention?: TrimmedDays & Pick<KeptDays, 'historyDays'>; clock?: Clock } = {},
+  }: { shares?: Shares; retention?: TrimmedDays & KeptDays; linkDays?: number; clock?: Clock } = {},
 ): Promise<AnalyticsNode> {
   const publisher = new Publisher(bus, { deadlineMs: Number.POSITIVE_INFINITY });
   const writer = new EventWriter(publisher);
@@ -79,7 +81,7 @@ export async function startAnalytics(
   let keepers: Keepers | null = null;
   const unflushed = unflushedOver(() => recorder?.unflushed() ?? []);
   const upToDate = upToDateOver(bus, () => recorder, clock);
-  const deliveredAt = deliveredAtOver({ recorded, unflushed, upToDate, clock });
+  const receipts = receiptsOver({ engine, recorded, unflushed, upToDate, clock });
   const places = new SharedBound('store_queries', shares.store_queries);
   const reports = serveReports(bus, engine, new SharedBound('reports_running', shares.reports_running), clock);
   const numbers = new NumberHashes(await numberKey(bus));
@@ -105,14 +107,14 @@ export async function startAnalytics(
           heldSinceMs: () => started.heldSinceMs,
         }),
         startPurge(bus, () => started.recorded, clock),
-        startTrim(engine, retention, clock),
+        startTrim(engine, retention, linkDays, clock),
         startSummarizer({
           ...{ engine, late, clock },
           recorderLateMs: () => started.lateMs,
           historyDays: retention.historyDays,
         }),
       ],
-      clicks: recordClicks({ bus, engine, publisher, deliveredAt, reached: (seq) => (clicksReached = seq), clock }),
+      clicks: recordClicks({ bus, engine, publisher, receipts, reached: (seq) => (clicksReached = seq), clock }),
       facts: recordFacts({ bus, engine, publisher, late, clock }),
     };
     const ending = new AbortController();
@@ -123,7 +125,7 @@ export async function startAnalytics(
         const { entry } = await readEntry(await openBucket(bus, 'recorder'), progressOfClicks.key);
         return Math.max(clicksReached, entry?.json<ProgressRecord>().recordedTo ?? 0);
       };
-      const stores = { bus, engine, erased, recordedTo, clicksRecordedTo };
+      const stores = { bus, engine, erased, numbers, recordedTo, clicksRecordedTo };
       const opened = await openRowEraser({ ...stores, clock, stopping: ending.signal });
       if (!ending.signal.aborted) eraser = opened;
     };

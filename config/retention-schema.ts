@@ -7,9 +7,9 @@ const { daysMax, clearDaysMin, webhookDaysMax } = limits.retention;
 const days = whole(1, daysMax);
 
 export const retentionSchema = mapOf({
-  /** Delivery events of live messages. */
+  /** Delivery events and one-time passwords of live keys. */
   history_days: days.default(400),
-  /** Delivery events of test messages. */
+  /** The same of test keys, and their clicks. */
   test_history_days: days.default(30),
   /** Clicks on short links, and the messages of their codes. */
   clicks_days: days.default(400),

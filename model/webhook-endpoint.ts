@@ -22,7 +22,7 @@ const typesOfMessages = {
 
 /** The types of facts. */
 export const webhookTypesOfFacts = {
-  /** A person opened a short link; something else did, or something that may be no person. */
+  /** A person opened a short link, as far as can be known (click-class.ts); a program did. */
   click: ['link.clicked', 'link.requested'],
   /** It ended without being verified: failed. A cancel by the client is not sent. */
   otp: ['otp.verified', 'otp.failed'],

@@ -74,14 +74,25 @@ export const linkLimits = {
     /** Times of receipts that are remembered for a next click on the message: 50,000 × ~120 B = 6 MB. */
     deliveredHeldMs: 600_000,
     deliveredHeldMax: 50_000,
+    /** How often it is asked whether a carrier sends receipts, of three weeks of counts; and for how many, by week: ~150 B each. */
+    receiptsAskedEveryMs: 600_000,
+    receiptSendersHeld: 5_000,
     /** Verdicts about User-Agents that are remembered. */
     userAgentsHeldMax: 10_000,
-    /** CLICKS is purged of what is recorded at this interval. */
+    /** CLICKS is purged of what is recorded at this interval, except for what was stored so shortly before what comes next. */
     purgeEveryMs: 60_000,
+    /** The window of bursts, and as long for clicks that waited in an ingress. */
+    recentKeptMs: 20_000,
+    /** What is there of it, and of the interval of purges, is read after a start: 5,000 clicks/s for 80 s are 400,000. */
+    recentReadMs: 30_000,
   },
 } as const;
 
 const { seriesSizeMax, seriesNumbers } = linkLimits.links;
+assert(
+  linkLimits.clicks.recentKeptMs >= linkLimits.clicks.burstWindowMs,
+  'after a restart a burst would be judged without its first clicks',
+);
 assert(
   seriesSizeMax <= 2 ** 20 && seriesNumbers <= 2 ** 24,
   'a code holds 24 bits of a series and 20 of a place in it',

@@ -1,5 +1,6 @@
 // What a webhook says of a fact (model/fact.ts): its type and the `data` of its body. Null for facts that are sent to
 // no client.
+import { classesOfPrograms } from '../../model/click-class.ts';
 import type { ClickFact, Fact, GuardFact, OtpFact } from '../../model/fact.ts';
 import type { WebhookContent } from '../../model/records/webhook-record.ts';
 import type { FactEventType } from '../../model/webhook-endpoint.ts';
@@ -75,7 +76,7 @@ function ofGuard(fact: GuardFact): FactContent<'guard'> | null {
 
 function ofClick(fact: ClickFact): FactContent<'click'> {
   return {
-    type: fact.class === 'human' ? 'link.clicked' : 'link.requested',
+    type: classesOfPrograms.includes(fact.class) ? 'link.requested' : 'link.clicked',
     atMs: fact.atMs,
     data: {
       id: fact.clickId,

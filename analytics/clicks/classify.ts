@@ -28,8 +28,8 @@ export type ClickSigns = {
   readonly isPrefetch: boolean;
   readonly hasLanguage: boolean;
   readonly userAgent: UserAgentKind;
-  /** From the receipt to the click, in milliseconds; null: no receipt came before it. */
-  readonly afterReceiptMs: number | null;
+  /** From the receipt to the click. No receipt: none is to come. */
+  readonly afterReceiptMs: number | 'before it' | 'no receipt';
   readonly isBurst: boolean;
   readonly isSent: boolean;
 };
@@ -64,8 +64,8 @@ function reasonsOf(signs: ClickSigns, soonMs: number): readonly ClickReason[] {
   if (signs.userAgent === 'none') reasons.push('no_user_agent');
   if (!signs.hasLanguage) reasons.push('no_language');
   if (!signs.isSent) reasons.push('not_sent');
-  else if (signs.afterReceiptMs === null) reasons.push('before_receipt');
-  else if (signs.afterReceiptMs < soonMs) reasons.push('soon_after_receipt');
+  else if (signs.afterReceiptMs === 'before it') reasons.push('before_receipt');
+  else if (signs.afterReceiptMs !== 'no receipt' && signs.afterReceiptMs < soonMs) reasons.push('soon_after_receipt');
   if (signs.isBurst) reasons.push('burst');
   return reasons;
 }

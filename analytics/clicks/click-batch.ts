@@ -6,6 +6,7 @@ import type { CodeOwner } from './click-rows.ts';
 
 export class ClickBatch {
   readonly firstSeq: number;
+  readonly firstAtNs: bigint;
   readonly openedAtMs: number;
   lastSeq: number;
   lastAtNs: bigint;
@@ -15,6 +16,7 @@ export class ClickBatch {
   /** `openedAtMs`: monotonic. */
   constructor({ seq, timestampNanos }: Pick<JsMsg, 'seq' | 'timestampNanos'>, openedAtMs: number) {
     this.firstSeq = seq;
+    this.firstAtNs = timestampNanos;
     this.lastSeq = seq;
     this.lastAtNs = timestampNanos;
     this.openedAtMs = openedAtMs;
@@ -34,6 +36,7 @@ export class ClickBatch {
     return this.issued.length + this.#clicks.size;
   }
 
+  /** In the order of the stream, each once. */
   get clicks(): readonly Click[] {
     return [...this.#clicks.values()];
   }

@@ -41,6 +41,8 @@ import {
   ownersOf,
 } from './click-rows.ts';
 import { clickCountColumns, clickCountRows } from './click-counts.ts';
+import type { Receipts } from './receipts.ts';
+import { notRecentTo, recentClicks } from './recent-clicks.ts';
 import { type NewlyIssued, firstClicksOf, newlyIssued, recordedClicks } from './recorded-clicks.ts';
 import { UserAgents } from './user-agents.ts';
 
@@ -49,8 +51,8 @@ type ClickRecorderParts = {
   readonly engine: Engine;
   /** For unreadable records, and to publish clicks. */
   readonly publisher: Publisher;
-  /** When each of these messages was delivered, as of all that EVENTS has by now. Rejects while that is not known. */
-  readonly deliveredAt: (messages: readonly CodeOwner[]) => Promise<ReadonlyMap<string, number>>;
+  /** Of these messages, as of all that EVENTS has by now. Rejects while that is not known. */
+  readonly receipts: (messages: readonly CodeOwner[]) => Promise<Receipts>;
   /** Gets the last record that is in ClickHouse, after each insert. */
   readonly reached?: (seq: number) => void;
   readonly clock: Clock;
@@ -117,9 +119,12 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
   const progress = await Progress.takeOver(bucket, String(created), holds, clock, progressOfClicks);
   const agents = new UserAgents();
   const bursts = new Bursts();
+  let knowsRecent = false;
   const confirm = () => progress.confirm(0);
   const fills = new FillCheck({ engine, sources: fillSources.clicks, confirm, clock });
   let { recorded } = progress;
+  /** Where batches ended that may not be purged yet. */
+  let ends: readonly StreamPosition[] = [recorded];
   /** The range that may be in ClickHouse: repeated with its token before anything else. */
   let replay: PendingRange | null = progress.pending;
   let batch: ClickBatch | null = null;
@@ -178,6 +183,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     const issued = await untilDone('look-up of messages', () => newlyIssued(engine, closed.issued, token));
     const codes = await mapInTurns(issued.unwritten, (each) => codeRows(each, token), clock);
     await insert(`link_codes (${codeColumns})`, codes.join(''), `${token}:codes`);
+    if (!knowsRecent) await untilDone('look-up of the clicks before', () => noteRecent(closed));
     const { fresh, written } = await untilDone('look-up of clicks', () => resolveAll(closed, token));
     // Before they are written: a crash between the two publishes them again, under the same ids.
     await publishClicks(parts.publisher, fresh);
@@ -188,6 +194,7 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     await insert(`click_counts (${clickCountColumns})`, changes, `${token}:counts`);
     for (const { verdict } of fresh) metrics.clicksRecorded.inc({ class: verdict.class });
     recorded = { made: recorded.made, seq: closed.lastSeq, storedAtNs: closed.lastAtNs };
+    ends = [...ends, recorded];
     parts.reached?.(recorded.seq);
   }
 
@@ -211,13 +218,18 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     const found = await ownersOf(engine, asked);
     const ownerOf = (click: Click) => made.get(codeNumber(click)) ?? found.get(codeNumber(click)) ?? null;
     const unwritten = clicks.filter(({ clickId }) => !known.has(clickId));
-    const delivered = await parts.deliveredAt(unwritten.flatMap((click) => ownerOf(click) ?? []));
-    await mapInTurns(unwritten, (click) => noteBurst(click, ownerOf(click)), clock);
-    const fresh = await mapInTurns(unwritten, (click) => resolved(click, ownerOf(click), delivered), clock);
-    const written = clicks.flatMap((click) => {
+    const receipts = await parts.receipts(unwritten.flatMap((click) => ownerOf(click) ?? []));
+    const fresh: ResolvedClick[] = [];
+    const written: WrittenClick[] = [];
+    const judge = (click: Click) => {
+      const owner = ownerOf(click);
+      // Also of what is written: this decides about those after it.
+      const isBurst = noteBurst(click, owner);
       const verdict = known.get(click.clickId);
-      return verdict === undefined ? [] : [{ click, owner: ownerOf(click), verdict }];
-    });
+      if (verdict !== undefined) written.push({ click, owner, verdict });
+      else fresh.push(resolved(click, owner, receipts, isBurst));
+    };
+    await mapInTurns(clicks, judge, clock);
     return { fresh, written };
   }
 
@@ -231,21 +243,30 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
     return clickCountRows({ messages: issued.uncounted, clicks: counted, firsts }, clock);
   }
 
-  /** A click on a code that was never sent has no message. */
-  function noteBurst(click: Click, owner: CodeOwner | null): void {
-    bursts.note(click.addressHash, owner?.messageId ?? String(codeNumber(click)), click.atMs);
+  /** Of the clicks before the first batch. */
+  async function noteRecent({ firstSeq, firstAtNs }: ClickBatch): Promise<void> {
+    const clicks = await recentClicks(bus, { seq: firstSeq, atNs: firstAtNs }, clock);
+    const owners = await ownersOf(engine, [...new Set(clicks.map(codeNumber))]);
+    await mapInTurns(clicks, (click) => noteBurst(click, owners.get(codeNumber(click)) ?? null), clock);
+    knowsRecent = true;
   }
 
-  function resolved(click: Click, owner: CodeOwner | null, delivered: ReadonlyMap<string, number>): ResolvedClick {
-    const deliveredAtMs = (owner === null ? undefined : delivered.get(owner.messageId)) ?? null;
-    const isAfter = deliveredAtMs !== null && deliveredAtMs <= click.atMs;
+  /** A click on a code that was never sent has no message. */
+  function noteBurst(click: Click, owner: CodeOwner | null): boolean {
+    return bursts.note(click.addressHash, owner?.messageId ?? String(codeNumber(click)), click.atMs);
+  }
+
+  function resolved(click: Click, owner: CodeOwner | null, receipts: Receipts, isBurst: boolean): ResolvedClick {
+    const receipt = owner === null ? undefined : receipts.get(owner.messageId);
+    const deliveredAtMs = receipt ?? null;
+    const isBefore = deliveredAtMs === null || deliveredAtMs > click.atMs;
     const signs = {
       ...{ isHead: click.isHead, isPrefetch: click.isPrefetch, hasLanguage: click.hasLanguage },
       userAgent: agents.kindOf(click.userAgent),
-      afterReceiptMs: isAfter ? click.atMs - deliveredAtMs : null,
-      isBurst: bursts.isBurst(click.addressHash),
+      afterReceiptMs: receipt === undefined ? 'no receipt' : isBefore ? 'before it' : click.atMs - deliveredAtMs,
+      isBurst,
       isSent: owner !== null,
-    };
+    } as const;
     return { click, owner, deliveredAtMs, verdict: classifyClick(signs, soonAfterReceiptMs) };
   }
 
@@ -264,10 +285,16 @@ async function startClickRecorder(parts: ClickRecorderParts): Promise<ClickRecor
       log.warn({ what, attempt, error }, 'clicks cannot be recorded now, they wait in the stream'),
     );
 
-  /** What is recorded by the durable progress is needed by nobody else. */
+  /** Of what is recorded by the durable progress only the clicks right before the next ones are needed, after a restart. */
   async function purge(): Promise<void> {
-    const upTo = progress.recordedTo;
-    if (upTo > 0) await bus.manager.streams.purge(stream, { seq: upTo + 1 });
+    // Else the last clicks would stay until the next one comes.
+    if (unwritten === 0 && progress.recordedTo < recorded.seq)
+      await inTurn(() => progress.save(recorded, null, stopping.signal));
+    const { state } = await bus.manager.streams.info(stream);
+    const { recordedTo } = progress;
+    const seq = notRecentTo({ ends, recorded, recordedTo, lastSeq: state.last_seq, nowMs: clock.nowMs() });
+    ends = ends.filter((end) => end.seq >= seq);
+    if (seq > 0) await bus.manager.streams.purge(stream, { seq: seq + 1 });
   }
 
   function halt(): void {

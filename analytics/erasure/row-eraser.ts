@@ -8,7 +8,7 @@ import type { Bus } from '../../cluster/bus/connect.ts';
 import { streamNames } from '../../cluster/bus/streams.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { until } from '../../platform/deadline.ts';
-import type { AccountId, MessageId } from '../../model/ids.ts';
+import type { NumberHashes } from '../../model/number-hash.ts';
 import { messageOf } from '../../platform/errors.ts';
 import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
@@ -18,12 +18,14 @@ import { type Engine, slowRows } from '../store/engine.ts';
 import { mutate } from '../store/mutate.ts';
 import { tsvRow, tsvTime } from '../store/tab-separated.ts';
 import { type ErasedNumbers, erasedMessageRow, erasedMessages } from './erased-numbers.ts';
+import { ownRows, personMessages } from './person-messages.ts';
 
 type RowEraserOptions = {
   readonly bus: Bus;
   readonly engine: Engine;
   /** What the recorder leaves out. */
   readonly erased: ErasedNumbers;
+  readonly numbers: NumberHashes;
   /** Every record of EVENTS, or of CLICKS, up to this one is in ClickHouse. */
   readonly recordedTo: () => number;
   readonly clicksRecordedTo: () => Promise<number>;
@@ -96,31 +98,21 @@ async function carriedOutHere(engine: Engine): Promise<Map<string, Erasure>> {
 }
 
 async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void> {
-  const { bus, engine, recordedTo, clicksRecordedTo, clock, stopping } = options;
-  const own = ownRows(erasure);
+  const { bus, engine, numbers, recordedTo, clicksRecordedTo, clock, stopping } = options;
   // What was taken before the recorder left it out is in the store, or not at all.
   await untilRecorded(streamNames.events, recordedTo);
-  const known = await slowRows(
-    engine,
-    `SELECT DISTINCT message_id, account_id, toUnixTimestamp64Milli(accepted_at) FROM sms_events WHERE ${own} SETTINGS max_threads = 1`,
-  );
+  const known = await personMessages(engine, numbers, erasure, clock);
   // Before they are deleted: after a crash in between they are in no other table.
-  const notes = known.map(([messageId, accountId, acceptedAtMs]) =>
-    erasedMessageRow(erasure.hash, {
-      messageId: messageId as MessageId,
-      accountId: accountId as AccountId,
-      acceptedAtMs: Number(acceptedAtMs),
-    }),
-  );
+  const notes = known.map((message) => erasedMessageRow(erasure.hash, message));
   if (notes.length > 0) await engine.insert(erasedMessages, Buffer.from(notes.join('')));
   // The codes of a message are in CLICKS before its first event is in EVENTS.
   await untilRecorded(streamNames.clicks, clicksRecordedTo);
   const found = await slowRows(
     engine,
-    `SELECT DISTINCT message_id FROM erased_messages WHERE ${own} ORDER BY 1 SETTINGS max_threads = 1`,
+    `SELECT DISTINCT message_id FROM erased_messages WHERE ${ownRows(erasure)} ORDER BY 1 SETTINGS max_threads = 1`,
   );
   const ids = found.map(([id]) => id as string);
-  const removed: Record<string, number> = { messages: new Set(known.map(([messageId]) => messageId)).size };
+  const removed: Record<string, number> = { messages: new Set(known.map(({ messageId }) => messageId)).size };
   const change = { clock, signal: stopping };
   for (const table of tables) removed[table] = 0;
   for (let from = 0; from < ids.length; from += limits.erasure.messagesAtOnce) {
@@ -158,11 +150,6 @@ async function erase(options: RowEraserOptions, erasure: Erasure): Promise<void>
     const wait = { limitMs: limits.erasure.deadlineMs, everyMs: askEveryMs };
     await until(`the records of ${stream} are in ClickHouse`, isRecorded, wait);
   }
-}
-
-function ownRows({ hash, accountId, atMs }: Erasure): string {
-  const account = accountId === null ? '' : `account_id = ${literal(accountId)} AND `;
-  return `${account}recipient_hash = ${BigInt(hash)} AND accepted_at <= fromUnixTimestamp64Milli(toInt64(${Math.floor(atMs)}))`;
 }
 
 /** The parts before a change stay on the disk for minutes otherwise, with all that was in them. */

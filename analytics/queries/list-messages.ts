@@ -152,12 +152,15 @@ async function recordedIds(
   add('livemode', query.livemode, 'livemode = {livemode:Bool}');
   conditions.push(wantsInbound(query) ? "kind = 'received'" : `kind NOT IN (${standAlone(query)})`);
   const { subscriber, client } = endsOf(query);
-  // Only the masked number of a refused request is stored.
-  if (subscriber !== undefined) params['masked'] = maskNumber(subscriber);
-  // By the hash: of old messages the number is cut. What is no number in full has none.
-  const hash = subscriber === undefined ? undefined : numbers.of(subscriber);
-  if (hash === noNumber) add('recipient', subscriber, 'recipient = {recipient:String}');
-  else add('hash', hash, "(recipient_hash = {hash:UInt64} OR (kind = 'refused' AND recipient = {masked:String}))");
+  if (subscriber !== undefined) {
+    // By the hash: of old messages the number is cut. What is no number in full has none, nor has what was recorded
+    // before schema 008. Only the masked number of a refused request is stored.
+    const hash = numbers.of(subscriber);
+    const isMasked = hash !== noNumber && wantsRefused(query);
+    params['written'] = isMasked ? [subscriber, maskNumber(subscriber)] : [subscriber];
+    const asWritten = '(recipient_hash = 0 AND recipient IN {written:Array(String)})';
+    add('hash', hash, hash === noNumber ? asWritten : `(recipient_hash = {hash:UInt64} OR ${asWritten})`);
+  }
   add('sender', client, 'sender = {sender:String}');
   add('category', query.category, 'category = {category:String}');
   add('reference', query.clientReference, 'client_reference = {reference:String}');

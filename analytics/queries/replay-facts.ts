@@ -2,6 +2,7 @@
 // of the guard against fraud, clicks. A page is a range of its table's key, found before its rows are read, so it costs
 // the same wherever it is, and no statement reads more than a part of the account's rows. Tables of one-time passwords
 // have no number: it comes from their messages, so who was erased stays erased.
+import { classesOfPrograms } from '../../model/click-class.ts';
 import type { Fact, OtpFact } from '../../model/fact.ts';
 import type { FactEventType, WebhookEventType } from '../../model/webhook-endpoint.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -27,6 +28,8 @@ type Source<Kind extends Fact['kind']> = {
   /** The rows that are replayed under each type of its facts. */
   readonly replayed: { readonly [Type in FactEventType<Kind>]: string };
 };
+
+const ofPrograms = classesOfPrograms.map((each) => `'${each}'`).join(', ');
 
 /** The clocks of the machines that start and end a one-time password. */
 const clocksMs = 60_000;
@@ -63,7 +66,10 @@ const sources: { readonly [Kind in Fact['kind']]: Source<Kind> } = {
     order: '',
     columns: clickFactColumns,
     factOf: clickFactOf,
-    replayed: { 'link.clicked': "class = 'human'", 'link.requested': "class != 'human'" },
+    replayed: {
+      'link.clicked': `class NOT IN (${ofPrograms})`,
+      'link.requested': `class IN (${ofPrograms})`,
+    },
   },
 };
 

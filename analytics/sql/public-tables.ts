@@ -168,7 +168,7 @@ export const publicTables: readonly PublicTable[] = [
     title: 'Short links by recipient',
     description:
       'One row for each short link in each message sent with `track_clicks`. A code is used again for another message when it has ' +
-      'expired. Rows go after `retention.clicks_days`, and not before the link leads nowhere.',
+      'expired. Rows go after `retention.clicks_days`, those of test keys after `retention.test_history_days` if that is less, and not before the link leads nowhere.',
     time: 'accepted_at',
     slicedBy: 'code',
     sortedBy: 'code',

@@ -8,6 +8,7 @@ import { limits } from '../../platform/limits.ts';
 import { log } from '../../platform/log.ts';
 import { type Engine, slowRows } from './engine.ts';
 import { mutate } from './mutate.ts';
+import { type KeptDays, dropTestRows } from './retention.ts';
 
 export type TrimmedDays = { readonly numbersClearDays: number; readonly inboundTextDays: number };
 
@@ -54,12 +55,22 @@ export async function trimRows(
 
 const startOfDay = (ms: number): string => `fromUnixTimestamp64Milli(toInt64(${Math.floor(ms / dayMs) * dayMs}))`;
 
-/** One node trims: the one that records. */
-export function startTrim(engine: Engine, days: TrimmedDays, clock: Clock): { stop(): void } {
+/** One node trims, and drops test rows (retention.ts): the one that records. */
+export function startTrim(
+  engine: Engine,
+  days: TrimmedDays & KeptDays,
+  linkDays: number,
+  clock: Clock,
+): { stop(): void } {
   const stopping = new AbortController();
+  const { signal } = stopping;
+  const trim = async () => {
+    await trimRows(engine, days, clock, signal);
+    await dropTestRows(engine, days, linkDays, { clock, signal });
+  };
   const run = () =>
-    void trimRows(engine, days, clock, stopping.signal).catch((error: unknown) => {
-      if (!stopping.signal.aborted) log.warn({ error: messageOf(error) }, 'the history could not be trimmed today');
+    void trim().catch((error: unknown) => {
+      if (!signal.aborted) log.warn({ error: messageOf(error) }, 'the history could not be trimmed today');
     });
   const cancels = [clock.after(limits.retention.trimFirstMs, run), clock.every(limits.retention.trimEveryMs, run)];
   return {

@@ -29,6 +29,7 @@ runRole('analytics', async (link) => {
   const node = await startAnalytics(bus, engine, {
     shares: configuration.limits.shares,
     retention: configuration.retention,
+    linkDays: configuration.limits.linkDays,
     clock,
   });
   const stopYielding = yieldProcessor(() => node.lateMs, clock);

@@ -8,6 +8,7 @@ import { Bursts } from '../../analytics/clicks/bursts.ts';
 import { type ClickSigns, classifyClick } from '../../analytics/clicks/classify.ts';
 import { type CountedClick, classBits, clickCountRows } from '../../analytics/clicks/click-counts.ts';
 import { nobody } from '../../analytics/clicks/click-rows.ts';
+import { notRecentTo } from '../../analytics/clicks/recent-clicks.ts';
 import { type FirstClicks, noClicks } from '../../analytics/clicks/recorded-clicks.ts';
 import { UserAgents } from '../../analytics/clicks/user-agents.ts';
 import { bucketGrowth, latencyBucket } from '../../analytics/latency-buckets.ts';
@@ -64,24 +65,58 @@ describe('bursts', () => {
   const { burstMessagesMax, burstWindowMs } = limits.clicks;
   const noted = (count: number, everyMs: number) => {
     const bursts = new Bursts();
-    for (let at = 0; at < count; at += 1) bursts.note('one', `message ${at}`, at * everyMs);
-    return bursts;
+    return Array.from({ length: count }, (_, at) => bursts.note('one', `message ${at}`, at * everyMs));
   };
 
   test('are more messages from one address than allowed within the window', () => {
-    expect(noted(burstMessagesMax, 1).isBurst('one')).toBe(false);
-    expect(noted(burstMessagesMax + 1, 1).isBurst('one')).toBe(true);
-    expect(noted(100, burstWindowMs / burstMessagesMax).isBurst('one')).toBe(false);
-    expect(noted(100, 1).isBurst('another')).toBe(false);
+    const none = Array.from({ length: burstMessagesMax }, () => false);
+    expect(noted(burstMessagesMax, 1)).toEqual(none);
+    expect(noted(burstMessagesMax + 2, 1)).toEqual([...none, true, true]);
+    expect(noted(100, burstWindowMs / burstMessagesMax)).not.toContain(true);
+    expect(noted(100, burstWindowMs / burstMessagesMax - 1)).toContain(true);
   });
 
   test('are not one message whose links are opened often, nor people without an address', () => {
     const bursts = new Bursts();
+    const noted: boolean[] = [];
     for (let at = 0; at < 100; at += 1) {
-      bursts.note('one', 'the same', at);
-      bursts.note('', `message ${at}`, at);
+      noted.push(bursts.note('one', 'the same', at), bursts.note('', `message ${at}`, at));
+      noted.push(bursts.note(`another ${at}`, `message ${at}`, at));
     }
-    expect([bursts.isBurst('one'), bursts.isBurst('')]).toEqual([false, false]);
+    expect(noted).not.toContain(true);
+  });
+
+  test('are judged click by click: neither one long before nor one after changes what another is', () => {
+    const bursts = new Bursts();
+    const minute = 60_000;
+    expect(bursts.note('one', 'an hour before', 0)).toBe(false);
+    const burst = Array.from({ length: 8 }, (_, at) => bursts.note('one', `message ${at}`, 60 * minute + at * 100));
+    expect(burst).toEqual([false, false, false, false, false, true, true, true]);
+    expect(bursts.note('one', 'a minute later', 61 * minute)).toBe(false);
+  });
+
+  test('are not made by clicks that come long after later ones', () => {
+    const bursts = new Bursts();
+    for (let at = 0; at < burstMessagesMax; at += 1) bursts.note('one', `message ${at}`, burstWindowMs + at);
+    expect(bursts.note('one', 'late', 0)).toBe(false);
+    expect(bursts.note('one', 'in time', burstWindowMs + burstMessagesMax)).toBe(true);
+  });
+});
+
+describe('clicks stay in the stream for a restart', () => {
+  const { recentKeptMs } = limits.clicks;
+  const at = (seq: number, storedAtMs: number) => ({ made: 'now', seq, storedAtNs: BigInt(storedAtMs) * 1_000_000n });
+  const ends = [at(10, 100_000), at(20, 130_000), at(30, 130_000 + recentKeptMs - 1), at(40, 160_000)];
+  const recorded = ends.at(-1)!;
+
+  test.each([
+    ['those right before the next one that is there', 50, 900_000, 40, 20],
+    ['none, when all are recorded and nobody has clicked for as long', 40, 160_000 + recentKeptMs, 40, 40],
+    ['those of the last seconds, when all are recorded', 40, 160_000 + recentKeptMs - 1, 40, 30],
+    ['those whose record is not durable', 40, 900_000, 25, 20],
+    ['all, when none is durable', 40, 900_000, 5, 0],
+  ])('%s', (_, lastSeq, nowMs, recordedTo, purgedTo) => {
+    expect(notRecentTo({ ends, recorded, recordedTo, lastSeq, nowMs })).toBe(purgedTo);
   });
 });
 
@@ -90,7 +125,7 @@ const signs: fc.Arbitrary<ClickSigns> = fc.record({
   isPrefetch: fc.boolean(),
   hasLanguage: fc.boolean(),
   userAgent: fc.constantFrom('browser', 'none', 'preview', 'bot'),
-  afterReceiptMs: fc.option(fc.nat(5_000)),
+  afterReceiptMs: fc.oneof(fc.nat(5_000), fc.constantFrom('before it' as const, 'no receipt' as const)),
   isBurst: fc.boolean(),
   isSent: fc.boolean(),
 });
@@ -104,7 +139,7 @@ test('every sign is a reason; without any it is a person, one weak one leaves it
       expect(reasons.includes('prefetch')).toBe(given.isPrefetch);
       expect(reasons.includes('burst')).toBe(given.isBurst);
       expect(reasons.includes('no_language')).toBe(!given.hasLanguage);
-      expect(reasons.includes('before_receipt')).toBe(given.isSent && given.afterReceiptMs === null);
+      expect(reasons.includes('before_receipt')).toBe(given.isSent && given.afterReceiptMs === 'before it');
       const isPreview = given.isPrefetch || given.userAgent === 'preview';
       const isScanner = given.isHead || given.userAgent === 'bot' || !given.isSent;
       if (isPreview) expect(found).toBe('preview');

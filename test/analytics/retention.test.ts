@@ -1,7 +1,7 @@
 // How long ClickHouse keeps what, on both sides of each limit, and that a changed setting also applies to rows that are
 // there already. The days are made up of rows that were accepted so long ago.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keepRowsFor } from '../../analytics/store/retention.ts';
+import { dropTestRows, keepRowsFor } from '../../analytics/store/retention.ts';
 import { trimRows } from '../../analytics/store/trim.ts';
 import { BadConfiguration } from '../../config/bad-configuration.ts';
 import { parseConfiguration } from '../../config/parse.ts';
@@ -72,14 +72,67 @@ test('clicks go after theirs, with the messages of their codes', async () => {
     for (const days of [399, 401]) {
       const at = ((systemClock.nowMs() - days * dayMs) / 1_000).toFixed(3);
       await events.engine.insert(
-        `${table} (code, message_id, account_id, accepted_at)`,
-        Buffer.from(`${days}\tc_${days}\tacc\t${at}\n`),
+        `${table} (code, message_id, account_id, livemode, accepted_at)`,
+        Buffer.from(`${days}\tc_${days}\tacc\t1\t${at}\n`),
       );
     }
     await until('the old one is gone', async () => (await idsIn(table, 'c\\_%')).length === 1);
     expect(await idsIn(table, 'c\\_%')).toEqual(['c_399']);
   }
 });
+
+/** Of tables with partitions of a month: the columns of its time, of a name for the row, and one that may not be 0. */
+const ofBothModes: Readonly<Record<string, readonly [time: string, id: string, count?: string]>> = {
+  otps: ['started_at', 'otp_id'],
+  otp_messages: ['accepted_at', 'message_id'],
+  otp_guard_decisions: ['at', 'rule'],
+  otp_summaries: ['ten_minutes', 'account_id'],
+  otp_late_changes: ['ten_minutes', 'account_id', 'changes'],
+  link_clicks: ['accepted_at', 'click_id'],
+  link_codes: ['accepted_at', 'message_id'],
+};
+
+async function insertRows(table: string, rows: readonly (readonly [id: string, live: boolean, daysAgo: number])[]) {
+  const [time = '', id = '', count] = ofBothModes[table] ?? [];
+  const lines = rows.map(([of, live, daysAgo]) => {
+    const at = Math.floor((systemClock.nowMs() - daysAgo * dayMs) / 1_000);
+    return [of, live ? 1 : 0, at, ...(count === undefined ? [] : [1])].join('\t');
+  });
+  const columns = [id, 'livemode', time, ...(count === undefined ? [] : [count])].join(', ');
+  await events.engine.insert(`${table} (${columns})`, Buffer.from(`${lines.join('\n')}\n`));
+}
+
+test('parts with test rows alone are dropped after test_history_days', async () => {
+  for (const [table, [, id]] of Object.entries(ofBothModes)) {
+    if (table === 'link_codes') continue;
+    await insertRows(table, [['alone', false, 31]]);
+    const rows = `SELECT toUInt32(count()) FROM ${table} WHERE ${id} = 'alone'`;
+    await until(`the row of ${table} is gone`, async () => (await events.engine.rows(rows))[0]?.[0] === 0);
+  }
+});
+
+test.each(Object.entries(ofBothModes))(
+  'test rows of %s go after test_history_days, live ones stay',
+  async (table, [, id]) => {
+    const linkDays = 1;
+    const kept = { ...retentionDefault, testHistoryDays: 60 };
+    await keepRowsFor(events.engine, kept, linkDays);
+    // Of another month each, whatever day it is, and both modes in one part.
+    for (const days of [200, 59])
+      await insertRows(table, [
+        [`live_${days}`, true, days],
+        [`test_${days}`, false, days],
+      ]);
+    const sql = `SELECT ${id} FROM ${table} WHERE match(${id}, '^(live|test)_') ORDER BY 1`;
+    const left = async () => (await events.engine.rows(sql)).flat();
+    expect(await left()).toEqual(['live_200', 'live_59', 'test_200', 'test_59']);
+    const drop = () => dropTestRows(events.engine, kept, linkDays, { clock: systemClock });
+    expect(await drop()).toHaveLength(1);
+    expect(await left()).toEqual(['live_200', 'live_59', 'test_59']);
+    expect(await drop()).toEqual([]);
+    await keepRowsFor(events.engine, retentionDefault);
+  },
+);
 
 test('with fewer days for clicks than links lead on, the messages of codes are kept for as long as the links', async () => {
   // A message may be sent 36 days after it was accepted, and a series of codes is shared by the messages of a day.
@@ -90,8 +143,8 @@ test('with fewer days for clicks than links lead on, the messages of codes are k
     for (const days of [keptDays - 1, keptDays + 32]) {
       const at = ((systemClock.nowMs() - days * dayMs) / 1_000).toFixed(3);
       await events.engine.insert(
-        `${table} (code, message_id, account_id, accepted_at)`,
-        Buffer.from(`${days}\tl_${days}\tacc\t${at}\n`),
+        `${table} (code, message_id, account_id, livemode, accepted_at)`,
+        Buffer.from(`${days}\tl_${days}\tacc\t1\t${at}\n`),
       );
     }
   }

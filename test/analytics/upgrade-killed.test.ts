@@ -85,7 +85,7 @@ async function publishClicks(messages: number): Promise<void> {
 
 function startClicks(): ClickRecording {
   const parts = { bus: events.bus, engine: engine as Engine, publisher, clock: systemClock };
-  return recordClicks({ ...parts, deliveredAt: async () => new Map() });
+  return recordClicks({ ...parts, receipts: async () => new Map() });
 }
 
 test('a recorder of clicks before the upgrade: the batch that it left is in every tier once', async () => {

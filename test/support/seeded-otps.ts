@@ -14,6 +14,8 @@ export function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readon
     const [status, reason] = one([
       ...[1, 2, 3, 4].map(() => ['verified', null] as const),
       ...[['expired', 'expired'] as const, ['canceled', null] as const, ['failed', 'not_sent'] as const],
+      ...[['max_attempts_reached', 'max_attempts_reached'] as const, ['failed', 'locked'] as const],
+      ...[['pending', null] as const, ['failed', 'delivery_failed'] as const],
     ]);
     const identity = { messageId, kind: 'otp', attempt: 0, carrier: '', segment: 0, detail: '' };
     const isTwice = at % 9 === 0 && at > 0;
@@ -27,7 +29,8 @@ export function seededOtps(lives: readonly (readonly DeliveryEvent[])[]): readon
         purpose: 'default',
       },
       ...{ language: one(['en', 'bn', null]), ownCode: at % 10 === 0, sender, clientReference: null, createdAtMs },
-      ...{ expiresAtMs: createdAtMs + 300_000, endedAtMs: createdAtMs + 1_000 + Math.floor(random.unit() * 90_000) },
+      expiresAtMs: createdAtMs + 300_000,
+      endedAtMs: status === 'pending' ? null : createdAtMs + 1_000 + Math.floor(random.unit() * 90_000),
       attempts: 1,
       // The second message is sent while the code is valid, and no other one of the run is as near.
       messageIds: [...(isTwice ? [messageId] : []), messageId] as MessageId[],
@@ -43,7 +46,8 @@ export function seededDecisions(accountId: string): readonly GuardFact[] {
       ...{ kind: 'guard', eventId: eventIdOf(identity), atMs: Date.UTC(2026, 9, 23, n % 24), accountId },
       ...{ livemode: true, what: n % 5 === 0 ? 'block' : 'refusal', rule: n % 2 === 0 ? 'conversion' : 'velocity' },
       ...{ action: n % 5 === 0 ? null : n % 2 === 0 ? 'block' : 'challenge', mode: n % 7 === 0 ? 'shadow' : 'on' },
-      ...{ scope: prefix, prefix, statistic: n + 0.5, threshold: 20, times: 1, untilMs: 0, released: '' },
+      ...{ scope: prefix, prefix, statistic: n + 0.5, threshold: 20 + (n % 4) / 8, times: 1, released: '' },
+      untilMs: n % 5 === 0 ? Date.UTC(2026, 9, 23, n % 24, n) : 0,
     };
   });
 }

@@ -201,7 +201,7 @@ test('every type of facts is sent for its fact', async () => {
   expect(typesOf(hook)).toEqual(Object.values(webhookTypesOfFacts).flat().sort());
 });
 
-test('who asked for it gets it: by type, by mode, and clicks that are no person only by name', async () => {
+test('who asked for it gets it: by type, by mode, and clicks of programs only by name', async () => {
   const accountId = await putAccount(bus.bus);
   const [all, named, other, late] = [await receiver(), await receiver(), await receiver(), await receiver()];
   await putEndpoint(bus.bus, { accountId, url: all.url });
@@ -211,12 +211,14 @@ test('who asked for it gets it: by type, by mode, and clicks that are no person 
   await start();
   await put(clickOf(accountId));
   await put(clickOf(accountId, { class: 'preview', reasons: ['previewer'] }));
-  await put(clickOf(accountId, { class: 'unknown' }));
+  await put(clickOf(accountId, { class: 'scanner', reasons: ['bot'] }));
+  // Who asks for clicks of people gets one that may be a person's.
+  await put(clickOf(accountId, { class: 'unknown', reasons: ['before_receipt'] }));
   await put(otpOf(accountId, { status: 'expired', reason: 'expired' }));
   await put(otpOf(accountId, { livemode: false }));
   await put(otpOf(await putAccount(bus.bus)));
-  await until('all of them', () => all.received.length + named.received.length + other.received.length === 6);
-  expect(typesOf(all)).toEqual(['link.clicked', 'otp.failed']);
+  await until('all of them', () => all.received.length + named.received.length + other.received.length === 7);
+  expect(typesOf(all)).toEqual(['link.clicked', 'link.clicked', 'otp.failed']);
   expect(typesOf(named)).toEqual(['link.requested', 'link.requested', 'otp.failed']);
   expect(typesOf(other)).toEqual(['otp.verified']);
   expect(late.received).toEqual([]);

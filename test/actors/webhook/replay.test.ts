@@ -135,7 +135,7 @@ async function recorded(messages: number, clicks: number): Promise<void> {
   await until('every click is recorded', async () => (await rowsOf('count()', 'link_clicks')) === clicks);
 }
 
-/** Of the account: an end of each kind, with the messages' own events, a block and three clicks. */
+/** Of the account: an end of each kind, with the messages' own events, a block and four clicks. */
 async function everyEvent(): Promise<void> {
   const numbers = numbersOf(accountId);
   const startMs = systemClock.nowMs() - minuteMs;
@@ -174,10 +174,10 @@ async function everyEvent(): Promise<void> {
     ...{ accountId, prefix: '+880171234', rule: 'conversion', statistic: Math.log(7) * 6.1, threshold: 11.5 },
     ...{ times: 2, shadow: true, fromMs, untilMs: fromMs + 20 * minuteMs, released: null, note: '' },
   });
-  await publishClicks(otpNumber(7), [{}, { isHead: true }, { index: 900_000 }]);
+  await publishClicks(otpNumber(7), [{}, { hasLanguage: false }, { isHead: true }, { index: 900_000 }]);
 }
 const ends = [...['otp.failed', 'otp.failed', 'otp.failed'], 'otp.verified'];
-const facts = ['link.clicked', ...['otp.blocked', ...ends]];
+const facts = ['link.clicked', 'link.clicked', ...['otp.blocked', ...ends]];
 /** Of the six messages. */
 const ofMessages = [
   ...Array.from({ length: 5 }, () => 'sms.delivered'),
@@ -189,7 +189,7 @@ test('since a time, and of one event: under the same ids, with the same bodies',
   const all = await hook();
   await everyEvent();
   await came(all, everyType.length);
-  await recorded(6, 3);
+  await recorded(6, 4);
   expect(typesOf(all)).toEqual(everyType);
   const reasons = all.received.flatMap(({ json: { data } }) =>
     data['object'] === 'otp' ? [data['reason'] ?? ''] : [],
@@ -234,7 +234,7 @@ test('only what an endpoint subscribes to, of its account and mode', async () =>
   const hooks = [all, requested, failed, tested, theirs];
   const counts = [everyType.length, 2, 3, 3, 3];
   await Promise.all(hooks.map((each, at) => came(each, counts[at] ?? 0)));
-  await recorded(7, 3);
+  await recorded(7, 4);
   const first = hooks.map((each) => said(each));
   expect(first.map(({ length }) => length)).toEqual(counts);
 

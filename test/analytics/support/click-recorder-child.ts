@@ -15,7 +15,7 @@ await applySchema(engine, { files: olderFiles });
 recordClicks({
   bus,
   publisher: new Publisher(bus),
-  deliveredAt: async () => new Map(),
+  receipts: async () => new Map(),
   clock: systemClock,
   engine: {
     ...engine,

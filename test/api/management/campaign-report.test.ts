@@ -16,6 +16,7 @@ import { encodeEvents } from '../../../model/records/event-record.ts';
 import { linkTarget } from '../../../model/records/link-record.ts';
 import { contextOf } from '../../analytics/support/events.ts';
 import { runCliHere } from '../../support/cli-here.ts';
+import { keptForYears } from '../../support/kept-for-years.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
 import { expectExactCounts } from '../../support/recount.ts';
 import { until } from '../../support/until.ts';
@@ -43,7 +44,7 @@ beforeAll(async () => {
   otherKey = await api.newKey(otherAccount, true);
   engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
   await applySchema(engine);
-  node = await startAnalytics(api.bus, engine);
+  node = await startAnalytics(api.bus, engine, { retention: keptForYears });
   publisher = new Publisher(api.bus);
   await record();
 });

@@ -11,6 +11,7 @@ import { applySchema } from '../../../analytics/store/schema.ts';
 import type { AccountId } from '../../../model/ids.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
+import { keptForYears } from '../../support/kept-for-years.ts';
 import { until } from '../../support/until.ts';
 import { type RunningApi, callStore, refusal, runApi } from './support/running-api.ts';
 
@@ -45,7 +46,7 @@ beforeAll(async () => {
       "'sms_zzz', number",
     ),
   );
-  node = await startAnalytics(api.bus, engine);
+  node = await startAnalytics(api.bus, engine, { retention: keptForYears });
 });
 afterAll(async () => {
   await node?.stop(2_000);

@@ -11,6 +11,7 @@ import { type Engine, openEngine } from '../../../analytics/store/engine.ts';
 import { applySchema } from '../../../analytics/store/schema.ts';
 import { reportParameters } from '../../../api/management/report-query.ts';
 import { runCliHere } from '../../support/cli-here.ts';
+import { keptForYears } from '../../support/kept-for-years.ts';
 import { recordSeeded } from '../../support/seeded-reports.ts';
 import { until } from '../../support/until.ts';
 import { type RunningApi, callStore, runApi } from './support/running-api.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
   api = await runApi();
   engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
   await applySchema(engine);
-  node = await startAnalytics(api.bus, engine);
+  node = await startAnalytics(api.bus, engine, { retention: keptForYears });
   await recordSeeded(api, engine, 400);
 });
 afterAll(async () => {

@@ -15,6 +15,7 @@ import { encodeEvents } from '../../../model/records/event-record.ts';
 import { contextOf, lifeOf } from '../../analytics/support/events.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/cli.ts';
+import { keptForYears } from '../../support/kept-for-years.ts';
 import { expectExactCounts, expectSameFolds } from '../../support/recount.ts';
 import { expectExactClicks } from '../../support/recount-clicks.ts';
 import { until } from '../../support/until.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   api = await runApi();
   engine = openEngine({ clickhouseUrl: null, dataDir: join(dir, 'clickhouse') });
   await applySchema(engine);
-  node = await startAnalytics(api.bus, engine);
+  node = await startAnalytics(api.bus, engine, { retention: keptForYears });
   await recordSeeded(api, engine, messages);
 });
 afterAll(async () => {
@@ -61,6 +62,20 @@ describe('the walk-through of docs/reports.md', () => {
 
   test('has every report', () => {
     expect(new Set(walk.map(({ path }) => path.split(/[/?]/)[3]))).toEqual(new Set(reports.map(({ name }) => name)));
+  });
+
+  test('computes every column of each report in one of its queries', async () => {
+    const namesOf = (columns: readonly { readonly name: string }[] = []) => columns.map(({ name }) => name);
+    for (const { name, always, measures, compared } of reports) {
+      const found: unknown[] = [];
+      for (const { sql } of walk.filter(({ path }) => path.split(/[/?]/)[3] === name)) {
+        found.push(...(await slowRows(engine, `DESCRIBE (${sql})`)).map(([column]) => column));
+      }
+      const missing = [...namesOf(always), ...namesOf(measures), ...namesOf(compared)].filter(
+        (column) => !found.includes(column),
+      );
+      expect([name, missing]).toEqual([name, []]);
+    }
   });
 
   test.each(walk)('$path is what the events say', async ({ path, sql }) => {
