@@ -22,7 +22,7 @@ test('an installation and an account have domains of their own, written as their
 });
 
 describe('refused with what was expected', () => {
-  test.each([
+  test.each<[string, string]>([
     ['{ base_url: sms.example.com }', 'links.base_url'],
     ['{ base_url: "https://sms.example.com/r" }', 'links.base_url'],
     ['{ base_url: "https://me:secret@sms.example.com" }', 'links.base_url'],
@@ -43,7 +43,7 @@ describe('refused with what was expected', () => {
       '0.0.0.0',
       '[::1]:8080',
       '[::ffff:127.0.0.1]',
-    ].map((host) => [`{ fallback_url: "http://${host}/r/x" }`, 'links.fallback_url'] as const),
+    ].map((host): [string, string] => [`{ fallback_url: "http://${host}/r/x" }`, 'links.fallback_url']),
     ['{ store_addresses: maybe }', 'links.store_addresses'],
   ])('%s', (links, key) => {
     const problems = problemsIn(() => linksOf(links));
