@@ -1,5 +1,5 @@
 // How an endpoint fails, as its account sees it. The management API reads it from the bucket `webhooks`, where the delivery
-// process keeps it: also while none runs, and for an account without another endpoint that would be told.
+// process keeps it: also while none runs, and for an account without another endpoint to be warned.
 import type { Bus } from '../../cluster/bus/connect.ts';
 import { openBucket } from '../../cluster/bus/ensure.ts';
 import type { WebhookEndpointId } from '../../model/ids.ts';

@@ -57,7 +57,7 @@ describe('refused with what was expected', () => {
     expect(linksOf('{ fallback_url: "http://localhost:8080/expired" }').fallbackUrl).toBe(
       'http://localhost:8080/expired',
     );
-    // With a domain a page on this machine is that of somebody who tries it out.
+    // With a domain a page on this machine is that of a developer who tries it.
     const tried = '{ base_url: "https://go.example", fallback_url: "http://localhost:3000/r/x" }';
     expect(linksOf(tried).fallbackUrl).toBe('http://localhost:3000/r/x');
   });

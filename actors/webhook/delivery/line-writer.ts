@@ -51,7 +51,7 @@ export class LineWriter {
   /** All of them; also what is being sent, which is deleted there when its request succeeds. */
   moveAll(): void {
     const { key, log, queue, putBack } = this.#parts;
-    if (this.#alone === this.#moving || !log.takes(key)) return;
+    if (this.#alone === this.#moving || !log.takes(key, this.#alone - this.#moving)) return;
     const sent = new Set(this.#sent);
     for (const item of [...sent, ...queue.takeQueued()].toSorted(bySequence)) {
       if (sent.has(item)) this.#move(item);

@@ -39,6 +39,12 @@ export class ParkedCounts {
     return this.#of[kind].get(endpointId)?.count ?? 0;
   }
 
+  /** Those that are not on their way to the stream. */
+  storedOf(kind: ParkedKind, endpointId: WebhookEndpointId): number {
+    const entry = this.#of[kind].get(endpointId);
+    return entry === undefined ? 0 : Math.max(0, entry.count - entry.storing);
+  }
+
   /** Of both kinds. */
   ofEndpoint(endpointId: WebhookEndpointId): number {
     return this.of('lines', endpointId) + this.of('retries', endpointId);

@@ -28,7 +28,7 @@ import { ParkedRoom } from './parked-room.ts';
 
 export type ParkedRecord = { readonly seq: number; readonly record: WebhookRecord };
 
-/** What the owner of the lines knows, and is told. */
+/** What the owner of the lines knows, and what it is called for. */
 type Watching = {
   /** An event was put into a line, with its place. */
   readonly parked: (key: EndpointKey, seq: number) => void;
@@ -105,9 +105,9 @@ export class ParkedLog {
     return this.#counts.beyond(accountId) < 0;
   }
 
-  /** Whether what comes for this endpoint now may be stored; another one of its account may lose its oldest events for it. */
-  takes(key: EndpointKey): boolean {
-    return this.#room.takes(key);
+  /** Whether so many more for this endpoint may be stored; another one of its account may lose its oldest events for it. */
+  takes(key: EndpointKey, events = 1): boolean {
+    return this.#room.takes(key, events);
   }
 
   /** Counts what is there. Resolves with the endpoints that have parked events or such with a time of their own. */

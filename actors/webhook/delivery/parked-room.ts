@@ -2,7 +2,7 @@
 // which less than half as much waits as of another one of the account gets room: that other one, which has the most, loses
 // its oldest events, some at once, so that one purge makes room for many. So an endpoint that works loses nothing because others of its
 // account are away. It never takes room of another account.
-import type { AccountId, WebhookEndpointId } from '../../../model/ids.ts';
+import type { WebhookEndpointId } from '../../../model/ids.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import { log } from '../../../platform/log.ts';
@@ -30,22 +30,32 @@ export class ParkedRoom {
     this.#parts = parts;
   }
 
-  /** Whether one more event of it may be stored. What is stored before the stream has made room is beyond the share. */
-  takes(key: EndpointKey): boolean {
-    const { counts } = this.#parts;
-    const beyond = counts.beyond(key.accountId);
-    if (beyond < 0) return true;
-    const most = counts.mostOf(key.accountId);
-    if (most === null || 2 * counts.ofEndpoint(key.endpointId) >= counts.ofEndpoint(most.endpointId)) return false;
-    if (!this.#making.has(key.accountId)) void this.#makeRoom(key.accountId);
-    return beyond < parkedBeyondMax;
+  /** Whether so many more of it may be stored. What is stored before the stream has made room is beyond the share. */
+  takes(key: EndpointKey, events: number): boolean {
+    const beyond = this.#parts.counts.beyond(key.accountId) + events;
+    if (beyond <= 0) return true;
+    if (this.#moreThan(key, events) === null) return false;
+    if (!this.#making.has(key.accountId)) void this.#makeRoom(key);
+    return beyond <= parkedBeyondMax;
   }
 
-  async #makeRoom(accountId: AccountId): Promise<void> {
+  /** The endpoint with the most, when it has more than twice as many as this one would have; else null. */
+  #moreThan({ accountId, endpointId }: EndpointKey, events: number): EndpointKey | null {
+    const { counts } = this.#parts;
+    const most = counts.mostOf(accountId);
+    if (most === null) return null;
+    return 2 * (counts.ofEndpoint(endpointId) + events - 1) < counts.ofEndpoint(most.endpointId) ? most : null;
+  }
+
+  async #makeRoom(key: EndpointKey): Promise<void> {
+    const { accountId } = key;
     this.#making.add(accountId);
     try {
       // More may have come beyond the share meanwhile.
-      while ((await this.#purgeMost(accountId)) && this.#parts.counts.beyond(accountId) > 0);
+      do {
+        const most = this.#moreThan(key, 0);
+        if (most === null || !(await this.#purge(most))) break;
+      } while (this.#parts.counts.beyond(accountId) > 0);
     } catch (error) {
       ignoring(error, 'the next event makes room');
     } finally {
@@ -53,14 +63,13 @@ export class ParkedRoom {
     }
   }
 
-  /** Of the endpoint with the most. False: there was nothing to remove. */
-  async #purgeMost(accountId: AccountId): Promise<boolean> {
+  /** False: there was nothing to remove. */
+  async #purge(key: EndpointKey): Promise<boolean> {
     const { counts, purge, inMemory, isWrong } = this.#parts;
-    const key = counts.mostOf(accountId);
-    if (key === null) return false;
-    const { endpointId } = key;
+    const { accountId, endpointId } = key;
     const kind = counts.of('lines', endpointId) >= counts.of('retries', endpointId) ? 'lines' : 'retries';
-    const count = counts.of(kind, endpointId);
+    // What is on its way there may come after the purge.
+    const count = counts.storedOf(kind, endpointId);
     const atOnce = Math.max(1, Math.floor(counts.ofEndpoint(endpointId) * parkedPurgePart));
     const wanted = Math.max(0, counts.beyond(accountId)) + atOnce;
     const events = await purge(kind, key, count - Math.min(wanted, Math.ceil(count / 2)));

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import { limits } from '../../../platform/limits.ts';
 
-/** A request says when it begins, and is told when its response is too long. */
+/** A request says when it begins, and is called when its response is too long. */
 export type BoundedHandler = Dispatcher.DispatchHandler & { usesConnection(connection: BoundedClient): void };
 
 const { responseOctetsMax } = limits.delivery;

@@ -1,4 +1,4 @@
-// What the account of a failing endpoint can read of it when it has no other endpoint that would be told: since when it
+// What the account of a failing endpoint can read of it when it has no other endpoint to be warned: since when it
 // fails and how, the warnings, and why and when it was disabled. The delivery process runs beside the API.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { disableWebhooksOnRequest } from '../../../control/requests.ts';

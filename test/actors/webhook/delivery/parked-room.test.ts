@@ -28,7 +28,7 @@ function roomOf(share = perAccount) {
     isWrong: () => {},
   });
   const park = (key: EndpointKey, kind: ParkedKind = 'lines'): boolean => {
-    if (!room.takes(key)) return false;
+    if (!room.takes(key, 1)) return false;
     counts.storing(kind, key);
     counts.stored(kind, key, true);
     return true;
