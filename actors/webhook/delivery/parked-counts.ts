@@ -17,7 +17,7 @@ type Count = {
   count: number;
   /** Handed over to be stored, and not known to be. */
   storing: number;
-  /** Handed over since a comparison began, with those that were being stored then. */
+  /** Handed over since a comparison began, with those that were being stored then, and one for each purge. */
   since: number;
 };
 
@@ -91,8 +91,10 @@ export class ParkedCounts {
   /** The stream has removed so many. */
   purged(kind: ParkedKind, key: EndpointKey, events: number): void {
     const entry = this.#of[kind].get(key.endpointId);
-    if (entry !== undefined)
-      this.#change(kind, key, entry, -Math.min(events, Math.max(0, entry.count - entry.storing)));
+    if (entry === undefined) return;
+    // A comparison that runs may have asked the stream before that: it is not to raise the count again.
+    entry.since += 1;
+    this.#change(kind, key, entry, -Math.min(events, Math.max(0, entry.count - entry.storing)));
   }
 
   /** The stream has none of them. */
