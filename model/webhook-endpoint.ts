@@ -99,6 +99,6 @@ export function subscribesTo({ events }: Pick<WebhookEndpoint, 'events'>, type: 
 }
 
 /** When a client enabled it last; null: it was never disabled. */
-export function enabledAtOf({ enabledAtMs }: WebhookEndpoint): number | null {
+export function enabledAtOf({ enabledAtMs }: Pick<WebhookEndpoint, 'enabledAtMs'>): number | null {
   return enabledAtMs ?? null;
 }

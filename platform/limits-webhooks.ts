@@ -52,6 +52,11 @@ export const deliveryLimits = {
   /** Of a response: its headers, and the octets of its body that are read before the connection is closed. */
   responseHeadBytesMax: 16 * 1024,
   responseBodyBytesMax: 16 * 1024,
+  /**
+   * All octets that arrive on the connection for one request: head and body, and as much again for what is neither (sizes of
+   * chunks, blank lines, 1xx responses). One read of 64 KiB more may have arrived when it is noticed.
+   */
+  responseOctetsMax: 64 * 1024,
   /** A connection is used so long at most, because its address was checked when it was made. */
   connectionMs: minute,
   idleConnectionMs: 4 * second,
@@ -80,11 +85,24 @@ export const deliveryLimits = {
   /** Requests at once of one account: at first, and at least; at most its share (`webhook_requests`). */
   accountConcurrencyFirst: 64,
   accountConcurrencyMin: 16,
+  /**
+   * How long the number of an account is remembered when nothing of it is in flight: two tries of its endpoints by the
+   * schedule. And for how many accounts, ~150 B each, beside those with a request in flight.
+   */
+  accountConcurrencyKeptMs: 10 * minute,
+  accountConcurrencyKeptMax: 10_000,
   /** How long the events of a batch that is sent again wait for each other. */
   groupWaitMs: 5 * second,
   /** Parked events of an endpoint; beyond, the oldest ones are dropped. */
   parkedPerEndpointMax: 1_000_000,
   parkedDays: 7,
+  /**
+   * The endpoint with the most parked events loses so many of its oldest at once when its account's share is full and another one
+   * of the account, with less than half as many, needs room: of 600,000 the oldest 2,343.
+   */
+  parkedPurgePart: 1 / 256,
+  /** Beyond the share of an account, until the stream has made that room: all that the account may have in memory (webhook_held). */
+  parkedBeyondMax: 16_384,
   /** How often the counts of parked events are compared with the stream: an answer of ~60 B for each endpoint in it. */
   compareEveryMs: 5 * minute,
   /** Events of an endpoint that are tried again one by one, beside others that succeed: so many due times in memory. */
@@ -158,6 +176,10 @@ export const deliveryLimits = {
 assert(
   deliveryLimits.connectMs + deliveryLimits.firstByteMs <= deliveryLimits.totalMs,
   'a slow connection would leave no time for the first byte',
+);
+assert(
+  deliveryLimits.responseHeadBytesMax + deliveryLimits.responseBodyBytesMax < deliveryLimits.responseOctetsMax,
+  'a response with the longest head and body would be too long',
 );
 assert(
   deliveryLimits.testMs + second < webhookLimits.askMs,

@@ -65,6 +65,7 @@ export const waitSuite: readonly string[] = [
   'test/actors/inbound/writer-unavailable.test.ts',
   'test/actors/runtime/hosted-carriers.test.ts',
   'test/actors/webhook/delivery.test.ts',
+  'test/actors/webhook/full-share.test.ts',
   'test/actors/webhook/http-sender.test.ts',
   'test/actors/webhook/isolation.test.ts',
   'test/actors/webhook/low-traffic.test.ts',

@@ -48,12 +48,21 @@ export type DeliveryAttempt = {
   readonly latencyMs: number;
 };
 
-/** How an endpoint is at the moment. */
-export type EndpointHealth = {
-  /** Milliseconds since the epoch; null: it does not fail. */
+/** How an endpoint fails as a whole. Times are milliseconds since the epoch. */
+export type EndpointFailing = {
+  /** Null: it does not fail. */
   readonly failingSinceMs: number | null;
+  /** Null when it does not fail, or is disabled. */
   readonly nextTryAtMs: number | null;
   readonly tries: number;
+  /** Of the last try; null: it does not fail. */
+  readonly error: SendError | null;
+  /** When its account was warned (`webhook.failing`). */
+  readonly warnedAtMs: readonly number[];
+};
+
+/** How an endpoint is at the moment. */
+export type EndpointHealth = EndpointFailing & {
   /** Events that wait for it, beside those that are being sent. */
   readonly parked: number;
 };

@@ -26,6 +26,7 @@ import {
 } from './contract.ts';
 import type { Delivery } from './delivery/delivery.ts';
 import type { ParkedLog } from './delivery/parked-log.ts';
+import { endpointFailing } from './endpoint-health.ts';
 import type { Replays } from './replay/replays.ts';
 import type { WebhookRequests } from './send/webhook-requests.ts';
 
@@ -77,19 +78,12 @@ async function reply<Request>(msg: Msg, answer: (request: Request) => Promise<ob
 }
 
 async function deliveriesOf(
-  { delivery, parked, attempts }: Parts,
+  { delivery, directory, parked, attempts }: Parts,
   { endpointId }: DeliveriesRequest,
 ): Promise<DeliveriesAnswer> {
   await attempts.store(endpointId);
-  const failing = delivery.failingOf(endpointId);
-  return {
-    health: {
-      failingSinceMs: failing?.sinceMs ?? null,
-      nextTryAtMs: failing?.nextTryAtMs ?? null,
-      tries: failing?.tries ?? 0,
-      parked: parked.countOf(endpointId),
-    },
-  };
+  const failing = endpointFailing(directory.webhookEndpoint(endpointId), delivery.failingOf(endpointId));
+  return { health: { ...failing, parked: parked.countOf(endpointId) } };
 }
 
 /** One request, apart from all others: an endpoint that fails or is disabled gets it too. */

@@ -84,7 +84,7 @@ async function startActive(
   const attempts = new AttemptLog(attemptPublisher, parts.cipher, clock);
   const requests = new WebhookRequests({ sender: parts.sender, cipher: parts.cipher, clock });
   const sends = new SharedBound('webhook_requests', shares.webhook_requests);
-  const requestsOf = new AccountRequests(sends, shares.webhook_requests);
+  const requestsOf = new AccountRequests(sends, shares.webhook_requests, clock);
   const delivery = new Delivery({
     ...{ bucket, directory, requests, parked, requestsOf, attempts, clock },
     held: new SharedBound('webhook_held', shares.webhook_held),

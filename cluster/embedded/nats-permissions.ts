@@ -86,8 +86,8 @@ const bucketAccess: Readonly<Record<KeyValueBucket, Access>> = {
   // Operators order blocks; who stores one removes those that have ended, to make room, and control those that are forgotten.
   otp_guard: { write: ['ingress', 'control'], read: ['ingress', 'control', 'actors'], remove: ['ingress', 'control'] },
   otp_events: { write: ['actors'], read: ['actors'], remove: ['actors'] },
-  // The purge of EVENTS reads the place of the fan-out.
-  webhooks: { write: ['delivery'], read: ['delivery', 'analytics'], remove: ['delivery'] },
+  // The purge of EVENTS reads the place of the fan-out, and the management API how endpoints fail.
+  webhooks: { write: ['delivery'], read: ['delivery', 'analytics', 'control'], remove: ['delivery'] },
   leases: { write: ['actors'], read: ['actors'], remove: ['actors'] },
   installation: { write: natsRoles, read: natsRoles },
   // An operator orders them; control carries them out, and analytics for the event store.

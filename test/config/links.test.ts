@@ -22,7 +22,7 @@ test('an installation and an account have domains of their own, written as their
 });
 
 describe('refused with what was expected', () => {
-  test.each([
+  test.each<[string, string]>([
     ['{ base_url: sms.example.com }', 'links.base_url'],
     ['{ base_url: "https://sms.example.com/r" }', 'links.base_url'],
     ['{ base_url: "https://me:secret@sms.example.com" }', 'links.base_url'],
@@ -35,6 +35,15 @@ describe('refused with what was expected', () => {
       `{ accounts: { ${account}: "https://own.example" }, fallback_url: "https://own.example/r/" }`,
       'links.fallback_url',
     ],
+    ...[
+      'localhost:8080',
+      'LOCALHOST.',
+      'me.localhost',
+      '127.1:8080',
+      '0.0.0.0',
+      '[::1]:8080',
+      '[::ffff:127.0.0.1]',
+    ].map((host): [string, string] => [`{ fallback_url: "http://${host}/r/x" }`, 'links.fallback_url']),
     ['{ store_addresses: maybe }', 'links.store_addresses'],
   ])('%s', (links, key) => {
     const problems = problemsIn(() => linksOf(links));
@@ -45,5 +54,11 @@ describe('refused with what was expected', () => {
   test('and a page beside the short links of the same domain is taken', () => {
     const links = '{ base_url: "https://go.example", fallback_url: "https://go.example/expired" }';
     expect(linksOf(links).fallbackUrl).toBe('https://go.example/expired');
+    expect(linksOf('{ fallback_url: "http://localhost:8080/expired" }').fallbackUrl).toBe(
+      'http://localhost:8080/expired',
+    );
+    // With a domain a page on this machine is that of a developer who tries it.
+    const tried = '{ base_url: "https://go.example", fallback_url: "http://localhost:3000/r/x" }';
+    expect(linksOf(tried).fallbackUrl).toBe('http://localhost:3000/r/x');
   });
 });

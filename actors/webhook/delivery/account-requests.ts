@@ -1,6 +1,7 @@
 // How many requests each account may have in flight: its share of all, and of that as many as its receivers answer.
-// Timeouts and refused connections shrink it, successes let it grow again; never below what a few endpoints need. A stop
-// waits for the answers of all.
+// Timeouts and refused connections shrink it, successes let it grow again; never below what a few endpoints need. It is
+// remembered for some minutes while nothing of the account is in flight, so that receivers that are away are not asked by as
+// many requests as before with every event. A stop waits for the answers of all.
 import type { AccountId } from '../../../model/ids.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { withDeadline } from '../../../platform/deadline.ts';
@@ -11,20 +12,30 @@ import { limits } from '../../../platform/limits.ts';
 import type { Share } from '../../../platform/limits-shares.ts';
 import { nextAccountConcurrency } from './schedule.ts';
 
+/** `atMs`: when a request of the account ended last, monotonic. */
+type Allowed = { readonly requests: number; readonly atMs: number };
+
+const { accountConcurrencyFirst, accountConcurrencyKeptMs, accountConcurrencyKeptMax } = limits.delivery;
+
 export class AccountRequests {
   readonly #sends: SharedBound;
   readonly #perAccount: number;
-  /** Of accounts with requests in flight; the others start from the first number. */
-  readonly #allowed = new Map<AccountId, number>();
+  readonly #clock: Clock;
+  /** The account whose last request ended first comes first. One that is not here starts from the first number. */
+  readonly #allowed = new Map<AccountId, Allowed>();
   #allEnded: () => void = () => {};
 
-  constructor(sends: SharedBound, { perAccount }: Pick<Share, 'perAccount'>) {
+  constructor(sends: SharedBound, { perAccount }: Pick<Share, 'perAccount'>, clock: Clock) {
     this.#sends = sends;
     this.#perAccount = perAccount;
+    this.#clock = clock;
   }
 
   allowedOf(accountId: AccountId): number {
-    return this.#allowed.get(accountId) ?? Math.min(limits.delivery.accountConcurrencyFirst, this.#perAccount);
+    const known = this.#allowed.get(accountId);
+    if (known === undefined || this.#isForgotten(accountId, known))
+      return Math.min(accountConcurrencyFirst, this.#perAccount);
+    return known.requests;
   }
 
   /** What `take` would do. */
@@ -39,10 +50,31 @@ export class AccountRequests {
 
   /** A request has ended; `error` null: a 2xx. */
   ended(accountId: AccountId, error: SendError | null): void {
+    // First: while a request is in flight nothing is forgotten, however long it takes.
+    const requests = nextAccountConcurrency(this.allowedOf(accountId), error, this.#perAccount);
     this.#sends.giveBack(accountId);
+    this.#allowed.delete(accountId);
+    this.#allowed.set(accountId, { requests, atMs: this.#clock.monotonicMs() });
+    this.#forgetFirst();
     if (this.#sends.used === 0) this.#allEnded();
-    if (this.#sends.usedBy(accountId) === 0) this.#allowed.delete(accountId);
-    else this.#allowed.set(accountId, nextAccountConcurrency(this.allowedOf(accountId), error, this.#perAccount));
+  }
+
+  #isForgotten(accountId: AccountId, { atMs }: Allowed): boolean {
+    return this.#sends.usedBy(accountId) === 0 && this.#clock.monotonicMs() - atMs >= accountConcurrencyKeptMs;
+  }
+
+  /** What is too old, and what is beyond the bound, of accounts without a request in flight. Two of each call, which adds one at most. */
+  #forgetFirst(): void {
+    for (let looked = 0; looked < 2; looked += 1) {
+      const [first] = this.#allowed;
+      if (first === undefined) return;
+      const [accountId, allowed] = first;
+      const isInFlight = this.#sends.usedBy(accountId) > 0;
+      const isBeyond = this.#allowed.size > accountConcurrencyKeptMax;
+      if (!isInFlight && !isBeyond && !this.#isForgotten(accountId, allowed)) return;
+      this.#allowed.delete(accountId);
+      if (isInFlight) this.#allowed.set(accountId, allowed);
+    }
   }
 
   /** Resolves when all requests have ended, or after so long. No further one begins meanwhile. */

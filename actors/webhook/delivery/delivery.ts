@@ -79,7 +79,11 @@ export class Delivery {
     this.#failing = await this.#states.readFailing();
     this.#streaks = await this.#states.readStreaks();
     const { lines, retries } = await parked.start();
-    parked.watch((key, seq) => this.#workerOf(key)?.appended(seq));
+    parked.watch({
+      parked: (key, seq) => this.#workerOf(key)?.appended(seq),
+      inMemory: (endpointId) => this.#workers.get(endpointId)?.fromLine ?? 0,
+      wrongCounts: () => void this.#compareCounts(),
+    });
     for (const key of retries) this.#retries.found(key);
     for (const key of lines) this.#workerOf(key)?.readLine();
     for (const endpointId of [...this.#failing.keys(), ...this.#streaks.keys()]) {
@@ -276,10 +280,7 @@ export class Delivery {
 
   async #compareCounts(): Promise<void> {
     const { parked, directory } = this.#parts;
-    const more = await parked.compare(
-      (endpointId) => directory.webhookEndpoint(endpointId) !== undefined,
-      (endpointId) => this.#workers.get(endpointId)?.fromLine ?? 0,
-    );
+    const more = await parked.compare((endpointId) => directory.webhookEndpoint(endpointId) !== undefined);
     if (this.#state === 'runs') for (const key of more) this.#workerOf(key)?.readAgain();
   }
 

@@ -2,6 +2,7 @@
 // sooner. Of one that fails as a whole it is written at each try, which are few by the schedule; the failures before that
 // when nothing is sent to it at the moment.
 import type { KV } from '@nats-io/kv';
+import { readEntry } from '../../../cluster/bus/bucket.ts';
 import type { WebhookEndpointId } from '../../../model/ids.ts';
 import { ignoring } from '../../../platform/errors.ts';
 import { jsonObjectIn } from '../../../platform/json.ts';
@@ -20,6 +21,12 @@ export class EndpointStates {
 
   readFailing(): Promise<Map<WebhookEndpointId, Failing>> {
     return this.#readAll(failingPrefix, failingIn);
+  }
+
+  /** Null: it works. */
+  async failingOf(endpointId: WebhookEndpointId): Promise<Failing | null> {
+    const { entry } = await readEntry(this.#bucket, failingPrefix + endpointId);
+    return entry === null ? null : failingIn(entry.value);
   }
 
   readStreaks(): Promise<Map<WebhookEndpointId, FailureStreak>> {

@@ -95,7 +95,7 @@ export class EndpointWorker {
     // What comes later must not overtake what waits in the line.
     const isStored = toLine && this.#owner.log.hasRoomOf(this.key.accountId);
     if (isStored || this.#line.waiting > 0 || this.#isFull || !this.#isServed || !this.#owner.hold()) {
-      if (!isStored) this.#writer.moveAll();
+      if (!isStored) this.#writer.moveAll(true);
       return this.#takeToLine(record, done);
     }
     const uncount = this.#writer.count();
@@ -185,7 +185,7 @@ export class EndpointWorker {
     }
     // It is slow: after a crash everything since its oldest event would be sent again.
     const waitMs = bounds.queueWaitMs + (this.#endpoint.batch?.waitMs ?? 0);
-    if (monotonicMs - this.#writer.oldestMs > waitMs) this.#writer.moveAll();
+    if (monotonicMs - this.#writer.oldestMs > waitMs) this.#writer.moveAll(false);
     this.readLine();
   }
 

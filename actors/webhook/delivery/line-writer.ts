@@ -48,10 +48,14 @@ export class LineWriter {
     return all.reduce((least, { queuedAtMs }) => Math.min(least, queuedAtMs), Number.POSITIVE_INFINITY);
   }
 
-  /** All of them; also what is being sent, which is deleted there when its request succeeds. */
-  moveAll(): void {
+  /**
+   * All of them; also what is being sent, which is deleted there when its request succeeds. `isNeeded`: something later is to be
+   * stored now, for which another endpoint of a full account may lose events; else they stay in memory then.
+   */
+  moveAll(isNeeded: boolean): void {
     const { key, log, queue, putBack } = this.#parts;
-    if (this.#alone === this.#moving || !log.hasRoomOf(key.accountId)) return;
+    const count = this.#alone - this.#moving;
+    if (count === 0 || !(isNeeded ? log.takes(key, count) : log.hasRoomOf(key.accountId))) return;
     const sent = new Set(this.#sent);
     for (const item of [...sent, ...queue.takeQueued()].toSorted(bySequence)) {
       if (sent.has(item)) this.#move(item);

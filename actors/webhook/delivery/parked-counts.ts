@@ -17,14 +17,17 @@ type Count = {
   count: number;
   /** Handed over to be stored, and not known to be. */
   storing: number;
-  /** Handed over since a comparison began, with those that were being stored then. */
+  /** Handed over since a comparison began, with those that were being stored then, and one for each purge. */
   since: number;
 };
+
+/** All of one account, and which of its endpoints have some. */
+type OfAccount = { count: number; readonly endpoints: Set<WebhookEndpointId> };
 
 export class ParkedCounts {
   readonly #share: Share;
   readonly #of: Readonly<Record<ParkedKind, Map<WebhookEndpointId, Count>>> = { lines: new Map(), retries: new Map() };
-  readonly #byAccount = new Map<AccountId, number>();
+  readonly #byAccount = new Map<AccountId, OfAccount>();
   #total = 0;
 
   constructor(share: Share) {
@@ -36,9 +39,29 @@ export class ParkedCounts {
     return this.#of[kind].get(endpointId)?.count ?? 0;
   }
 
-  hasRoom(accountId: AccountId): boolean {
+  /** Those that are not on their way to the stream. */
+  storedOf(kind: ParkedKind, endpointId: WebhookEndpointId): number {
+    const entry = this.#of[kind].get(endpointId);
+    return entry === undefined ? 0 : Math.max(0, entry.count - entry.storing);
+  }
+
+  /** Of both kinds. */
+  ofEndpoint(endpointId: WebhookEndpointId): number {
+    return this.of('lines', endpointId) + this.of('retries', endpointId);
+  }
+
+  /** How many there are beyond the share of the account, or of all; below 0: so much room is left. */
+  beyond(accountId: AccountId): number {
     const { total, perAccount } = this.#share;
-    return this.#total < total && (this.#byAccount.get(accountId) ?? 0) < perAccount;
+    return Math.max(this.#total - total, (this.#byAccount.get(accountId)?.count ?? 0) - perAccount);
+  }
+
+  /** The endpoint of the account of which most are there; null: there are none. */
+  mostOf(accountId: AccountId): EndpointKey | null {
+    let most: WebhookEndpointId | null = null;
+    for (const each of this.#byAccount.get(accountId)?.endpoints ?? [])
+      if (most === null || this.ofEndpoint(each) > this.ofEndpoint(most)) most = each;
+    return most === null ? null : { accountId, endpointId: most };
   }
 
   /** They were found in the stream when the process started. */
@@ -63,6 +86,15 @@ export class ParkedCounts {
   removed(kind: ParkedKind, key: EndpointKey): void {
     const entry = this.#of[kind].get(key.endpointId);
     if (entry !== undefined && entry.count > entry.storing) this.#change(kind, key, entry, -1);
+  }
+
+  /** The stream has removed so many. */
+  purged(kind: ParkedKind, key: EndpointKey, events: number): void {
+    const entry = this.#of[kind].get(key.endpointId);
+    if (entry === undefined) return;
+    // A comparison that runs may have asked the stream before that: it is not to raise the count again.
+    entry.since += 1;
+    this.#change(kind, key, entry, -Math.min(events, Math.max(0, entry.count - entry.storing)));
   }
 
   /** The stream has none of them. */
@@ -120,8 +152,11 @@ export class ParkedCounts {
     entry.count += change;
     // A count of nothing is not kept.
     if (entry.count === 0 && entry.storing === 0) this.#of[kind].delete(endpointId);
-    const ofAccount = (this.#byAccount.get(accountId) ?? 0) + change;
-    if (ofAccount === 0) this.#byAccount.delete(accountId);
+    const ofAccount = this.#byAccount.get(accountId) ?? { count: 0, endpoints: new Set() };
+    ofAccount.count += change;
+    if (this.ofEndpoint(endpointId) === 0) ofAccount.endpoints.delete(endpointId);
+    else ofAccount.endpoints.add(endpointId);
+    if (ofAccount.count === 0) this.#byAccount.delete(accountId);
     else this.#byAccount.set(accountId, ofAccount);
     this.#total += change;
     metrics.webhookParked.set(this.#total);

@@ -3,7 +3,6 @@
 // it was delivered, so the first one left is where its endpoint goes on: after a restart, too. Bounded for an endpoint,
 // for an account and for all.
 import type { StoredMsg } from '@nats-io/jetstream';
-import { deleteFailed, isApiError, sequenceNotFound } from '../../../cluster/bus/api-errors.ts';
 import type { Bus } from '../../../cluster/bus/connect.ts';
 import type { Publisher } from '../../../cluster/bus/publisher.ts';
 import { streamNames } from '../../../cluster/bus/streams.ts';
@@ -24,8 +23,20 @@ import { log } from '../../../platform/log.ts';
 import { secretBytes } from '../../../platform/random.ts';
 import { metrics } from '../../../platform/telemetry.ts';
 import { type EndpointKey, ParkedCounts, type ParkedKind, type Stored, parkedKinds } from './parked-counts.ts';
+import { ParkedDeletes } from './parked-deletes.ts';
+import { ParkedRoom } from './parked-room.ts';
 
 export type ParkedRecord = { readonly seq: number; readonly record: WebhookRecord };
+
+/** What the owner of the lines knows, and what it is called for. */
+type Watching = {
+  /** An event was put into a line, with its place. */
+  readonly parked: (key: EndpointKey, seq: number) => void;
+  /** Events of a line in memory. */
+  readonly inMemory: (endpointId: WebhookEndpointId) => number;
+  /** The counts are to be compared with the stream. */
+  readonly wrongCounts: () => void;
+};
 
 /** `seq`: undefined until it is known, null when the stream is full. */
 type Appending = { readonly done: (seq: number | null) => void; seq: number | null | undefined };
@@ -42,9 +53,9 @@ export class ParkedLog {
   readonly #publisher: Publisher;
   readonly #clock: Clock;
   readonly #counts: ParkedCounts;
-  /** Deletes of delivered events that were not answered. */
-  readonly #deletes = new Set<Promise<void>>();
-  #onParked: (key: EndpointKey, seq: number) => void = () => {};
+  readonly #deletes: ParkedDeletes;
+  readonly #room: ParkedRoom;
+  #watching: Watching = { parked: () => {}, inMemory: () => 0, wrongCounts: () => {} };
   #waitForRoom: (() => void)[] = [];
   /** Of each endpoint what is on its way to its line, in order; each is called when those before it are stored. */
   readonly #appending = new Map<WebhookEndpointId, Appending[]>();
@@ -52,7 +63,6 @@ export class ParkedLog {
   readonly #run = secretBytes(6).toString('base64url');
   #appended = 0;
   #isComparing = false;
-  #isClosed = false;
 
   /** `publisher` with an endless deadline. */
   constructor(bus: Bus, publisher: Publisher, share: Share, clock: Clock) {
@@ -60,11 +70,17 @@ export class ParkedLog {
     this.#publisher = publisher;
     this.#counts = new ParkedCounts(share);
     this.#clock = clock;
+    this.#deletes = new ParkedDeletes(bus, clock);
+    this.#room = new ParkedRoom({
+      counts: this.#counts,
+      purge: (kind, key, keep) => this.#purge(kind, key, keep),
+      inMemory: (endpointId) => this.#watching.inMemory(endpointId),
+      isWrong: () => this.#watching.wrongCounts(),
+    });
   }
 
-  /** Called whenever an event was put into a line, with its place. */
-  watch(onParked: (key: EndpointKey, seq: number) => void): void {
-    this.#onParked = onParked;
+  watch(watching: Watching): void {
+    this.#watching = watching;
   }
 
   get hasRoom(): boolean {
@@ -84,9 +100,14 @@ export class ParkedLog {
     });
   }
 
-  /** Whether the lines of this account have room. */
+  /** Whether the lines of this account have room without any loss. */
   hasRoomOf(accountId: AccountId): boolean {
-    return this.#counts.hasRoom(accountId);
+    return this.#counts.beyond(accountId) < 0;
+  }
+
+  /** Whether so many more for this endpoint may be stored; another one of its account may lose its oldest events for it. */
+  takes(key: EndpointKey, events = 1): boolean {
+    return this.#room.takes(key, events);
   }
 
   /** Counts what is there. Resolves with the endpoints that have parked events or such with a time of their own. */
@@ -100,10 +121,7 @@ export class ParkedLog {
    * Corrects the counts by what the stream has, and removes what it has of endpoints that do not exist any more. Resolves with the
    * endpoints whose lines have more than was counted, which another process stored.
    */
-  async compare(
-    exists: (endpointId: WebhookEndpointId) => boolean,
-    inMemory: (endpointId: WebhookEndpointId) => number,
-  ): Promise<readonly EndpointKey[]> {
+  async compare(exists: (endpointId: WebhookEndpointId) => boolean): Promise<readonly EndpointKey[]> {
     if (this.#isComparing) return [];
     this.#isComparing = true;
     let more: readonly EndpointKey[] = [];
@@ -111,7 +129,7 @@ export class ParkedLog {
       this.#counts.beginComparison();
       const stored = await this.#stored();
       this.#counts.compare('retries', stored.retries, () => 0);
-      more = this.#counts.compare('lines', stored.lines, inMemory);
+      more = this.#counts.compare('lines', stored.lines, this.#watching.inMemory);
       for (const { key } of [...stored.lines, ...stored.retries]) if (!exists(key.endpointId)) await this.purge(key);
     } catch (error) {
       ignoring(error, 'what is parked is counted again later');
@@ -125,13 +143,19 @@ export class ParkedLog {
   async purge(key: EndpointKey): Promise<void> {
     try {
       for (const kind of parkedKinds) {
-        const purged = this.#bus.manager.streams.purge(stream, { filter: subjects[kind].of(key) });
-        await withDeadline('a purge of parked events', limits.delivery.answerMs, purged, this.#clock);
+        await this.#purge(kind, key, 0);
         this.#counts.none(kind, key);
       }
     } catch (error) {
       ignoring(error, 'events of a deleted endpoint are removed at the next comparison');
     }
+  }
+
+  /** Removes all but the newest `keep`; resolves with how many. */
+  async #purge(kind: ParkedKind, key: EndpointKey, keep: number): Promise<number> {
+    const filter = subjects[kind].of(key);
+    const purging = this.#bus.manager.streams.purge(stream, keep === 0 ? { filter } : { filter, keep });
+    return (await withDeadline('a purge of parked events', limits.delivery.answerMs, purging, this.#clock)).purged;
   }
 
   /** Events parked for this endpoint, and such that are about to be. */
@@ -141,8 +165,9 @@ export class ParkedLog {
 
   /** Puts it at the end of its endpoint's line. `done` with its place, or null when it was dropped for want of room. */
   park(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
-    if (!this.#counts.hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
-    this.append({ accountId, endpointId: record.endpointId }, record, (seq) => {
+    const key = { accountId, endpointId: record.endpointId };
+    if (!this.takes(key)) return this.#drop(accountId, record, 'account_full', done);
+    this.append(key, record, (seq) => {
       if (seq === null) this.#drop(accountId, record, 'full', done);
       else done(seq);
     });
@@ -175,7 +200,7 @@ export class ParkedLog {
       if (line.length === 0) this.#appending.delete(key.endpointId);
       const { seq, done } = first;
       this.#counts.stored('lines', key, seq !== null);
-      if (seq !== null) this.#onParked(key, seq);
+      if (seq !== null) this.#watching.parked(key, seq);
       done(seq);
     }
   }
@@ -183,7 +208,7 @@ export class ParkedLog {
   /** Keeps it until its time, apart from the line. `done` with its place, or null when there is no room. */
   keepForRetry(accountId: AccountId, record: WebhookRecord, done: (seq: number | null) => void): void {
     const key = { accountId, endpointId: record.endpointId };
-    if (!this.#counts.hasRoom(accountId)) return this.#drop(accountId, record, 'account_full', done);
+    if (!this.takes(key)) return this.#drop(accountId, record, 'account_full', done);
     this.#counts.storing('retries', key);
     const id = `${webhookRecordId(record)}.${record.tries}`;
     this.#store(subjects.retries.of(key), record, id, (seq) => {
@@ -211,18 +236,18 @@ export class ParkedLog {
   /** It was delivered from the line. Resolves when it is gone there, or the bus does not answer. */
   remove(key: EndpointKey, seq: number): Promise<void> {
     this.#counts.removed('lines', key);
-    return this.#delete(seq);
+    return this.#deletes.delete(seq);
   }
 
   /** The same for one that was kept for a retry. */
   removeRetry(key: EndpointKey, seq: number): Promise<void> {
     this.#counts.removed('retries', key);
-    return this.#delete(seq);
+    return this.#deletes.delete(seq);
   }
 
   /** Resolves when what was parked is durable and what was delivered is gone, or after a moment: the process stops. */
   async settled(): Promise<void> {
-    const all = Promise.all([this.#publisher.idle(), ...this.#deletes]);
+    const all = Promise.all([this.#publisher.idle(), this.#deletes.idle()]);
     await withDeadline('what is parked', limits.delivery.settleMs, all, this.#clock).catch((error: unknown) =>
       ignoring(error, 'the next process repeats what is not known to be durable'),
     );
@@ -285,36 +310,14 @@ export class ParkedLog {
     } catch (error) {
       metrics.webhookDropped.inc({ reason: 'unreadable' });
       log.error({ alarm: 'webhook_dropped', seq, error: messageOf(error) }, 'a parked event cannot be read');
-      await this.#delete(seq);
+      await this.#deletes.delete(seq);
       return null;
-    }
-  }
-
-  /** Repeated until it is answered: what is there still would be read once more. */
-  async #delete(seq: number): Promise<void> {
-    const deleted = this.#deleteOnce(seq);
-    this.#deletes.add(deleted);
-    await deleted;
-    this.#deletes.delete(deleted);
-  }
-
-  async #deleteOnce(seq: number): Promise<void> {
-    while (!this.#isClosed) {
-      try {
-        // Without the overwriting of its octets, which costs a write of the whole block.
-        await this.#bus.manager.streams.deleteMessage(stream, seq, false);
-        return;
-      } catch (error) {
-        if (isApiError(error, sequenceNotFound) || isApiError(error, deleteFailed)) return;
-        ignoring(error, 'the delete of a delivered event is repeated');
-        await this.#clock.sleep(repeatMs);
-      }
     }
   }
 
   /** Repeats nothing any more: the process stops, or another one is the owner. */
   close(): void {
-    this.#isClosed = true;
+    this.#deletes.close();
     this.#publisher.close();
   }
 

@@ -1,11 +1,13 @@
 // Sends one HTTP request to a webhook and says how it ended; never throws. undici, because it takes the connection from
 // us (connect.ts), follows no redirect, knows no proxy variable, and costs half of node:http per request. Everything a
-// hostile receiver can do ends at a bound: the headers' size, the octets of the body that are read, three deadlines.
+// hostile receiver can do ends at a bound: the headers' size, the octets of the body and of all that are read (bounded-client.ts),
+// three deadlines.
 import { type Dispatcher, Pool } from 'undici';
 import { type Cancel, type Clock, systemClock } from '../../../platform/clock.ts';
 import { ignoring, messageOf } from '../../../platform/errors.ts';
 import { limits } from '../../../platform/limits.ts';
 import type { TargetRules } from '../../../model/webhook-target.ts';
+import { BoundedClient, type BoundedHandler } from './bounded-client.ts';
 import { type Resolve, connectTo, nameServers } from './connect.ts';
 import { ConnectFailed, type SendError, errorOfStatus } from './send-error.ts';
 
@@ -85,12 +87,7 @@ export class HttpSender {
 
   #open(origin: URL): Pool {
     return new Pool(origin, {
-      connect: (_options, connected) => {
-        connectTo(origin, this.#options).then(
-          (socket) => connected(null, socket),
-          (error: unknown) => connected(error as Error, null),
-        );
-      },
+      factory: (_origin, options) => new BoundedClient(origin, options, () => connectTo(origin, this.#options)),
       // As many as the account has requests: its share bounds them, and none waits here while its deadline runs.
       connections: null,
       pipelining: 1,
@@ -119,17 +116,19 @@ export class HttpSender {
 export const fixedHeaders = { 'content-type': 'application/json', 'user-agent': 'Heliograph-Webhooks/1' } as const;
 
 /** One request from its dispatch to its result. */
-class SendExchange implements Dispatcher.DispatchHandler {
+class SendExchange implements BoundedHandler {
   readonly #done: (result: SendResult) => void;
   readonly #clock: Clock;
   readonly #startedAtMs: number;
   readonly #cancelDeadline: Cancel;
+  #connection: BoundedClient | null = null;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #headers: SendResult['headers'] = {};
   #retryAfterMs: number | null = null;
   #body = '';
   #octets = 0;
+  #isTooLong = false;
   #isOver = false;
 
   constructor(clock: Clock, withinMs: number, done: (result: SendResult) => void) {
@@ -141,13 +140,21 @@ class SendExchange implements Dispatcher.DispatchHandler {
     );
   }
 
+  usesConnection(connection: BoundedClient): void {
+    this.#connection = connection;
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isOver) controller.abort(over);
+    if (this.#isOver) return controller.abort(over);
+    this.#connection?.begin(() => {
+      this.#isTooLong = true;
+      this.finish('protocol_error', `the response was not over after ${bounds.responseOctetsMax} octets`);
+    });
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: SendResult['headers']): void {
-    if (status < 200) return; // 1xx; endless ones end at the deadline
+    if (status < 200) return; // 1xx; endless ones end at the deadline, or with the octets of a response
     this.#status = status;
     this.#headers = headers;
     const { 'retry-after': retryAfter } = headers;
@@ -175,15 +182,16 @@ class SendExchange implements Dispatcher.DispatchHandler {
     this.finish('protocol_error', messageOf(error));
   }
 
-  /** Ends the request. A status that has arrived counts. */
+  /** Ends the request. A status that has arrived counts, but a response that is too long is no success. */
   finish(error: SendError | null, detail: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelDeadline();
     const status = this.#status;
+    const isDecided = status !== null && !this.#isTooLong;
     this.#done({
-      error: status === null ? (error ?? 'protocol_error') : errorOfStatus(status),
-      detail: status === null ? detail : '',
+      error: (status === null ? null : errorOfStatus(status)) ?? (isDecided ? null : (error ?? 'protocol_error')),
+      detail: isDecided ? '' : detail,
       status,
       headers: this.#headers,
       response: this.#body,

@@ -9,7 +9,7 @@ export const sendErrors = [
   'tls_error',
   /** No connection in 3 s, no first byte in 10 s, or no end in 15 s. */
   'timeout',
-  /** What came is no HTTP, has endless headers, or the connection broke. */
+  /** What came is no HTTP, has endless headers or is endless itself, or the connection broke. */
   'protocol_error',
   /** A redirect, which is never followed. */
   'redirect',

@@ -25,7 +25,7 @@ import { answerPage } from '../cursor.ts';
 import { type Endpoint, type HandlerContext, type HandlerResult, endpoint } from '../endpoint.ts';
 import { idParams } from '../schemas/common.ts';
 import { attemptsQuery, replayBody, replayed, webhookAttempt, webhookAttempts } from '../schemas/webhooks.ts';
-import { aboutWebhooks, askedBy, idOf, noSuchWebhook } from './webhooks.ts';
+import { aboutWebhooks, askedBy, failingShape, idOf, noSuchWebhook } from './webhooks.ts';
 
 export const webhookDeliveryEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -201,7 +201,4 @@ function attemptShape(of: DeliveryAttempt): object {
   };
 }
 
-const healthShape = ({ failingSinceMs, nextTryAtMs, tries, parked }: EndpointHealth) => ({
-  failing_since: failingSinceMs === null ? null : new Date(failingSinceMs),
-  ...snakeFields({ nextTryAtMs, tries, waiting: parked }),
-});
+const healthShape = ({ parked, ...failing }: EndpointHealth) => ({ ...failingShape(failing), waiting: parked });

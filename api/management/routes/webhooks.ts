@@ -1,6 +1,8 @@
 // The webhook endpoints of the account, in the mode of the calling key. What is written here goes to the database; what
 // was sent, and what is to be sent again, the delivery process knows (webhook-deliveries.ts).
 import type { z } from '@hono/zod-openapi';
+import type { EndpointFailing } from '../../../actors/webhook/contract.ts';
+import { readEndpointsFailing } from '../../../actors/webhook/endpoint-health.ts';
 import {
   type StoredWebhook,
   type WebhookSettings,
@@ -11,9 +13,11 @@ import {
   listWebhooks,
   rotateWebhookSecret,
 } from '../../../control/store/webhook-endpoints.ts';
+import type { Page, PageRequest } from '../../../control/store/page.ts';
 import type { WebhookEndpointId } from '../../../model/ids.ts';
 import { everyEventType } from '../../../model/webhook-endpoint.ts';
 import { type TargetRules, targetProblem } from '../../../model/webhook-target.ts';
+import { ignoring } from '../../../platform/errors.ts';
 import { parseNetworks } from '../../../platform/ip-address.ts';
 import { snakeFields } from '../../../platform/letter-case.ts';
 import { limits } from '../../../platform/limits.ts';
@@ -27,6 +31,7 @@ import {
   newWebhook,
   rotateSecretBody,
   rotatedWebhook,
+  shownWebhook,
   webhook,
 } from '../schemas/webhooks.ts';
 
@@ -39,9 +44,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: '/v1/webhooks',
     summary: 'List the webhook endpoints of the key’s mode, newest first',
     query: pageQuery,
-    answer: { status: 200, description: 'A page of endpoints.', schema: listOf('WebhookList', webhook) },
+    answer: { status: 200, description: 'A page of endpoints.', schema: listOf('WebhookList', shownWebhook) },
     handle: (context) =>
-      answerPage(context.query, (page) => listWebhooks(context.parts.store, askedBy(context), page), webhookShape),
+      answerPage(
+        context.query,
+        (page) => shownPage(context, page),
+        (shown) => shown,
+      ),
   }),
   endpoint({
     ...aboutWebhooks,
@@ -49,10 +58,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     path: '/v1/webhooks/{id}',
     summary: 'One webhook endpoint',
     params: idParams,
-    answer: { status: 200, description: 'The endpoint.', schema: webhook },
+    answer: { status: 200, description: 'The endpoint, and how it fails.', schema: shownWebhook },
     async handle(context) {
       const found = await findWebhook(context.parts.store, idOf(context), askedBy(context));
-      return found === null ? noSuchWebhook : { body: webhookShape(found) };
+      const [shown] = found === null ? [] : await withHealth(context, [found]);
+      return shown === undefined ? noSuchWebhook : { body: shown };
     },
   }),
   endpoint({
@@ -189,6 +199,34 @@ function urlProblem({ webhooks }: HandlerParts, url: string, livemode: boolean):
   if (protocol === 'http:' && livemode && !allowHttp)
     return wrongField('url', 'must begin with https:// for live messages: their events contain numbers of people');
   return null;
+}
+
+async function shownPage(context: HandlerContext<unknown, unknown, unknown>, page: PageRequest): Promise<Page<object>> {
+  const { items, next } = await listWebhooks(context.parts.store, askedBy(context), page);
+  return { items: await withHealth(context, items), next };
+}
+
+/** How they fail is not in the database: without it the rest is shown. */
+async function withHealth(
+  { parts }: Pick<HandlerContext<unknown, unknown, unknown>, 'parts'>,
+  all: readonly StoredWebhook[],
+) {
+  const failing = await readEndpointsFailing(parts.bus, all).catch((error: unknown) => {
+    ignoring(error, 'how webhook endpoints fail cannot be read now');
+    return null;
+  });
+  return all.map((each) => {
+    const known = failing?.get(each.id);
+    return { ...webhookShape(each), health: known === undefined ? null : failingShape(known) };
+  });
+}
+
+export function failingShape({ failingSinceMs, nextTryAtMs, tries, error, warnedAtMs }: EndpointFailing): object {
+  return {
+    failing_since: failingSinceMs === null ? null : new Date(failingSinceMs),
+    warned_at: warnedAtMs.map((atMs) => new Date(atMs)),
+    ...snakeFields({ error, tries, nextTryAtMs }),
+  };
 }
 
 export function webhookShape(of: StoredWebhook): object {

@@ -71,6 +71,25 @@ export const webhook = z
   })
   .openapi('Webhook');
 
+const webhookFailing = z.object({
+  failing_since: timeSchema.nullable().describe('null: it does not fail.'),
+  error: z.enum(sendErrors).nullable().describe('How the last try failed.'),
+  tries: z.int().describe('Since it fails.'),
+  next_try_at: timeSchema.nullable().describe('null: it does not fail, or is disabled.'),
+  warned_at: z
+    .array(timeSchema)
+    .describe('When `webhook.failing` was sent to the other endpoints of the account, if it has any.'),
+});
+
+/** As it is read: with how it fails. */
+export const shownWebhook = webhook
+  .extend({
+    health: webhookFailing
+      .nullable()
+      .describe('How it fails, since its last success; null: that cannot be read at the moment.'),
+  })
+  .openapi('ShownWebhook');
+
 const secret = z
   .string()
   .nullable()
@@ -133,13 +152,8 @@ export const webhookAttempt = z
   })
   .openapi('WebhookAttempt');
 
-const webhookHealth = z
-  .object({
-    failing_since: timeSchema.nullable(),
-    next_try_at: timeSchema.nullable(),
-    tries: z.int().describe('Since it fails.'),
-    waiting: z.int().describe('Events that are kept for it until it takes them.'),
-  })
+const webhookHealth = webhookFailing
+  .extend({ waiting: z.int().describe('Events that are kept for it until it takes them.') })
   .openapi('WebhookHealth');
 
 export const webhookAttempts = listOf('WebhookAttemptPage', webhookAttempt)

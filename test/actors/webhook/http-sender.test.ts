@@ -1,5 +1,6 @@
 // The sender against real sockets: what it refuses to call, and what a receiver can do to it.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import net from 'node:net';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
@@ -186,6 +187,93 @@ test('a body of 10 GB costs 16 KiB and its connection', async () => {
   expect(result.response).toHaveLength(limits.delivery.responseKeptChars);
   await closed.promise;
   expect(written).toBeLessThan(64 * 2 ** 20);
+});
+
+/** Octets that the connections read which are made while `work` runs; and how many there were. */
+async function readBy<T>(work: () => Promise<T>): Promise<{ result: T; octets: number; connections: number }> {
+  const sockets: net.Socket[] = [];
+  const made = (message: unknown) => void sockets.push((message as { socket: net.Socket }).socket);
+  subscribe('net.client.socket', made);
+  try {
+    const result = await work();
+    return { result, octets: sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0), connections: sockets.length };
+  } finally {
+    unsubscribe('net.client.socket', made);
+  }
+}
+
+/** Writes this for ever, as fast as it is read. Resolves when the connection is closed. */
+async function writeForever(socket: net.Socket, text: string): Promise<void> {
+  const many = text.repeat(Math.ceil(16_384 / text.length));
+  const more = () => {
+    while (!socket.destroyed) if (!socket.write(many)) return socket.once('drain', more);
+  };
+  more();
+  if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve));
+}
+
+/** One read of a socket, which may have arrived when the bound is noticed, and one that was begun. */
+const readAheadMax = 2 * 64 * 1_024;
+const chunked = (status: string) => `HTTP/1.1 ${status}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+
+test.each([
+  ['an extension of a chunk', `${chunked('200 OK')}1;`, 'a', 'protocol_error', 200],
+  ['the size of a chunk', chunked('200 OK'), '0', 'protocol_error', 200],
+  ['an extension of a chunk, after a status that says all,', `${chunked('410 Gone')}1;`, 'a', 'gone', 410],
+  ['chunks of one octet with extensions', chunked('200 OK'), `1;${'a'.repeat(1_000)}\r\nx\r\n`, 'protocol_error', 200],
+  ['a reason phrase', 'HTTP/1.1 200 ', 'a', 'protocol_error', null],
+  ['blank lines before the status line', '', '\r\n', 'protocol_error', null],
+  ['1xx responses', '', 'HTTP/1.1 102 Processing\r\n\r\n', 'protocol_error', null],
+  ['headers', 'HTTP/1.1 200 OK\r\n', `X-A: ${'a'.repeat(1_000)}\r\n`, 'protocol_error', null],
+])('%s without end costs a few reads of its socket, and is no success', async (_what, head, more, error, status) => {
+  const closed = Promise.withResolvers<void>();
+  const url = await listenRaw((socket) => {
+    socket.write(head);
+    void writeForever(socket, more).then(closed.resolve);
+  });
+  const { result, octets } = await readBy(async () => {
+    const ended = await send(newSender(), url);
+    await closed.promise;
+    return ended;
+  });
+  expect(result).toMatchObject({ error, status });
+  expect(octets).toBeLessThanOrEqual(limits.delivery.responseOctetsMax + readAheadMax);
+});
+
+test('a connection is kept for many requests, each with its own octets', async () => {
+  const { responseKeptChars, responseBodyBytesMax, responseOctetsMax } = limits.delivery;
+  const url = await listen((request, response) => {
+    request.resume();
+    // A chunk for each ten octets: a third of what arrives is no body.
+    for (let at = 0; at < responseBodyBytesMax / 10 - 1; at += 1) response.write('0123456789');
+    response.end();
+  });
+  const sender = newSender();
+  const { octets, connections } = await readBy(async () => {
+    for (let count = 0; count < 16; count += 1) {
+      const result = await send(sender, url);
+      expect(result).toMatchObject({ error: null, status: 200 });
+      expect(result.response).toHaveLength(responseKeptChars);
+    }
+  });
+  // A connection that has just ended a response is not free yet: two take turns.
+  expect(connections).toBeLessThanOrEqual(2);
+  expect(octets).toBeGreaterThan(2 * connections * responseOctetsMax);
+});
+
+test('what comes on a connection between two requests is bounded as well', async () => {
+  const closed = Promise.withResolvers<void>();
+  const url = await listenRaw((socket) => {
+    socket.write('HTTP/1.1 204 No\r\n\r\n');
+    void writeForever(socket, '\r\n').then(closed.resolve);
+  });
+  const { result, octets } = await readBy(async () => {
+    const ended = await send(newSender(), url);
+    await closed.promise;
+    return ended;
+  });
+  expect(result).toMatchObject({ error: null, status: 204 });
+  expect(octets).toBeLessThanOrEqual(limits.delivery.responseOctetsMax + readAheadMax);
 });
 
 test.each([

@@ -8,6 +8,7 @@ import { type AccountId, newMessageId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { defaultShares } from '../../../platform/limits-shares.ts';
+import { metrics } from '../../../platform/telemetry.ts';
 import { startBus, type TestBus } from '../../support/bus.ts';
 import { messageWith } from '../../support/messages.ts';
 import { until } from '../../support/until.ts';
@@ -77,6 +78,41 @@ test('an account whose endpoints all hang has its requests at once, and another 
   await publishMany(other, 200);
   await until('the other one has its events', () => hook.received.length - hanging() === 200, { limitMs: 8_000 });
   expect(hanging()).toBe(perAccount);
+});
+
+test('an account whose receivers refuse has fewer requests in flight, also after a pause without any', async () => {
+  const [accountId, other] = [await putAccount(bus.bus), await putAccount(bus.bus)];
+  const [busy, hanging, hook] = [await receiver(() => ({ status: 503 })), await receiver(() => null), await receiver()];
+  // 64 at first; 64 × 0.75⁵ is below 16, the least.
+  for (let count = 0; count < 5; count += 1)
+    await putEndpoint(bus.bus, { accountId, url: `${busy.url}/${count}`, events: ['sms.failed'] });
+  for (let count = 0; count < 30; count += 1)
+    await putEndpoint(bus.bus, { accountId, url: `${hanging.url}/${count}`, events: ['sms.delivered'] });
+  await putEndpoint(bus.bus, { accountId: other, url: hook.url });
+  await start();
+  const failedNow = eventOfMessage(messageWith({ accountId, messageId: newMessageId(systemClock.nowMs()) }), {
+    kind: 'failed',
+    atMs: systemClock.nowMs(),
+  });
+  await events.publish([failedNow]);
+  const inFlight = async () => {
+    const { values } = await metrics.sharedBoundUsed.get();
+    return values.find(({ labels }) => labels.bound === 'webhook_requests')?.value;
+  };
+  await until(
+    'each has refused it, and nothing is in flight',
+    async () => busy.received.length === 5 && (await inFlight()) === 0,
+  );
+  await publishMany(accountId, 4);
+  // Events are handed over in order: when the other account has its second one, all of these had their turn.
+  for (let count = 1; count <= 2; count += 1) {
+    await publishMany(other, 1);
+    await until('the other account has its event', () => hook.received.length === count);
+  }
+  // 30 endpoints would have 64 by the first number, and all of them 120 by their own. That of the other account may not be over.
+  const { accountConcurrencyMin } = limits.delivery;
+  expect(await inFlight()).toBeLessThanOrEqual(accountConcurrencyMin + 1);
+  await until('as many as may be', () => hanging.received.length >= accountConcurrencyMin);
 });
 
 test('an account with more events than its share of memory has the rest in its line; nothing is lost, others pass', async () => {

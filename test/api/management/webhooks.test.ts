@@ -45,11 +45,7 @@ const secretsOf = (id: string) => {
 
 describe('an endpoint', () => {
   test('is registered, read, listed, changed, disabled, enabled and deleted', async () => {
-    const made = await register({
-      url,
-      events: ['sms.delivered'],
-      description: 'shop',
-    });
+    const made = await register({ url, events: ['sms.delivered'], description: 'shop' });
     expect(made).toMatchObject({
       ...{ object: 'webhook', url, events: ['sms.delivered'], ordering: 'none', batch: null },
       ...{ description: 'shop', livemode: true, status: 'enabled', disabled_reason: null, disabled_at: null },
@@ -57,8 +53,9 @@ describe('an endpoint', () => {
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const path = `/v1/webhooks/${made.id}`;
     const { secret, ...shown } = made;
-    expect((await call('GET', path)).body).toEqual(shown);
-    expect((await call('GET', '/v1/webhooks')).body.data).toEqual([shown]);
+    const health = { failing_since: null, error: null, tries: 0, next_try_at: null, warned_at: [] };
+    expect((await call('GET', path)).body).toEqual({ ...shown, health });
+    expect((await call('GET', '/v1/webhooks')).body.data).toEqual([{ ...shown, health }]);
     await known(made.id);
     expect(inDirectory(made.id)).toMatchObject({ accountId: account, url, batch: null });
     expect(secretsOf(made.id)).toEqual([{ secret, untilMs: null }]);

@@ -100,7 +100,7 @@ const expected: Record<string, Partial<Record<(typeof roles)[number], string>>> 
   KV_recorder: { analytics: 'wr' },
   KV_inbound: { actors: 'wr' },
   KV_replay: { actors: 'wr', analytics: 'r' },
-  KV_webhooks: { delivery: 'wrx', analytics: 'r' },
+  KV_webhooks: { control: 'r', delivery: 'wrx', analytics: 'r' },
   KV_leases: { actors: 'wrx' },
   KV_erasures: { control: 'wr', analytics: 'wr' },
   KV_installation: { ingress: 'wr', actors: 'wr', analytics: 'wr', control: 'wr', delivery: 'wr' },

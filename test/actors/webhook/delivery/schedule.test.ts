@@ -14,6 +14,7 @@ import {
 import { sendErrors } from '../../../../actors/webhook/send/send-error.ts';
 import type { AccountId } from '../../../../model/ids.ts';
 import { limits } from '../../../../platform/limits.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import { seededRandom } from '../../../../platform/random.ts';
 import { SharedBound } from '../../../../platform/shared-bound.ts';
 
@@ -145,7 +146,7 @@ test('requests at once stay within their bounds, grow with successes and shrink 
 
 test('an account has what its receivers answer: timeouts shrink it to the least, others keep their share', () => {
   const share = { total: 2_048, perAccount: 256, reserve: 0 };
-  const requests = new AccountRequests(new SharedBound('webhook_requests', share), share);
+  const requests = new AccountRequests(new SharedBound('webhook_requests', share), share, new ManualClock());
   const [slow, fast] = ['acc_slow' as AccountId, 'acc_fast' as AccountId];
   const fill = (account: AccountId): number => {
     let count = 0;
@@ -167,4 +168,32 @@ test('an account has what its receivers answer: timeouts shrink it to the least,
     requests.take(fast);
   }
   expect(Math.floor(requests.allowedOf(fast))).toBe(share.perAccount);
+});
+
+test('what an account’s receivers answer is remembered for ten minutes at rest, of the last accounts', () => {
+  const share = { total: 2_048, perAccount: 256, reserve: 0 };
+  const clock = new ManualClock();
+  const requests = new AccountRequests(new SharedBound('webhook_requests', share), share, clock);
+  const account = (at: number) => `acc_${at}` as AccountId;
+  const fail = (of: AccountId) => {
+    requests.take(of);
+    requests.ended(of, 'timeout');
+  };
+  const first = bounds.accountConcurrencyFirst;
+  fail(account(0));
+  expect(requests.allowedOf(account(0))).toBe(first * 0.75);
+  clock.advance(bounds.accountConcurrencyKeptMs - 1);
+  expect(requests.allowedOf(account(0))).toBe(first * 0.75);
+  fail(account(0));
+  // One that is in flight for longer is not forgotten.
+  requests.take(account(0));
+  clock.advance(2 * bounds.accountConcurrencyKeptMs);
+  expect(requests.allowedOf(account(0))).toBe(first * 0.75 ** 2);
+  requests.ended(account(0), 'http_error');
+  expect(requests.allowedOf(account(0))).toBe(first * 0.75 ** 2);
+  for (let at = 1; at <= bounds.accountConcurrencyKeptMax; at += 1) fail(account(at));
+  expect(requests.allowedOf(account(0))).toBe(first);
+  expect(requests.allowedOf(account(1))).toBe(first * 0.75);
+  clock.advance(bounds.accountConcurrencyKeptMs);
+  expect(requests.allowedOf(account(1))).toBe(first);
 });
