@@ -14,6 +14,8 @@ export type Scenario = {
   readonly hours: number;
   readonly sources: readonly Source[];
   readonly isAttack?: true;
+  /** Over so many numbers that blocks of 10^6 are found, and hardly one of 10^4. */
+  readonly isWide?: true;
   /** When messages reach nobody and no receipt comes: of the carrier, or of numbers with a prefix. */
   readonly outage?: { readonly fromMs: number; readonly untilMs: number; readonly prefix?: string };
   /** The fraudster's numbers do not exist: no receipt comes. */
@@ -148,10 +150,10 @@ export const scenarios: readonly Scenario[] = [
     sources: [people({ perSecond, fromMs: 0, untilMs: 2 * hourMs, resendsAfterMs: [45_000, 90_000] })],
   },
   // A burst of an account at its limit (500/1s): as many wait for their two minutes as the limit allows.
-  { ...attack('limited_high_rate', 5.5 / 60, highRate), limits: true },
-  { name: 'limited_high_rate_people', hours: 1.1, sources: crowd(100), limits: true },
+  { ...attack('limited_high_rate', 5.5 / 60, highRate), isWide: true, limits: true },
+  { name: 'limited_high_rate_people', hours: 1.1, sources: crowd(90), limits: true },
   // Three nodes with such an account: more wait than the guard has room for.
-  attack('beyond_memory', 5.5 / 60, { ...highRate, everyMs: 2 / 3 }),
+  { ...attack('beyond_memory', 5.5 / 60, { ...highRate, everyMs: 2 / 3 }), isWide: true },
   { name: 'beyond_memory_people', hours: 1.1, sources: crowd(300) },
   { ...attack('limited_sequential', 0.5, sequential), limits: true },
   { ...attack('limited_random_resends', 0.5, { ...randomOfThree, resendsAfterMs: fourMore }), limits: true },
