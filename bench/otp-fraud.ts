@@ -41,11 +41,16 @@ async function run({ seed }: BenchOptions): Promise<BenchResult> {
 
 function targets(): Target[] {
   // All that block numbers: an attack from one address is challenged.
-  const attacks = scenarios.filter(({ name, isAttack }) => isAttack === true && !name.endsWith('one_ip'));
+  const attacks = scenarios.filter(
+    ({ name, isAttack, isWide }) => isAttack === true && isWide !== true && !name.endsWith('one_ip'),
+  );
   return [
     { figure: 'sequential_recall', op: '>=', bound: 0.95 },
     { figure: 'random_recall', op: '>=', bound: 0.95 },
     { figure: 'drip_recall', op: '>=', bound: 0.6 },
+    // Of five and a half minutes two are over before the first code is judged.
+    { figure: 'limited_high_rate_recall', op: '>=', bound: 0.5 },
+    { figure: 'beyond_memory_recall', op: '>=', bound: 0.5 },
     // Of each block, not on average.
     ...attacks.map(({ name }) => ({ figure: `${name}_leaked_per_block_max`, op: '<=' as const, bound: 60 })),
     ...scenarios.map(({ name, outage }) => {

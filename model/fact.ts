@@ -29,23 +29,27 @@ export type OtpFact = FactBase &
 
 /**
  * A decision of the guard. block: numbers are blocked from now on · release: they are not any more · refusal: a request was
- * refused, or would have been (`mode` shadow) · suspension: a carrier or a block of numbers is in an outage, so that nothing
+ * refused, or would have been (`mode` shadow) · probe: it was sent although its numbers are blocked · challenge_passed: it would
+ * have been challenged, and the caller says that a challenge was passed · suspension: a carrier or a block of numbers is in an outage, so that nothing
  * is blocked, by the rule `outage` · resumption: it has ended.
  */
 export type GuardFact = FactBase & {
   readonly kind: 'guard';
-  readonly what: 'block' | 'release' | 'refusal' | 'suspension' | 'resumption';
+  readonly what: 'block' | 'release' | 'refusal' | 'probe' | 'challenge_passed' | 'suspension' | 'resumption';
   readonly rule: string;
-  /** What a refusal asks for; null for blocks, which do either. */
+  /** Of an answer to requests: what was asked for, or would have been; null for blocks, which do either. */
   readonly action: 'block' | 'challenge' | null;
   readonly mode: 'on' | 'shadow';
-  /** What was judged: a prefix of numbers, `ip` or `device`; a carrier. */
+  /** What was judged: a prefix of numbers, `ip` or `device`; a carrier. Empty of several requests. */
   readonly scope: string;
-  /** Of the number that was refused, without its last six digits; of a block or an outage of numbers theirs; else empty. */
+  /** Of the number that was asked for, without its last six digits; of a block or an outage of numbers theirs; else empty. */
   readonly prefix: string;
   readonly statistic: number;
   readonly threshold: number;
-  /** Of a block: its number in a row of blocks, from 1. Otherwise 0. */
+  /**
+   * Of a block: its number in a row of blocks, from 1. Of an answer to requests: how many got it (0, of earlier versions: one);
+   * in a flood those are counted together. Otherwise 0.
+   */
   readonly times: number;
   /** Until when a block lasts, or an outage of numbers at most. Otherwise 0. */
   readonly untilMs: number;

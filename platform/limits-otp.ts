@@ -158,9 +158,13 @@ export const factLimits = {
     publishedMax: 100_000,
     /** An end is stored at the latest so long after the time that it names: seconds, and what clocks of machines differ by. */
     storedWithinMs: 5 * 60_000,
-    /** Refusals of the guard that are recorded, of an account and thread: as those of the gates. */
+    /** Answers of the guard that are recorded one by one, of an account and thread: as refusals of the gates. */
     refusalsPerSecond: 20,
     refusalsBurst: 100,
+    /** The others as one each time with their number, by account, rule and answer. The column of the number has 16 bits. */
+    leftOutMax: 1_000,
+    leftOutEveryMs: 10_000,
+    leftOutTimesMax: 65_535,
     /** The recorder: records without an ack, rows of an insert, and how long they wait. */
     recorderHeldMax: 20_000,
     insertRowsMax: 10_000,

@@ -116,7 +116,7 @@ export function otpRows(read: ComputedRows): string {
   return `
   SELECT slot, ${columns.join(', ')}, '' AS refused, otps AS counted FROM (${groups(read, columns)})
   UNION ALL
-  SELECT ${slotOf('at')}, ${[...ofRefusal, "''", "''"].join(', ')}, 0, 0, false, false, [], [], action, 1
+  SELECT ${slotOf('at')}, ${[...ofRefusal, "''", "''"].join(', ')}, 0, 0, false, false, [], [], action, greatest(toInt64(times), 1)
   FROM otp_guard_decisions FINAL
   WHERE ${ofAccount} AND what = 'refusal' AND mode = 'on' AND ${within('at', [read])}`;
 }
@@ -134,7 +134,8 @@ export function otpTrustRows(read: ComputedRows): string {
 export function otpDecisionRows({ fromMs, toMs }: Time): string {
   return `
   SELECT ${slotOf('at')} AS slot, what AS decision, rule AS by_rule, action AS asked, mode AS in_mode, prefix, statistic AS figure,
-    threshold AS bound, at AS happened, until AS until_at, toInt64(1) AS counted
+    threshold AS bound, at AS happened, until AS until_at,
+    if(what IN ('refusal', 'probe', 'challenge_passed'), greatest(toInt64(times), 1), 1) AS counted
   FROM otp_guard_decisions FINAL
   WHERE ${ofAccount} AND at >= ${moment(fromMs)} AND at < ${moment(toMs)}`;
 }

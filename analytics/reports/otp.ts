@@ -53,9 +53,13 @@ export const otp: Report = {
     count(
       'blocked',
       'requests that the guard refused: no one-time passwords, and in no other column',
-      "countIf(refused = 'block')",
+      "sumIf(counted, refused = 'block')",
     ),
-    count('challenged', 'requests to which it answered with a challenge, likewise', "countIf(refused = 'challenge')"),
+    count(
+      'challenged',
+      'requests to which it answered with a challenge, likewise',
+      "sumIf(counted, refused = 'challenge')",
+    ),
   ],
   reads: [
     ...['otps', 'sends', 'submitted', 'delivered', 'status', 'reason', 'took_buckets', 'took_counts', 'refused'],
@@ -125,7 +129,8 @@ export const otpDecisions: Report = {
   name: 'otp-decisions',
   title: 'What the guard against fraud decided',
   description:
-    'Blocks of numbers, their releases, and refused requests for one-time passwords, by rule, with the figures they rest on; also ' +
+    'Blocks of numbers, their releases, and refused requests for one-time passwords, by rule, with the figures they rest on; requests ' +
+    'that were let through as a probe, or because a challenge was passed; also ' +
     'what rules in shadow mode would have done, and when nothing is blocked because a carrier or a block of numbers is in an outage. Blocks are ended by `POST /v1/otp-guard/blocks/{prefix}/release`.',
   table: 'otp_guard_decisions',
   rows: otpDecisionRows,
@@ -135,15 +140,15 @@ export const otpDecisions: Report = {
   always: [
     text(
       'what',
-      '`block`, `release`, `refusal` of a request; `suspension` while a carrier or a block of numbers is in an outage, and its end: `resumption`',
+      '`block`, `release`, `refusal` of a request, `probe` or `challenge_passed` of one that was let through; `suspension` while a carrier or a block of numbers is in an outage, and its end: `resumption`',
       'decision',
     ),
     text('rule', 'docs/otp-guard.md explains them; `outage` of suspensions', 'by_rule'),
-    text('action', 'of refusals: `block` or `challenge`', 'asked'),
+    text('action', 'of requests: `block` or `challenge`', 'asked'),
     text('mode', '`on`, or `shadow`: reported only', 'in_mode'),
   ],
   measures: [
-    count('decisions', 'of a flood of refusals only a part is kept', 'sum(counted)'),
+    count('decisions', 'of requests each one; those of a flood beyond some are under no prefix', 'sum(counted)'),
     rate('figure_max', 'the greatest figure of the rule', 'round(max(figure), 3)'),
     rate('threshold', 'of the last one', 'round(argMax(bound, happened), 3)'),
     text('last_at', 'the last one, in UTC', "formatDateTime(max(happened), '%FT%TZ', 'UTC')"),

@@ -218,6 +218,7 @@ async function startThread(data: ThreadData) {
       const endAtMs = clock.monotonicMs() + limitMs;
       const leftMs = () => Math.max(1, endAtMs - clock.monotonicMs());
       await listening.stopTaking(leftMs());
+      decisions.stop();
       const idle = Promise.all([publisher.idle(), keyPublisher.idle(), otpPublisher.idle()]).then(() => {
         events.flush();
         clicks.flush();

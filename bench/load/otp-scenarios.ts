@@ -1,7 +1,7 @@
 // The scenarios of the bench otp-fraud: attacks beside ordinary use, and ordinary use that looks unusual. Each has an hour
 // of ordinary use before it, in which the guard learns what is usual.
 import type { Random } from '../../platform/random.ts';
-import { type Source, fraud, fraudNumber, last4, numberOf, people } from './otp-traffic.ts';
+import { type Source, fraud, fraudNumber, last2, last4, numberOf, people } from './otp-traffic.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -14,6 +14,8 @@ export type Scenario = {
   readonly hours: number;
   readonly sources: readonly Source[];
   readonly isAttack?: true;
+  /** Over so many numbers that blocks of 10^6 are found, and hardly one of 10^4. */
+  readonly isWide?: true;
   /** When messages reach nobody and no receipt comes: of the carrier, or of numbers with a prefix. */
   readonly outage?: { readonly fromMs: number; readonly untilMs: number; readonly prefix?: string };
   /** The fraudster's numbers do not exist: no receipt comes. */
@@ -37,6 +39,11 @@ const oneAddress: Attack = {
   ip: '198.51.100.7',
   number: (asked, _refused, random) => fraudNumber(asked % 500, last4(random)),
 };
+/** As many as the default limit of an account lets through, over all numbers that begin with 13 to 19. */
+const highRate: Attack = {
+  everyMs: 2,
+  number: (asked, _refused, random) => numberOf((asked % 7) * 100 + last2(random), last2(random), last4(random)),
+};
 /** A block of 10^4 numbers with many customers: a code a minute. */
 const busyBlock = (random: Random) => numberOf(201, 5, last4(random));
 const customersOfBlock = (untilMs: number) => people({ perSecond: 1 / 60, fromMs: 0, untilMs, number: busyBlock });
@@ -51,6 +58,11 @@ const office: Scenario = {
   hours: 2,
   sources: [ordinary(2), people({ perSecond: 0.14, fromMs: beginMs, untilMs: 2 * hourMs, ip: '203.0.113.9' })],
 };
+
+/** So many times the ordinary use for five and a half minutes. */
+const crowd = (times: number) => [
+  ordinary(1.1, (atMs) => (atMs > beginMs && atMs < beginMs + 5.5 * minuteMs ? times : 1)),
+];
 
 export const scenarios: readonly Scenario[] = [
   attack('sequential', 0.5, sequential),
@@ -137,6 +149,12 @@ export const scenarios: readonly Scenario[] = [
     hours: 2,
     sources: [people({ perSecond, fromMs: 0, untilMs: 2 * hourMs, resendsAfterMs: [45_000, 90_000] })],
   },
+  // A burst of an account at its limit (500/1s): as many wait for their two minutes as the limit allows.
+  { ...attack('limited_high_rate', 5.5 / 60, highRate), isWide: true, limits: true },
+  { name: 'limited_high_rate_people', hours: 1.1, sources: crowd(90), limits: true },
+  // Three nodes with such an account: more wait than the guard has room for.
+  { ...attack('beyond_memory', 5.5 / 60, { ...highRate, everyMs: 2 / 3 }), isWide: true },
+  { name: 'beyond_memory_people', hours: 1.1, sources: crowd(300) },
   { ...attack('limited_sequential', 0.5, sequential), limits: true },
   { ...attack('limited_random_resends', 0.5, { ...randomOfThree, resendsAfterMs: fourMore }), limits: true },
   { ...attack('limited_one_ip', 1, oneAddress), limits: true },

@@ -92,6 +92,10 @@ export function last4(random: Random): number {
   return Math.floor(random.unit() * 10_000);
 }
 
+export function last2(random: Random): number {
+  return Math.floor(random.unit() * 100);
+}
+
 /** `six` selects the block of 10^6 numbers, `four` that of 10^4 in it. */
 export function numberOf(six: number, four: number, lastDigits: number): string {
   return `${callingCode}1${digits(300 + six, 3)}${digits(four, 2)}${digits(lastDigits, 4)}`;

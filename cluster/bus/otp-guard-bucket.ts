@@ -64,25 +64,36 @@ export function readGuardEntry(name: string, body: Uint8Array | null): GuardEntr
 }
 
 /**
- * Stores the block. unchanged: one that is in effect longer is there · full: the account has its share of them in effect; those
- * that have ended make room. Requests at the same moment may each add one beyond it.
+ * Stores the block; what is in effect then. unchanged: of a rule, one that is in effect is there · full: the account has its share
+ * of them in effect; those that have ended make room. Requests at the same moment may each add one beyond it.
  */
-export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<'stored' | 'unchanged' | 'full'> {
+export async function putBlock(bus: Bus, bucket: KV, block: StoredBlock): Promise<StoredBlock | 'unchanged' | 'full'> {
   let isFull = false;
+  let stored = block;
   const isStored = await change(bucket, nameOfBlock(block), async (held) => {
     const before = blockIn(held);
     const isAtShare = before === null && (await count(bus, `block.${block.accountId}.*`)) >= shareOf(block);
     isFull = isAtShare && (await forgetEnded(bus, block)) === 0;
     if (isFull) return null;
-    const isLonger = before !== null && before.untilMs >= block.untilMs && before.shadow === block.shadow;
-    // Each thread finds the same block by itself: the first one's is kept.
-    const isSame = before !== null && before.untilMs > block.fromMs && block.rule !== 'operator' && !before.shadow;
-    if (isLonger || isSame) return null;
-    // What a person orders does not count, and does not make it forget what did.
-    return block.rule === 'operator' ? { ...block, times: before?.times ?? 0 } : block;
+    if (block.rule === 'operator') return (stored = ordered(block, before));
+    // Each thread finds the same block by itself: the first one's is kept, and what a person orders is no rule's.
+    const isInEffect = before !== null && before.untilMs > block.fromMs;
+    return isInEffect && (!before.shadow || block.shadow) ? null : block;
   });
   if (isFull) return 'full';
-  return isStored ? 'stored' : 'unchanged';
+  return isStored ? stored : 'unchanged';
+}
+
+/**
+ * What a person orders takes the place of the block that is there, so that no probe ends it and its note is seen; the later end
+ * holds. It does not count among those of rules in a row, and does not make the guard forget them.
+ */
+function ordered(order: StoredBlock, before: StoredBlock | null): StoredBlock {
+  if (before === null) return order;
+  const { times, rule } = before;
+  if (before.untilMs <= order.fromMs || before.shadow) return { ...order, times };
+  const note = order.note === '' && rule === 'operator' ? before.note : order.note;
+  return { ...order, times, note, untilMs: Math.max(order.untilMs, before.untilMs) };
 }
 
 function shareOf({ rule }: StoredBlock): number {
@@ -107,17 +118,35 @@ async function count(bus: Bus, keys: string): Promise<number> {
   return Object.keys(state.subjects ?? {}).length;
 }
 
-/** Ends the block of the prefix. Null when there is none in effect. */
-export async function releaseBlock(
+type BlockPlace = Pick<StoredBlock, 'accountId' | 'prefix'>;
+
+/** A person ends the block of the prefix. Null when there is none in effect. */
+export async function releaseBlock(bucket: KV, place: BlockPlace, nowMs: number): Promise<StoredBlock | null> {
+  return release(bucket, place, 'operator', nowMs, () => true);
+}
+
+/** A probe was entered: ends the block that it passed, no later one, and never what a person ordered. */
+export async function releaseProbed(
   bucket: KV,
-  place: { readonly accountId: string; readonly prefix: string },
+  place: BlockPlace,
+  enteredAtMs: number,
+  nowMs: number,
+): Promise<StoredBlock | null> {
+  return release(bucket, place, 'probe', nowMs, ({ rule, fromMs }) => rule !== 'operator' && fromMs <= enteredAtMs);
+}
+
+async function release(
+  bucket: KV,
+  place: BlockPlace,
   released: 'probe' | 'operator',
   nowMs: number,
+  ends: (block: StoredBlock) => boolean,
 ): Promise<StoredBlock | null> {
   let ended: StoredBlock | null = null;
   await change(bucket, nameOfBlock(place), (held) => {
     const block = blockIn(held);
-    ended = block === null || block.untilMs <= nowMs ? null : { ...block, untilMs: nowMs, released };
+    const isEnded = block !== null && block.untilMs > nowMs && ends(block);
+    ended = isEnded ? { ...block, untilMs: nowMs, released } : null;
     return ended;
   });
   return ended;

@@ -4,7 +4,7 @@
 import { type Cancel, type Clock, systemClock } from '../../platform/clock.ts';
 import { limits } from '../../platform/limits.ts';
 import type { TakenCode } from '../../policy/otp-conversion/contract.ts';
-import type { GuardSend } from '../../policy/otp-guard/contract.ts';
+import type { GuardNumber, GuardSend } from '../../policy/otp-guard/contract.ts';
 import type { Bus } from './connect.ts';
 import { broadcast } from './heartbeat.ts';
 import { otpGuardSubject } from './subjects.ts';
@@ -12,12 +12,13 @@ import { otpGuardSubject } from './subjects.ts';
 /** `messageId`: of a message that several tries of its request may report; absent where there is one try. */
 type Sent = { readonly messageId?: string };
 
+/** own_…: of a client's own code, which an earlier version would judge. */
 export type GuardObservation =
-  | ({ readonly kind: 'sent' } & GuardSend & Sent)
+  | ({ readonly kind: 'sent' | 'own_sent' } & Omit<GuardSend, 'ownCode'> & Sent)
   /** A code that was sent before. */
-  | ({ readonly kind: 'resent' } & Omit<GuardSend, 'carrier' | 'isProbe'> & Sent)
+  | ({ readonly kind: 'resent' | 'own_resent' } & Omit<GuardSend, 'carrier' | 'isProbe' | 'ownCode'> & Sent)
   /** `messageId`: the only message with the code; absent where conversion is not counted. */
-  | { readonly kind: 'verified'; readonly accountId: string; readonly to: string; readonly messageId?: string }
+  | ({ readonly kind: 'verified' | 'own_verified'; readonly messageId?: string } & GuardNumber)
   | { readonly kind: 'received'; readonly accountId: string; readonly to: string }
   | ({ readonly kind: 'taken' } & TakenCode)
   | { readonly kind: 'copied'; readonly messageId: string };
@@ -85,10 +86,13 @@ function isObservation(value: unknown): value is GuardObservation {
   const mayHaveId = messageId === undefined || areTexts(messageId);
   switch (kind) {
     case 'sent':
+    case 'own_sent':
       return areTexts(accountId, to, carrier) && typeof isProbe === 'boolean' && isOfClient && mayHaveId;
     case 'resent':
+    case 'own_resent':
       return areTexts(accountId, to) && isOfClient && mayHaveId;
     case 'verified':
+    case 'own_verified':
       return areTexts(accountId, to) && mayHaveId;
     case 'received':
       return areTexts(accountId, to);

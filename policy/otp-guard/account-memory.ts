@@ -1,5 +1,6 @@
 // What the guard remembers of one account: codes that wait to be entered, the history of its blocks of numbers, its usual
-// conversion by operator, its clients. Bounded by the account's share; the oldest is forgotten first.
+// conversion by operator, its clients. Bounded by the account's share: the guard judges the oldest codes sooner, histories,
+// conversions and clients are forgotten.
 import { Clients } from './clients.ts';
 import type { GuardBounds, GuardSend, OpenDigits } from './contract.ts';
 import { Conversion } from './conversion.ts';
@@ -13,10 +14,16 @@ export type PendingCode = {
   carrier: string;
   readonly isProbe: boolean;
   readonly clients: readonly string[];
+  /** Those for which its number is one more. */
+  readonly counted: readonly string[];
   readonly four: History;
   readonly six: History;
   hasReceipt: boolean;
   isVerified: boolean;
+  /** False of a code of the client's own, which may be verified elsewhere. */
+  readonly isJudged: boolean;
+  /** Only begun until then: it may still be withdrawn. */
+  isAccepted: boolean;
   resends: number;
 };
 
@@ -66,22 +73,26 @@ export class AccountMemory {
   }
 
   /** A second code to the same number within two minutes takes over the first one's place, and is one more message. */
-  sent({ to, carrier, isProbe, ip, device }: GuardSend, nowMs: number): PendingCode {
+  sent({ to, carrier, isProbe, ip, device, ownCode }: GuardSend, nowMs: number, isAccepted: boolean): PendingCode {
     const before = this.pending(to);
-    const resends = before === undefined || before.isVerified ? 0 : before.resends + 1;
+    const waits = before !== undefined && !before.isVerified ? before : null;
+    // One that is only begun counts when it is accepted.
+    const resends = waits === null ? 0 : waits.resends + (waits.isAccepted ? 1 : 0);
+    // A number that waits for a code to be judged still does.
+    const isJudged = ownCode !== true || waits?.isJudged === true;
     this.remove(to);
     const clients = clientsOf({ ip, device });
+    const counted = clients.filter((client) => this.clients.sent(client, to, nowMs));
     const [four, six] = [this.#history(to, 4), this.#history(to, 6)];
-    const fresh = { hasReceipt: false, isVerified: false, resends };
-    const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, four, six, ...fresh };
+    const fresh = { hasReceipt: false, isVerified: false, isJudged, isAccepted, resends };
+    const code = { to, sentAtMs: nowMs, carrier, isProbe, clients, counted, four, six, ...fresh };
     this.#pending.set(to, code);
+    if (!isAccepted) four.begun.add(openDigitsOf(to, 4));
     for (const history of [four, six]) {
       history.pending.add(openDigitsOf(to, history.openDigits));
       history.resends += resends;
       if (carrier !== '') history.carrier = carrier;
     }
-    for (const client of clients) this.clients.sent(client, to, nowMs);
-    if (this.#pending.size > this.#bounds.pendingShare) this.dropPending(1);
     for (const openDigits of [4, 6] as const) {
       if (this.#histories[openDigits].size > this.#bounds.historiesShare) this.#dropHistory(openDigits);
     }
@@ -106,30 +117,36 @@ export class AccountMemory {
     if (code === undefined || code.isVerified) return undefined;
     code.isVerified = true;
     proven(code);
-    for (const client of code.clients) this.clients.verified(client, to);
+    for (const client of code.clients) this.clients.uncount(client, to);
     return code;
   }
 
-  carriedBy(to: string, carrier: string): void {
-    const code = this.#pending.get(to);
-    if (code === undefined) return;
+  /** The code was only begun. */
+  accepted(code: PendingCode, carrier: string): void {
+    code.isAccepted = true;
+    code.four.begun.delete(openDigitsOf(code.to, 4));
     for (const each of [code, code.four, code.six]) each.carrier = carrier;
   }
 
-  /** The oldest code whose two minutes are over, removed; undefined when there is none. */
-  matured(nowMs: number): PendingCode | undefined {
-    const oldest = this.#pending.values().next().value;
-    if (oldest === undefined || nowMs - oldest.sentAtMs < thresholds.maturityMs) return undefined;
-    return this.remove(oldest.to);
+  /** The code was only begun, and is not sent after all. Another one may have taken over its place. */
+  withdraw(code: PendingCode): void {
+    const now = this.#pending.get(code.to);
+    if (now === code) this.remove(code.to);
+    for (const client of code.counted) {
+      if (now === code || now?.clients.includes(client) !== true) this.clients.uncount(client, code.to);
+    }
   }
 
-  /** Forgets the oldest codes unjudged. */
-  dropPending(count: number): void {
-    let left = count;
-    for (const to of this.#pending.keys()) {
-      if ((left -= 1) < 0) return;
-      this.remove(to);
+  /** The oldest code, removed, when its two minutes are over or more than `kept` wait; undefined when there is none. */
+  takeDue(nowMs: number, kept: number): PendingCode | undefined {
+    const oldest = this.#pending.values().next().value;
+    if (oldest === undefined) return undefined;
+    const { four, six, resends, isVerified, sentAtMs } = oldest;
+    if (nowMs - sentAtMs < thresholds.maturityMs) {
+      if (this.#pending.size <= kept) return undefined;
+      if (!isVerified) for (const history of [four, six]) history.giveUp(1 + resends, nowMs);
     }
+    return this.remove(oldest.to);
   }
 
   /** Forgets histories: of blocks of 10^4 numbers while there are any, because a hundred of those are in one of 10^6. */
@@ -158,7 +175,7 @@ export class AccountMemory {
     return history;
   }
 
-  /** Forgets a code unjudged. */
+  /** Its number waits no more. */
   remove(to: string): PendingCode | undefined {
     const code = this.#pending.get(to);
     if (code === undefined) return undefined;
@@ -174,6 +191,7 @@ function proven(code: PendingCode): void {
     history.pending.delete(openDigitsOf(code.to, history.openDigits));
     history.resends -= code.resends;
   }
+  code.four.begun.delete(openDigitsOf(code.to, 4));
   code.resends = 0;
 }
 

@@ -1,6 +1,6 @@
 // The blocked prefixes of all accounts: how long each lasts, and what is remembered of it afterwards. Times are those of
 // one monotonic clock. Its owner fills it; several guards may share one.
-import type { NumberBlock } from './contract.ts';
+import type { GuardRule, NumberBlock } from './contract.ts';
 import { thresholds } from './thresholds.ts';
 
 type BlockPlace = { readonly accountId: string; readonly prefix: string };
@@ -9,6 +9,11 @@ type HeldBlock = NumberBlock & { readonly untilMs: number; probedAtMs: number };
 /** The first lasts 10 min, each further one twice as long, up to 12 h. */
 export function blockDurationMs(times: number): number {
   return Math.min(thresholds.blockMsMax, thresholds.blockMs * 2 ** Math.min(times - 1, 30));
+}
+
+/** What probes pass and end; never a person's order. */
+export function isOfTest(rule: GuardRule): boolean {
+  return rule === 'conversion' || rule === 'partial_conversion' || rule === 'sequence';
 }
 
 export class Blocks {
@@ -77,11 +82,15 @@ export class Blocks {
     if (block !== null) block.probedAtMs = nowMs;
   }
 
-  /** Ends it; how often it was blocked is still remembered. False when there is none in effect. */
-  release(place: BlockPlace, nowMs: number): boolean {
+  /**
+   * A probe was entered: ends what a rule found; how often it was blocked is still remembered. Returns how long it would have
+   * lasted, 0 when no such block is in effect.
+   */
+  release(place: BlockPlace, nowMs: number): number {
     const block = this.active(place, nowMs);
-    if (block !== null) this.apply(block, nowMs, nowMs);
-    return block !== null;
+    if (block === null || !isOfTest(block.rule)) return 0;
+    this.apply(block, nowMs, nowMs);
+    return block.untilMs - nowMs;
   }
 
   remove({ accountId, prefix }: BlockPlace): void {

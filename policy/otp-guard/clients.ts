@@ -20,23 +20,26 @@ export class Clients {
     return known.numbers.size - (known.numbers.has(to) ? 1 : 0);
   }
 
-  sent(client: string, to: string, nowMs: number): void {
+  /** Whether it is one number more. */
+  sent(client: string, to: string, nowMs: number): boolean {
     let known = this.#current(client, nowMs);
     if (known === undefined) {
       this.#forget(client);
       known = { sinceMs: nowMs, numbers: new Set() };
       this.#clients.set(client, known);
     }
-    if (known.numbers.has(to) || known.numbers.size >= thresholds.clientNumbers) return;
+    if (known.numbers.has(to) || known.numbers.size >= thresholds.clientNumbers) return false;
     known.numbers.add(to);
     this.#numbers += 1;
     for (const first of this.#clients.keys()) {
       if (this.#numbers <= this.#numbersMax) break;
       this.#forget(first);
     }
+    return true;
   }
 
-  verified(client: string, to: string): void {
+  /** Its code was entered, or was not sent after all. */
+  uncount(client: string, to: string): void {
     if (this.#clients.get(client)?.numbers.delete(to) === true) this.#numbers -= 1;
   }
 

@@ -49,6 +49,8 @@ export type GuardVerdict = {
   readonly shadow: readonly GuardFinding[];
   /** Sent although its block is blocked, to learn whether the code is entered. */
   readonly isProbe: boolean;
+  /** Why it would be refused if it were no probe, or the caller did not say that a challenge was passed; null without reason. */
+  readonly letThrough: { readonly as: 'probe' | 'challenge_passed'; readonly finding: GuardFinding } | null;
   /** A rule found something, also one that does not refuse it: what becomes of the code says nothing about its carrier. */
   readonly isFlagged: boolean;
 };
@@ -74,6 +76,8 @@ export type GuardRequest = {
 export type GuardSend = Pick<GuardRequest, 'accountId' | 'to' | 'ip' | 'device'> & {
   readonly carrier: string;
   readonly isProbe: boolean;
+  /** The client's own code, which may be verified elsewhere: it counts, and what becomes of it is not judged. */
+  readonly ownCode?: boolean;
 };
 
 export type GuardNumber = Pick<GuardRequest, 'accountId' | 'to'>;
@@ -97,8 +101,8 @@ export type GuardEvent =
   | ({ readonly kind: 'blocked'; readonly insteadOf: string | null } & NumberBlock)
   /** A rule found a block of numbers, and no more blocks may be in effect for the account. */
   | { readonly kind: 'beyond_share'; readonly accountId: string; readonly prefix: string; readonly rule: GuardRule }
-  /** A probe was verified. */
-  | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string }
+  /** A probe was verified. `leftMs`: how long the block would have lasted. */
+  | { readonly kind: 'released'; readonly accountId: string; readonly prefix: string; readonly leftMs: number }
   /** `accountIds`: those that sent codes by the carrier lately, of many the last ones. */
   | ({ readonly kind: 'suspended'; readonly accountIds: readonly string[] } & CarrierOutage)
   | ({ readonly kind: 'resumed' } & CarrierOutage)

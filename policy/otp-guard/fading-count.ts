@@ -10,9 +10,9 @@ export class FadingCount {
     this.#spanMs = spanMs;
   }
 
-  add(nowMs: number): void {
+  add(nowMs: number, count = 1): void {
     if (this.#value === 0) this.#firstAtMs = nowMs;
-    this.#value = this.value(nowMs) + 1;
+    this.#value = this.value(nowMs) + count;
     this.#atMs = nowMs;
   }
 

@@ -4,10 +4,11 @@
 //
 // | reported            | may return                                                                    |
 // |---------------------|-------------------------------------------------------------------------------|
-// | sent, or begun      | blocked by `sequence`                                                         |
+// | sent, or accepted   | blocked by `sequence`                                                         |
 // | verified            | released, when it was a probe                                                 |
 // | two minutes go by   | blocked by `conversion` or `partial_conversion`; an outage of a carrier or    |
 // |                     | of a block of numbers, and its end                                            |
+import { assert } from '../../platform/assert.ts';
 import { setNewest } from '../../platform/bounded-map.ts';
 import { AccountMemory, type PendingCode } from './account-memory.ts';
 import { type Blocks, blockDurationMs } from './blocks.ts';
@@ -28,6 +29,8 @@ import { verdictOf } from './verdict.ts';
 
 /** A code that is about to be sent. `code`: null when its number waited for one already. */
 export type BegunCode = { readonly send: GuardSend; readonly code: PendingCode | null };
+
+export type EnteredCode = GuardNumber & Pick<GuardSend, 'ownCode'>;
 
 export class OtpGuard {
   readonly #bounds: GuardBounds;
@@ -55,23 +58,15 @@ export class OtpGuard {
     return verdictOf(request, { memory, blocks: this.#blocks(), modes: this.#modes, nowMs, unit });
   }
 
+  /** It was accepted. */
   sent(send: GuardSend, nowMs: number): GuardEvent[] {
-    const { accountId, to, isProbe } = send;
-    const memory = this.#memoryOf(accountId);
-    const before = memory.pending(to);
-    const events = before?.isVerified === true ? this.#judge(accountId, memory, before, nowMs) : [];
-    const code = memory.sent(send, nowMs);
-    const { four } = code;
-    if (isProbe) this.#probed(accountId, code, nowMs);
-    if (!isSequenceDue(four.pending.size) || this.#modes.sequence === 'off') return events;
-    const { pairs, threshold, isSequential } = testSequence(four.pending);
-    if (!isSequential) return events;
-    return [...events, ...this.#block(accountId, code, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs)];
+    const { code, events } = this.#counted(send, nowMs, true);
+    return [...events, ...this.#testSequence(send.accountId, code, nowMs)];
   }
 
   /**
-   * A code that is about to be sent counts at once. One that waits at its number stays until this one is accepted: what is
-   * refused after all must not end the judgement of what was sent.
+   * A code that is about to be sent counts at once, but for `sequence`: a block stays when a code is withdrawn. One that waits at
+   * its number stays until this one is accepted: what is refused after all must not end the judgement of what was sent.
    */
   begin(send: GuardSend, nowMs: number): { readonly begun: BegunCode; readonly events: readonly GuardEvent[] } {
     const { accountId, to, isProbe } = send;
@@ -80,8 +75,8 @@ export class OtpGuard {
       if (isProbe) this.#probed(accountId, before, nowMs);
       return { begun: { send, code: null }, events: [] };
     }
-    const events = this.sent(send, nowMs);
-    return { begun: { send, code: this.#accounts.get(accountId)?.pending(to) ?? null }, events };
+    const { code, events } = this.#counted(send, nowMs, false);
+    return { begun: { send, code }, events };
   }
 
   /** What was begun is accepted, and this carrier takes it. */
@@ -89,14 +84,14 @@ export class OtpGuard {
     const { accountId, to } = send;
     const memory = this.#accounts.get(accountId);
     if (code === null || memory?.pending(to) !== code) return this.sent({ ...send, carrier }, nowMs);
-    memory.carriedBy(to, carrier);
-    return [];
+    memory.accepted(code, carrier);
+    return this.#testSequence(accountId, code, nowMs);
   }
 
   /** What was begun is not sent after all. */
-  withdraw({ send: { accountId, to }, code }: BegunCode): void {
+  withdraw({ send: { accountId }, code }: BegunCode): void {
     const memory = this.#accounts.get(accountId);
-    if (code !== null && memory?.pending(to) === code) memory.remove(to);
+    if (code !== null) memory?.withdraw(code);
   }
 
   /** The same code once more: one more message to the number that waits, or the number waits again. */
@@ -104,7 +99,7 @@ export class OtpGuard {
     return this.#accounts.get(send.accountId)?.resent(send.to) === true ? [] : this.sent(send, nowMs);
   }
 
-  verified({ accountId, to }: GuardNumber, nowMs: number): GuardEvent[] {
+  verified({ accountId, to, ownCode }: EnteredCode, nowMs: number): GuardEvent[] {
     const memory = this.#accounts.get(accountId);
     if (memory === undefined || memory.pending(to)?.isVerified === true) return [];
     const code = memory.verified(to);
@@ -112,11 +107,13 @@ export class OtpGuard {
       const history = memory.known(prefixOf(to, openDigits), openDigits);
       history?.verified(nowMs);
       // It was counted as a miss.
-      if (code === undefined) history?.judge(true, to, memory.conversion(history.carrier));
+      if (code === undefined && ownCode !== true) history?.judge(true, to, memory.conversion(history.carrier));
     }
     if (code?.isProbe !== true) return [];
-    const released = [code.four, code.six].filter(({ prefix }) => this.#blocks().release({ accountId, prefix }, nowMs));
-    return released.map(({ prefix }) => ({ kind: 'released', accountId, prefix }));
+    return [code.four, code.six].flatMap(({ prefix }) => {
+      const leftMs = this.#blocks().release({ accountId, prefix }, nowMs);
+      return leftMs > 0 ? [{ kind: 'released' as const, accountId, prefix, leftMs }] : [];
+    });
   }
 
   /** A receipt that says delivered. */
@@ -127,13 +124,11 @@ export class OtpGuard {
 
   /** What follows from the time alone, and the totals: called about once a second. */
   advance(nowMs: number): GuardEvent[] {
-    this.#keepTotals();
     const events: GuardEvent[] = this.#outages.advance(nowMs).map((end) => ({ kind: 'resumed', ...end }));
     for (const [accountId, memory] of this.#accounts) {
-      for (let code = memory.matured(nowMs); code !== undefined; code = memory.matured(nowMs)) {
-        events.push(...this.#judge(accountId, memory, code, nowMs));
-      }
+      events.push(...this.#judgeDue(accountId, memory, this.#bounds.pendingShare, nowMs));
     }
+    events.push(...this.#keepTotals(nowMs));
     return events;
   }
 
@@ -143,8 +138,21 @@ export class OtpGuard {
     return { accounts: this.#accounts.size, pending, histories };
   }
 
-  /** The two minutes of a code are over. A miss does not count when its carrier was in an outage. */
+  /** Judges the codes whose two minutes are over, and the oldest of those of which more than `kept` wait. */
+  #judgeDue(accountId: string, memory: AccountMemory, kept: number, nowMs: number): GuardEvent[] {
+    const events: GuardEvent[] = [];
+    for (let code = memory.takeDue(nowMs, kept); code !== undefined; code = memory.takeDue(nowMs, kept)) {
+      events.push(...this.#judge(accountId, memory, code, nowMs));
+    }
+    return events;
+  }
+
+  /**
+   * The two minutes of a code are over, or there is no room for it. A miss does not count when its carrier was in an outage,
+   * and less the sooner it is judged. What becomes of a client's own code is not known.
+   */
   #judge(accountId: string, memory: AccountMemory, code: PendingCode, nowMs: number): GuardEvent[] {
+    if (!code.isJudged) return [];
     const { carrier, four, six, sentAtMs, isVerified } = code;
     const hasReceipt = code.hasReceipt || isVerified;
     const begun = this.#outages.add({ carrier, prefix: six.prefix, sentAtMs, hasReceipt, isVerified }, nowMs);
@@ -152,6 +160,7 @@ export class OtpGuard {
     if (begun !== null) events.push({ kind: 'suspended', ...begun, accountIds: this.#forgetMisses(carrier) });
     const conversion = memory.conversion(carrier);
     const { usual } = conversion;
+    const waited = waitedShare(nowMs - sentAtMs);
     for (const history of [four, six]) {
       const { isOutage, codes } = history.undelivered;
       history.undelivered.add(code);
@@ -167,9 +176,10 @@ export class OtpGuard {
     }
     // A suspicious block neither shows what is usual, nor speaks for the block of 10^6 numbers around it.
     const counted = four.isSuspicious ? [four] : [four, six];
-    if (!four.isSuspicious) conversion.add(isVerified);
+    // Who was not waited for would lower what is usual.
+    if (!four.isSuspicious && waited === 1) conversion.add(isVerified);
     for (const history of counted) {
-      history.judge(isVerified, code.to, conversion);
+      history.judge(isVerified, code.to, conversion, waited);
       const alarm = history.alarm();
       if (alarm === null || this.#modes[alarm.rule] === 'off' || this.#waits(history, six, nowMs)) continue;
       if (!hasReceipt && history.undelivered.beginOutage(sentAtMs, history.usualCodes(usual), nowMs)) {
@@ -177,6 +187,28 @@ export class OtpGuard {
       } else events.push(...this.#block(accountId, code, history, alarm, nowMs));
     }
     return events;
+  }
+
+  #counted(send: GuardSend, nowMs: number, isAccepted: boolean) {
+    const { accountId, to, isProbe } = send;
+    const memory = this.#memoryOf(accountId);
+    const before = memory.pending(to);
+    const events = before?.isVerified === true ? this.#judge(accountId, memory, before, nowMs) : [];
+    const code = memory.sent(send, nowMs, isAccepted);
+    // Beyond the account's share the oldest is judged sooner.
+    if (memory.pendingCount > this.#bounds.pendingShare) {
+      events.push(...this.#judgeDue(accountId, memory, this.#bounds.pendingShare, nowMs));
+    }
+    if (isProbe) this.#probed(accountId, code, nowMs);
+    return { code, events };
+  }
+
+  #testSequence(accountId: string, code: PendingCode, nowMs: number): GuardEvent[] {
+    const { four } = code;
+    if (!isSequenceDue(four.pending.size - four.begun.size) || this.#modes.sequence === 'off') return [];
+    const { pairs, threshold, isSequential } = testSequence(four.accepted());
+    if (!isSequential) return [];
+    return this.#block(accountId, code, four, { rule: 'sequence', statistic: pairs, threshold }, nowMs);
   }
 
   #probed(accountId: string, { four, six }: PendingCode, nowMs: number): void {
@@ -232,17 +264,25 @@ export class OtpGuard {
     return setNewest(this.#accounts, accountId, memory, this.#bounds.accountsMax);
   }
 
-  /** At a total the account with the most forgets an eighth of it: the others keep theirs. */
-  #keepTotals(): void {
+  /** At a total the account with the most has up to an eighth of its codes judged, or forgets an eighth of its histories. */
+  #keepTotals(nowMs: number): GuardEvent[] {
     const { pendingMax, historiesMax } = this.#bounds;
-    while (this.#total('pendingCount') > pendingMax) {
-      const most = this.#most('pendingCount');
-      most?.dropPending(Math.ceil(most.pendingCount / 8));
+    const events: GuardEvent[] = [];
+    for (let excess = this.#excess('pendingCount', pendingMax); excess > 0; ) {
+      const [accountId, most] = this.#most('pendingCount');
+      const judged = Math.min(excess, Math.ceil(most.pendingCount / 8));
+      events.push(...this.#judgeDue(accountId, most, most.pendingCount - judged, nowMs));
+      excess = this.#excess('pendingCount', pendingMax);
     }
-    while (this.#total('historyCount') > historiesMax) {
-      const most = this.#most('historyCount');
-      most?.dropHistories(Math.ceil(most.historyCount / 8));
+    while (this.#excess('historyCount', historiesMax) > 0) {
+      const [, most] = this.#most('historyCount');
+      most.dropHistories(Math.ceil(most.historyCount / 8));
     }
+    return events;
+  }
+
+  #excess(of: 'pendingCount' | 'historyCount', max: number): number {
+    return this.#total(of) - max;
   }
 
   #total(of: 'pendingCount' | 'historyCount'): number {
@@ -251,11 +291,17 @@ export class OtpGuard {
     return total;
   }
 
-  #most(of: 'pendingCount' | 'historyCount'): AccountMemory | undefined {
-    let most: AccountMemory | undefined;
-    for (const memory of this.#accounts.values()) if (memory[of] > (most?.[of] ?? 0)) most = memory;
+  #most(of: 'pendingCount' | 'historyCount'): readonly [string, AccountMemory] {
+    let most: readonly [string, AccountMemory] | undefined;
+    for (const entry of this.#accounts) if (most === undefined || entry[1][of] > most[1][of]) most = entry;
+    assert(most !== undefined, 'a total is exceeded and no account has any');
     return most;
   }
+}
+
+/** Which share of those who enter their code have entered it by then, as far as is assumed: all within a minute. */
+function waitedShare(ageMs: number): number {
+  return Math.min(1, ageMs / thresholds.enteredWithinMs);
 }
 
 /** Ends an outage of numbers that lasts too long, or in which more is sent than usual: three misses block then. */

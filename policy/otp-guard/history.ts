@@ -16,6 +16,8 @@ export class History {
   readonly openDigits: OpenDigits;
   /** The open digits of numbers whose code was sent in the last two minutes and not entered. */
   readonly pending = new Set<number>();
+  /** Of these, of 10^4 numbers, those whose code is only about to be sent. */
+  readonly begun = new Set<number>();
   /** How many times the codes of these numbers were sent again. */
   resends = 0;
   /** The carrier of the last code. */
@@ -28,6 +30,7 @@ export class History {
   #partial = 0;
   #lastMissed = -1;
   readonly #verified = new FadingCount(thresholds.maturityMs);
+  readonly #givenUp = new FadingCount(thresholds.maturityMs);
   readonly #usual = new FadingCount(thresholds.usualMs);
 
   constructor(prefix: string, openDigits: OpenDigits) {
@@ -40,7 +43,17 @@ export class History {
    * sent again costs as much as another one.
    */
   unproven(nowMs: number): number {
-    return this.pending.size + this.resends - this.#verified.value(nowMs);
+    return this.pending.size + this.resends + this.#givenUp.value(nowMs) - this.#verified.value(nowMs);
+  }
+
+  /** There was no more room for a code that waits: its messages still count for about as long. */
+  giveUp(messages: number, nowMs: number): void {
+    this.#givenUp.add(nowMs, messages);
+  }
+
+  /** The numbers that wait and whose code was accepted. */
+  *accepted(): Iterable<number> {
+    for (const openDigits of this.pending) if (!this.begun.has(openDigits)) yield openDigits;
   }
 
   /** How many messages may wait: a fixed number, fewer in a suspicious block, or five times what is usual here in two minutes. */
@@ -59,16 +72,19 @@ export class History {
 
   /**
    * A code whose two minutes are over. Those entered wait as long as the others, so that the end of a busy time, when only
-   * misses are left, is no alarm. The same number missed twice in a row counts once: one person tried again.
+   * misses are left, is no alarm. The same number missed twice in a row counts once: one person tried again. `waited`: as in
+   * nextStatistic.
    */
-  judge(isVerified: boolean, to: string, { usual, partial }: Conversion): void {
+  judge(isVerified: boolean, to: string, { usual, partial }: Conversion, waited = 1): void {
     const openDigits = openDigitsOf(to, this.openDigits);
     if (!isVerified && openDigits === this.#lastMissed) return;
     this.#lastMissed = isVerified ? -1 : openDigits;
     // Beyond its threshold a statistic says nothing more, and an ordinary block must come back.
     const most = thresholds.alarm[this.openDigits] * 1.5;
-    this.#conversion = Math.min(most, nextStatistic(this.#conversion, isVerified, usual, thresholds.fraudConversion));
-    if (partial !== null) this.#partial = Math.min(most, nextStatistic(this.#partial, isVerified, usual, partial));
+    const next = (statistic: number, fraud: number) =>
+      Math.min(most, nextStatistic(statistic, isVerified, usual, fraud, waited));
+    this.#conversion = next(this.#conversion, thresholds.fraudConversion);
+    if (partial !== null) this.#partial = next(this.#partial, partial);
   }
 
   /** The test that reached its threshold; null: none. */
@@ -122,13 +138,21 @@ export function openDigitsOf(to: string, openDigits: OpenDigits): number {
 /**
  * The cumulative sum test (Page 1954) for a fall of the share of codes that are entered: each code adds the logarithm of its
  * likelihood under fraud over that under ordinary use, and the sum never falls below 0. The statistic after one more code. `usual` and `fraud` are the shares of codes entered in ordinary use and under fraud.
+ * `waited`: the share of those who enter their code that have done so by now; a miss that is judged sooner says less.
  *
  * ```ts
  * nextStatistic(0, false, 0.7, 0.05); // 1.15: one miss
  * nextStatistic(3, true, 0.7, 0.05); // 0.36: a verification takes 2.64
+ * nextStatistic(0, false, 0.7, 0.05, 0.5); // 0.41: a miss when half of those who enter theirs have
  * ```
  */
-export function nextStatistic(statistic: number, isVerified: boolean, usual: number, fraud: number): number {
-  const step = isVerified ? Math.log(fraud / usual) : Math.log((1 - fraud) / (1 - usual));
+export function nextStatistic(
+  statistic: number,
+  isVerified: boolean,
+  usual: number,
+  fraud: number,
+  waited = 1,
+): number {
+  const step = isVerified ? Math.log(fraud / usual) : Math.log((1 - fraud * waited) / (1 - usual * waited));
   return Math.max(0, statistic + step);
 }

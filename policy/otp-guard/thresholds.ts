@@ -1,10 +1,14 @@
 // The figures of the guard's rules, each with its arithmetic. They are constants and not settings: docs/otp-guard.md has
 // what they catch and what they cost, measured by `npm run bench -- otp-fraud`.
 import { assert } from '../../platform/assert.ts';
+import { limits } from '../../platform/limits.ts';
+import { otpLimitsDefault } from '../otp/contract.ts';
 
 export const thresholds = {
   /** A code that is not entered after this counts as a miss: nearly all people who enter one do so within a minute. */
   maturityMs: 120_000,
+  /** A code that is judged sooner, because no more have room, counts as the part of a miss that it has waited of this. */
+  enteredWithinMs: 60_000,
 
   /** Of 10 who asked for a code so many enter it, until the account's own figure is known. */
   usualConversion: 0.7,
@@ -107,5 +111,10 @@ assert(
   thresholds.usualConversionMin > thresholds.partialConversion &&
     thresholds.partialConversion > thresholds.fraudConversion,
   'an ordinary conversion would be one of fraud',
+);
+const { count, perMs } = otpLimitsDefault.sends.account;
+assert(
+  limits.otpGuard.pendingShare >= count * (1 + thresholds.maturityMs / perMs),
+  'codes of an account at its limit would be judged before their two minutes are over',
 );
 assert(thresholds.resumeShare < thresholds.outageShare, 'an outage would end as it begins');

@@ -1,7 +1,7 @@
 // Whether a code may be sent, by what the guard remembers of the account. Changes nothing. Narrow findings block; wide ones
 // (a block of 10^6 numbers, an address, a busy block) challenge, because they also concern people who did nothing.
 import { type AccountMemory, clientsOf } from './account-memory.ts';
-import type { Blocks } from './blocks.ts';
+import { type Blocks, isOfTest } from './blocks.ts';
 import type { GuardFinding, GuardModes, GuardRequest, GuardVerdict } from './contract.ts';
 import { prefixOf } from './history.ts';
 import { thresholds } from './thresholds.ts';
@@ -24,13 +24,16 @@ export function verdictOf(request: GuardRequest, facts: Facts): GuardVerdict {
   const isProbe = !isResend && isProbed(request, findings, facts);
   findings.push(...ofVelocity(request, facts), ...ofClients(request, facts));
   const refuses = (finding: GuardFinding) =>
-    !finding.shadow && !(finding.action === 'challenge' && challengePassed) && !(isProbe && isOfTest(finding));
+    !finding.shadow && !(finding.action === 'challenge' && challengePassed) && !(isProbe && isOfTest(finding.rule));
   const refusal = findings.find(refuses) ?? null;
   const shadow = findings.filter((finding) => finding.shadow);
-  return { refusal, shadow, isProbe: isProbe && refusal === null, isFlagged: findings.length > 0 };
+  const excused = refusal === null && !isResend ? findings.find((finding) => !finding.shadow) : undefined;
+  const as = isProbe ? 'probe' : 'challenge_passed';
+  const letThrough = excused === undefined ? null : ({ as, finding: excused } as const);
+  return { refusal, shadow, isProbe: isProbe && refusal === null, letThrough, isFlagged: findings.length > 0 };
 }
 
-const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false, isFlagged: false };
+const passes: GuardVerdict = { refusal: null, shadow: [], isProbe: false, letThrough: null, isFlagged: false };
 
 function* ofDestination({ to, destinations }: GuardRequest, { modes }: Facts): Iterable<GuardFinding> {
   const mode = modes.destination;
@@ -59,12 +62,8 @@ function isProbed({ accountId }: GuardRequest, findings: readonly GuardFinding[]
   return (
     unit < thresholds.probeShare &&
     refused.length > 0 &&
-    refused.every((each) => isOfTest(each) && blocks.mayProbe({ accountId, prefix: each.scope }, nowMs))
+    refused.every((each) => isOfTest(each.rule) && blocks.mayProbe({ accountId, prefix: each.scope }, nowMs))
   );
-}
-
-function isOfTest({ rule }: GuardFinding): boolean {
-  return rule === 'conversion' || rule === 'partial_conversion' || rule === 'sequence';
 }
 
 function* ofVelocity({ to, isResend }: GuardRequest, { memory, modes, nowMs }: Facts): Iterable<GuardFinding> {

@@ -265,6 +265,7 @@ const refusalOf = (more: Partial<GuardFact>): GuardFact => {
 test('decisions of the guard are listed with their figures, and refusals are reported beside the funnel', async () => {
   await record();
   const velocity = { what: 'refusal', rule: 'velocity', action: 'challenge' };
+  const block = { what: 'block', rule: 'conversion', action: null } as const;
   const outage = { rule: 'outage', action: null, scope: 'alpha', prefix: '' } as const;
   const facts = [
     refusalOf({}),
@@ -272,27 +273,24 @@ test('decisions of the guard are listed with their figures, and refusals are rep
     refusalOf({ mode: 'shadow' }),
     refusalOf({ rule: 'clients', scope: 'ip', action: 'challenge' }),
     refusalOf({ rule: 'conversion', action: 'block' }),
-    refusalOf({
-      what: 'block',
-      rule: 'conversion',
-      action: null,
-      statistic: 11.8,
-      threshold: 11.5,
-      untilMs: fromMs + hourMs,
-    }),
-    refusalOf({ what: 'release', rule: 'conversion', action: null, untilMs: fromMs + hourMs, released: 'probe' }),
+    // Of a flood: so many in one.
+    refusalOf({ rule: 'conversion', action: 'block', scope: '', prefix: '', times: 40 }),
+    refusalOf({ what: 'probe', rule: 'conversion', action: 'block', times: 1 }),
+    refusalOf({ what: 'challenge_passed', times: 7 }),
+    refusalOf({ ...block, statistic: 11.8, threshold: 11.5, times: 3, untilMs: fromMs + hourMs }),
+    refusalOf({ ...block, what: 'release', untilMs: fromMs + hourMs, released: 'probe' }),
     refusalOf({ ...outage, what: 'suspension', statistic: 0.75, threshold: 0.6 }),
     refusalOf({ ...outage, what: 'resumption', statistic: 0.25, threshold: 0.3 }),
   ];
-  for (const fact of [...facts, ...facts]) {
-    await events.bus.jetstream.publish(factSubjects.guard, encodeFact(fact));
-  }
-  await until('they are recorded', async () => (await rowsOf(otpDecisions, [])).length === 8);
+  for (const fact of [...facts, ...facts]) await events.bus.jetstream.publish(factSubjects.guard, encodeFact(fact));
+  await until('they are recorded', async () => (await rowsOf(otpDecisions, [])).length === 10);
   await settled();
   expect(await rowsOf(otpDecisions, [])).toMatchObject([
     { what: 'block', rule: 'conversion', action: '', mode: 'on', decisions: 1, figure_max: 11.8, threshold: 11.5 },
+    { ...velocity, what: 'challenge_passed', mode: 'on', decisions: 7 },
+    { what: 'probe', rule: 'conversion', action: 'block', mode: 'on', decisions: 1 },
     { what: 'refusal', rule: 'clients', action: 'challenge', decisions: 1 },
-    { what: 'refusal', rule: 'conversion', action: 'block', decisions: 1 },
+    { what: 'refusal', rule: 'conversion', action: 'block', decisions: 41 },
     { ...velocity, mode: 'on', decisions: 2, figure_max: 25.5, threshold: 22 },
     { ...velocity, mode: 'shadow', decisions: 1 },
     { what: 'release', rule: 'conversion', action: '', mode: 'on', decisions: 1 },
@@ -300,6 +298,7 @@ test('decisions of the guard are listed with their figures, and refusals are rep
     { what: 'suspension', rule: 'outage', action: '', mode: 'on', decisions: 1, figure_max: 0.75, threshold: 0.6 },
   ]);
   expect(await rowsOf(otpReport, ['prefix'])).toMatchObject([
+    { prefix: '', started: 0, blocked: 40, challenged: 0 },
     { prefix: '+8801712', started: 0, blocked: 1, challenged: 3 },
   ]);
 }, 60_000);

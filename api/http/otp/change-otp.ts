@@ -51,9 +51,8 @@ export class ResendOtp extends ChangeOtp {
     if (sent !== null) {
       const countedId = countSend(this, claim);
       const { accountId, clientIp: ip, deviceId: device } = found(this.user);
-      // A code of the client's own is not counted, because it may be verified elsewhere.
-      if (principal.livemode && !sent.otp.ownCode)
-        parts.fraud.resent({ accountId, to: sent.to, ip, device }, countedId);
+      const { ownCode } = sent.otp;
+      if (principal.livemode) parts.fraud.resent({ accountId, to: sent.to, ip, device, ownCode }, countedId);
     }
     if (!resent.ok) return { refusal: problemOfOtp(resent), isPublished: resent.isPublished };
     return doneWith(this, JSON.stringify(otpShape(resent.otp, resent.to, parts.clock.nowMs())));

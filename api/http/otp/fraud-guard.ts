@@ -1,5 +1,6 @@
 // How the routes of one-time passwords ask the guard against fraud, and what they report to it. Under test keys it is
-// not asked: no message leaves the machine. A code of the client's own may be verified elsewhere, so it is not counted.
+// not asked: no message leaves the machine. A code of the client's own counts, but what becomes of it is not judged, because it
+// may be verified elsewhere.
 import type { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import type { AuditedRefusal } from '../../../acceptance/refusal-audit.ts';
 import type { Principal } from '../../../acceptance/principal.ts';
@@ -31,8 +32,7 @@ export function guardStart(guard: SharedGuard, { livemode, account }: Principal,
   const question = { accountId: account.accountId, to, ip, device };
   const { refusal, isProbe, isFlagged } = guard.decide({ ...question, challengePassed, isResend: false });
   if (refusal !== null) return refusedBy(refusal);
-  if (asked.code !== undefined) return { ok: true, start: null };
-  const begun = guard.begin({ ...question, carrier: '', isProbe });
+  const begun = guard.begin({ ...question, carrier: '', isProbe, ownCode: asked.code !== undefined });
   return {
     ok: true,
     start: {

@@ -146,8 +146,8 @@ async function acceptClaimed(starting: StartOtp, claim: OtpClaim): Promise<Done>
   const admitted = found(starting.admitted);
   const { purpose, ttl_seconds: ttlSeconds, code: given } = found(starting.asked);
   const ownCode = given !== undefined;
-  // Without the guard: a test key, or a code of the client's own.
-  const isScored = starting.guarded !== null && !starting.guarded.isFlagged;
+  // A test key is without the guard; a code of the client's own may be verified elsewhere.
+  const isScored = starting.guarded !== null && !starting.guarded.isFlagged && !ownCode;
   const draft = { request, admitted, code, ownCode, language, purpose, ttlMs: ttlSeconds * 1_000, isScored };
   const started = await startAndSend(parts, principal, draft, claim);
   starting.isStored = started.isStored;

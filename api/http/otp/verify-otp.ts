@@ -79,9 +79,11 @@ async function compare(verifying: VerifyOtp): Promise<Verified | OtpFailed> {
   const by = requestNames(verifying, code);
   const verdict = await verifyCode(parts, principal, found(verifying.otpId), { code, by });
   const { accountId, to } = found(verifying.user);
-  // A code of the client's own was not counted when it was sent.
-  if (verdict.ok && verdict.valid && !verdict.ownCode && principal.livemode && to !== null) {
-    parts.fraud.verified({ accountId, to, messageId: parts.drawsRoutes() ? verdict.messageId : null });
+  if (verdict.ok && verdict.valid && principal.livemode && to !== null) {
+    const { ownCode } = verdict;
+    // The conversion of carriers is that of codes that are judged.
+    const messageId = parts.drawsRoutes() && !ownCode ? verdict.messageId : null;
+    parts.fraud.verified({ accountId, to, ownCode, messageId });
   }
   return verdict;
 }

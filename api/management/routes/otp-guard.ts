@@ -78,7 +78,8 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
     liveOnly: true,
     tag,
     summary: 'Block numbers by hand',
-    description: 'Codes to numbers that begin so are refused until then. A longer block that is in effect stays.',
+    description:
+      'Codes to numbers that begin so are refused until then. Of a block that is in effect longer the end stays: what was ordered takes its place, so that no probe ends it.',
     scope: 'account:manage',
     body: orderBlock,
     problems: ['conflict'],
@@ -93,11 +94,9 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         };
         const put = await putBlock(bus, await openBucket(bus, 'otp_guard'), block);
         if (put === 'full') return { problem: problem(409, 'conflict', tooMany) };
-        const inEffect =
-          put === 'stored' ? block : ((await blocksOf(bus, accountId)).find((each) => each.prefix === prefix) ?? block);
         const target = `${accountId} ${shortened(prefix)}`;
         await noteForAudit(bus, { action: 'otp_guard.blocked', target, detail: { minutes, note }, by });
-        return { body: blockShape(inEffect, fromMs) };
+        return { body: blockShape(put === 'unchanged' ? block : put, fromMs) };
       }),
   }),
   endpoint({
@@ -116,7 +115,7 @@ export const otpGuardEndpoints: readonly Endpoint[] = [
         const nowMs = store.clock.nowMs();
         const isPrefix = /^\+[1-9][0-9]{0,14}$/.test(prefix);
         const bucket = await openBucket(bus, 'otp_guard');
-        const ended = isPrefix ? await releaseBlock(bucket, { accountId, prefix }, 'operator', nowMs) : null;
+        const ended = isPrefix ? await releaseBlock(bucket, { accountId, prefix }, nowMs) : null;
         if (ended === null) return { problem: problem(404, 'not_found', 'no block of this prefix is in effect') };
         const target = `${accountId} ${shortened(prefix)}`;
         await noteForAudit(bus, { action: 'otp_guard.released', target, detail: { rule: ended.rule }, by });

@@ -3,7 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SharedGuard } from '../../../acceptance/otp-guard/shared-guard.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { type StoredBlock, blocksOf, releaseBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
+import {
+  type StoredBlock,
+  blocksOf,
+  putBlock,
+  releaseBlock,
+  releaseProbed,
+} from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamOfBucket, subjectInBucket } from '../../../cluster/bus/streams.ts';
 import { newAccountId } from '../../../model/ids.ts';
 import { systemClock } from '../../../platform/clock.ts';
@@ -75,7 +81,7 @@ describe('of an account with its share of blocks in effect', () => {
       ...{ rule: 'sequence', released: null, times: 1 },
       note: `instead of +880173999: ${wideBlocksFrom} blocks are in effect`,
     });
-    expect(await releaseBlock(bucket, block, 'operator', systemClock.nowMs())).toMatchObject(block);
+    expect(await releaseBlock(bucket, block, systemClock.nowMs())).toMatchObject(block);
     for (const guard of [one, two])
       await until('it is released', () => ask(guard, accountId, '+8801739555555') === 'sent', patient);
   });
@@ -94,6 +100,56 @@ describe('of an account with its share of blocks in effect', () => {
     expect(ask(one, accountId, '+8801738885555')).toBe('velocity');
     expect((await blocksOf(harness.bus, accountId)).filter(({ rule }) => rule !== 'operator')).toEqual([]);
   });
+});
+
+test('a release by a probe that cannot be stored is tried again', async () => {
+  const accountId = freshAccount();
+  const place = { accountId, prefix: '+880173666' };
+  const number = (at: number) => `${place.prefix}${String(at).padStart(4, '0')}`;
+  countUp(accountId, place.prefix);
+  for (const guard of [one, two])
+    await until('both refuse', () => ask(guard, accountId, number(5_555)) === 'sequence', patient);
+  await until('it is stored', async () => (await blocksOf(harness.bus, accountId)).length === 1, patient);
+  // Their codes do not wait any more, so that only the block refuses.
+  for (let at = 10; at < 21; at += 1) one.verified({ accountId, to: number(at), messageId: null });
+  const { streams } = harness.bus.manager;
+  const name = streamOfBucket('otp_guard');
+  const { config } = await streams.info(name);
+  const probe = { accountId, to: number(77), ip: null, device: null, carrier: '', isProbe: true };
+  one.accepted(one.begin(probe), 'alpha', null);
+  await streams.update(name, { ...config, max_msg_size: 64 });
+  let tries = 0;
+  const tried = harness.bus.connection.subscribe(subjectInBucket('otp_guard', `block.${accountId}.*`), {
+    callback: () => {
+      tries += 1;
+    },
+  });
+  await harness.bus.connection.flush();
+  one.verified({ accountId, to: number(77), messageId: null });
+  expect([ask(one, accountId, number(5_555)), ask(two, accountId, number(5_555))]).toEqual(['sent', 'sequence']);
+  await until('it was tried', () => tries > 0, patient);
+  expect((await blocksOf(harness.bus, accountId))[0]).toMatchObject({ released: null });
+  await streams.update(name, config);
+  tried.unsubscribe();
+  await until('it is stored', async () => (await blocksOf(harness.bus, accountId))[0]?.released === 'probe');
+  await until('the other has it', () => ask(two, accountId, number(5_555)) === 'sent', patient);
+});
+
+test('a release by a probe ends neither a block that began after the probe was entered, nor what a person ordered', async () => {
+  const accountId = freshAccount();
+  const bucket = await openBucket(harness.bus, 'otp_guard');
+  const fromMs = systemClock.nowMs();
+  const place = { accountId, prefix: '+880173555' };
+  const block: StoredBlock = {
+    ...{ ...place, rule: 'conversion', statistic: 12, threshold: 11.5, times: 1, shadow: false },
+    ...{ fromMs, untilMs: fromMs + 600_000, released: null, note: '' },
+  };
+  await putBlock(harness.bus, bucket, block);
+  expect(await releaseProbed(bucket, place, fromMs - 1, fromMs + 1)).toBeNull();
+  const order = { ...block, rule: 'operator', statistic: 0, threshold: 0, note: 'by hand' } as const;
+  await putBlock(harness.bus, bucket, { ...order, untilMs: fromMs + 60_000 });
+  expect(await releaseProbed(bucket, place, fromMs + 1, fromMs + 1)).toBeNull();
+  expect(await releaseBlock(bucket, place, fromMs + 1)).toMatchObject({ rule: 'operator', note: 'by hand' });
 });
 
 test('a block that finds no room in the bucket is stored when there is some', async () => {

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { OtpEvents } from '../../../actors/otp-events/otp-events.ts';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { beginOutage, endOutage, putBlock, releaseBlock, sweepBlocks } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { beginOutage, endOutage, putBlock, releaseProbed, sweepBlocks } from '../../../cluster/bus/otp-guard-bucket.ts';
 import { streamNames, streamOfBucket } from '../../../cluster/bus/streams.ts';
 import type { Fact } from '../../../model/fact.ts';
 import { type AccountId, newAccountId } from '../../../model/ids.ts';
@@ -45,7 +45,7 @@ test('a block of the guard and its release are facts with their figures', async 
     ...{ shadow: false, fromMs, untilMs: fromMs + 1_200_000, released: null, note: '' },
   });
   await until('the block', async () => (await facts()).length === 1);
-  await releaseBlock(bucket, { accountId, prefix: '+880171234' }, 'probe', fromMs + 5_000);
+  await releaseProbed(bucket, { accountId, prefix: '+880171234' }, fromMs + 5_000, fromMs + 5_000);
   await until('its release', async () => (await facts()).length === 2);
   expect(await facts()).toMatchObject([
     { kind: 'guard', what: 'block', rule: 'conversion', statistic: 11.8, threshold: 11.5, times: 2, mode: 'on' },

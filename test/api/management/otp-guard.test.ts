@@ -1,7 +1,8 @@
 // The guard against fraud over the real API: an account's lists, and the blocks that a person orders.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBucket } from '../../../cluster/bus/ensure.ts';
-import { type StoredBlock, blocksOf, putBlock } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { type StoredBlock, blocksOf, putBlock, releaseProbed } from '../../../cluster/bus/otp-guard-bucket.ts';
+import { streamOfBucket } from '../../../cluster/bus/streams.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { limits } from '../../../platform/limits.ts';
 import { type RunningApi, refusal, runApi } from './support/running-api.ts';
@@ -41,6 +42,28 @@ describe('blocks', () => {
     ...{ shadow: false, fromMs: systemClock.nowMs(), untilMs: systemClock.nowMs() + lastsMs, released: null, note: '' },
   });
 
+  test('that a person orders take the place of those in effect, whichever is longer, with the note and the later end', async () => {
+    const bucket = await openBucket(running.bus, 'otp_guard');
+    const [prefix, fromMs] = ['+880188', systemClock.nowMs()];
+    const ordered = async (minutes: number, note?: string) =>
+      (await running.call('POST', '/v1/otp-guard/blocks', { json: { prefix, minutes, ...(note && { note }) } })).body;
+    const untilMs = fromMs + 2 * 3_600_000;
+    await putBlock(running.bus, bucket, { ...blockOf(0, 'conversion'), prefix, times: 3, fromMs, untilMs });
+    const long = { prefix, rule: 'operator', statistic: 0, times: 3, until: new Date(untilMs).toISOString() };
+    expect(await ordered(60, 'ticket 7')).toMatchObject({ ...long, note: 'ticket 7' });
+    expect(await releaseProbed(bucket, { accountId: running.accountId, prefix }, fromMs + 1, fromMs + 1)).toBeNull();
+    // A rule finds it again, and another order is without a note.
+    expect(await putBlock(running.bus, bucket, { ...blockOf(0, 'conversion'), prefix })).toBe('unchanged');
+    expect(await ordered(30)).toMatchObject({ ...long, note: 'ticket 7' });
+    const longer = await ordered(180, 'ticket 8');
+    expect(longer).toMatchObject({ ...long, until: expect.any(String), note: 'ticket 8' });
+    expect(Date.parse(String(longer.until))).toBeGreaterThanOrEqual(fromMs + 180 * 60_000);
+    const [listed] = (await running.call('GET', '/v1/otp-guard/blocks')).body.data;
+    expect(listed).toEqual(longer);
+    await running.call('POST', `/v1/otp-guard/blocks/${encodeURIComponent(prefix)}/release`);
+    await running.bus.manager.streams.purge(streamOfBucket('otp_guard'));
+  });
+
   test('of one account take no more than its share, of which rules leave a part to people', async () => {
     const bucket = await openBucket(running.bus, 'otp_guard');
     const fill = (from: number, to: number, lastsMs?: (nth: number) => number) =>
@@ -52,7 +75,7 @@ describe('blocks', () => {
       );
     await fill(0, ruleBlocksShare - 1);
     const put = (nth: number) => putBlock(running.bus, bucket, blockOf(nth, 'conversion'));
-    expect(await put(ruleBlocksShare - 1)).toBe('stored');
+    expect(await put(ruleBlocksShare - 1)).toMatchObject({ prefix: prefixOf(ruleBlocksShare - 1) });
     expect(await put(ruleBlocksShare)).toBe('full');
     expect(await put(0)).toBe('unchanged');
     await fill(ruleBlocksShare, blocksShare - 1);
@@ -71,6 +94,7 @@ describe('blocks', () => {
     expect(left.size).toBe(blocksShare - forgottenAtOnce + 1);
     const ended = Array.from({ length: forgottenAtOnce + 2 }, (_, at) => prefixOf(10 + at));
     expect(ended.filter((prefix) => left.has(prefix))).toEqual(ended.slice(forgottenAtOnce));
-    expect([await put(blocksShare + 1), await put(blocksShare + 2)]).toEqual(['stored', 'full']);
+    expect(await put(blocksShare + 1)).toMatchObject({ prefix: prefixOf(blocksShare + 1) });
+    expect(await put(blocksShare + 2)).toBe('full');
   });
 });

@@ -36,6 +36,49 @@ describe('a start that is refused', () => {
   });
 });
 
+describe('a start that is withdrawn', () => {
+  it('counts no more for its client, which may ask for as many as before', () => {
+    const ip = '192.0.2.1';
+    for (let at = 0; at < 300; at += 1) guard.withdraw(beginCode(numberOf(at, at), { ip }));
+    expect(ask(numberOf(300, 1), { ip }).refusal).toBeNull();
+    // What was sent before stays counted, also when the same number is asked for once more and that is withdrawn.
+    for (let at = 0; at < 200; at += 1) send(numberOf(at, at), { ip });
+    pass(maturityMs);
+    for (let at = 0; at < 200; at += 1) guard.withdraw(beginCode(numberOf(at, at), { ip }));
+    expect(ask(numberOf(300, 1), { ip }).refusal?.rule).toBe('clients');
+  });
+
+  it('whose number got another code meanwhile counts for that one’s client only', () => {
+    const ip = '192.0.2.1';
+    const begun = Array.from({ length: 200 }, (_, at) => beginCode(numberOf(at, at), { ip }));
+    begun.forEach((code, at) => {
+      send(numberOf(at, at), { ip: at < 10 ? ip : '192.0.2.2' });
+      guard.withdraw(code);
+    });
+    for (let at = 200; at < 389; at += 1) send(numberOf(at, at), { ip });
+    expect(ask(numberOf(400, 1), { ip }).refusal).toBeNull();
+    send(numberOf(389, 389), { ip });
+    expect(ask(numberOf(400, 1), { ip }).refusal?.rule).toBe('clients');
+  });
+
+  it('is no message to a number that waits for another one', () => {
+    const begun = Array.from({ length: 19 }, (_, at) => beginCode(numberOf(1, spread(at))));
+    for (let at = 0; at < 19; at += 1) send(numberOf(1, spread(at)));
+    for (const code of begun) guard.withdraw(code);
+    expect(ask(numberOf(1, 9_000)).refusal).toBeNull();
+  });
+
+  it('is in no sequence: numbers that follow each other block when eleven are accepted', () => {
+    const begun = Array.from({ length: 15 }, (_, at) => beginCode(numberOf(1, 100 + at)));
+    expect(blocked()).toEqual([]);
+    for (const code of begun.slice(11)) guard.withdraw(code);
+    for (const code of begun.slice(0, 10)) events.push(...guard.accepted(code, 'one', nowMs));
+    expect(blocked()).toEqual([]);
+    events.push(...guard.accepted(begun[10]!, 'one', nowMs));
+    expect(blocked()).toMatchObject([{ rule: 'sequence', statistic: 10, prefix: prefixOf(1) }]);
+  });
+});
+
 describe('a code that is about to be sent', () => {
   it('counts before it is accepted, and no more when it is not', () => {
     const begun = Array.from({ length: 20 }, (_, at) => beginCode(numberOf(1, spread(at))));

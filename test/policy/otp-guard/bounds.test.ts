@@ -7,7 +7,7 @@ import { Blocks } from '../../../policy/otp-guard/blocks.ts';
 import type { GuardBounds, GuardEvent } from '../../../policy/otp-guard/contract.ts';
 import { OtpGuard } from '../../../policy/otp-guard/guard.ts';
 import { thresholds } from '../../../policy/otp-guard/thresholds.ts';
-import { guardModesDefault } from '../../../policy/otp/contract.ts';
+import { guardModesDefault, otpLimitsDefault } from '../../../policy/otp/contract.ts';
 
 const { maturityMs } = thresholds;
 
@@ -57,6 +57,57 @@ describe('bounds', () => {
     );
     for (let at = 0; at < 15; at += 1) enter(numberOf(9_000 + at, 1), 'quiet');
     expect(guard.held.accounts).toBe(3);
+  });
+
+  it('have the oldest codes of an account judged sooner, which is no reason to forget what nobody enters', () => {
+    begin({ ...limits.otpGuard, pendingShare: 30 });
+    for (let at = 0; at < 12; at += 1) send(numberOf(1, spread(at)));
+    pass(60_000);
+    for (let at = 0; at < 29; at += 1) send(numberOf(100 + at, at));
+    expect([blocked(), guard.held.pending]).toEqual([[], 30]);
+    send(numberOf(200, 1));
+    expect(blocked()).toMatchObject([{ prefix: numberOf(1, 0).slice(0, -4), rule: 'conversion' }]);
+  });
+
+  it('count the sooner judged codes less, the sooner it is, and those that are entered afterwards not', () => {
+    begin({ ...limits.otpGuard, pendingShare: 30 });
+    for (let round = 0; round < 2; round += 1) {
+      for (let at = 0; at < 12; at += 1) send(numberOf(1, spread(round * 12 + at)));
+      pass(15_000);
+      for (let at = 0; at < 30; at += 1) send(numberOf((at + 1) * 100 + round, at));
+    }
+    expect(blocked()).toEqual([]);
+    for (let at = 0; at < 24; at += 1) enter(numberOf(1, spread(at)), 'a');
+    for (let at = 30; at < 41; at += 1) send(numberOf(1, spread(at)));
+    pass(maturityMs);
+    expect(blocked()).toEqual([]);
+  });
+
+  it('leave the places of codes that are judged sooner taken for velocity', () => {
+    begin({ ...limits.otpGuard, pendingShare: 30 });
+    for (let at = 0; at < 21; at += 1) send(numberOf(1, spread(at)));
+    for (let at = 0; at < 30; at += 1) send(numberOf(100 + at, at));
+    expect(ask(numberOf(1, 9_000))).toMatchObject({ rule: 'velocity', statistic: 21 });
+    pass(maturityMs);
+    expect(ask(numberOf(1, 9_000))).toBeNull();
+  });
+
+  it('have the codes of the account with the most judged sooner at a total, and no other’s', () => {
+    begin({ ...limits.otpGuard, pendingMax: 50, pendingShare: 45 });
+    for (let at = 0; at < 12; at += 1) send(numberOf(2, spread(at)), { accountId: 'b' });
+    for (let at = 0; at < 12; at += 1) send(numberOf(1, spread(at)));
+    for (let at = 0; at < 33; at += 1) send(numberOf(100 + at, at));
+    pass(60_000);
+    expect(blocked()).toEqual([]);
+    for (let at = 0; at < 6; at += 1) send(numberOf(200 + at, at), { accountId: 'b' });
+    pass(1);
+    expect(guard.held.pending).toBe(50);
+    expect(blocked()).toMatchObject([{ accountId: 'a', prefix: numberOf(1, 0).slice(0, -4) }]);
+  });
+
+  it('have room for an account at its limit', () => {
+    const { count, perMs } = otpLimitsDefault.sends.account;
+    expect(limits.otpGuard.pendingShare).toBeGreaterThanOrEqual(count + (count / perMs) * maturityMs);
   });
 
   it('forget the account that sent nothing for longest', () => {

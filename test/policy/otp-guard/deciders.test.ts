@@ -189,7 +189,7 @@ describe('clients', () => {
     for (let at = 0; at < 5; at += 1) clients.sent('ip 1', `+${at}`, 0);
     clients.sent('ip 1', '+0', 0);
     expect([clients.others('ip 1', '+9', 0), clients.others('ip 1', '+0', 0)]).toEqual([5, 4]);
-    clients.verified('ip 1', '+3');
+    clients.uncount('ip 1', '+3');
     expect(clients.others('ip 1', '+9', hourMs - 1)).toBe(4);
     expect(clients.others('ip 1', '+9', hourMs)).toBe(0);
   });

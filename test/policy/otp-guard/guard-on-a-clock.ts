@@ -46,20 +46,22 @@ export const ask = (to: string, asked: Asked = {}, unit = never) =>
   );
 export function send(
   to: string,
-  { accountId = 'a', ip = null as string | null, carrier = 'one', isProbe = false } = {},
+  { accountId = 'a', ip = null as string | null, carrier = 'one', isProbe = false, ownCode = false } = {},
 ): void {
-  events.push(...guard.sent({ accountId, to, ip, device: null, carrier, isProbe }, nowMs));
+  events.push(...guard.sent({ accountId, to, ip, device: null, carrier, isProbe, ownCode }, nowMs));
 }
-export function beginCode(to: string): BegunCode {
-  const code = { accountId: 'a', to, ip: null, device: null, carrier: '', isProbe: false };
+export function beginCode(to: string, { ip = null as string | null } = {}): BegunCode {
+  const code = { accountId: 'a', to, ip, device: null, carrier: '', isProbe: false };
   const { begun, events: found } = guard.begin(code, nowMs);
   events.push(...found);
   return begun;
 }
-export function resend(to: string): void {
-  events.push(...guard.resent({ accountId: 'a', to, ip: null, device: null, carrier: '', isProbe: false }, nowMs));
+export function resend(to: string, { ownCode = false } = {}): void {
+  const code = { accountId: 'a', to, ip: null, device: null, carrier: '', isProbe: false, ownCode };
+  events.push(...guard.resent(code, nowMs));
 }
-export const enter = (to: string, accountId = 'a') => events.push(...guard.verified({ accountId, to }, nowMs));
+export const enter = (to: string, accountId = 'a', ownCode = false) =>
+  events.push(...guard.verified({ accountId, to, ownCode }, nowMs));
 /** The clock only: nothing is judged. */
 export function wait(ms: number): void {
   nowMs += ms;

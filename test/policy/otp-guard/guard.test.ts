@@ -130,8 +130,32 @@ describe('a probe', () => {
     expect(ask(numberOf(1, 79)).refusal).not.toBeNull();
     send(numberOf(1, 78), { isProbe: true });
     enter(numberOf(1, 78));
-    expect(events.at(-1)).toEqual({ kind: 'released', accountId: 'a', prefix: prefixOf(1) });
+    expect(events.at(-1)).toEqual({ kind: 'released', accountId: 'a', prefix: prefixOf(1), leftMs: 600_000 });
     expect(ask(numberOf(1, 79)).refusal).toBeNull();
+  });
+
+  it('does not end what a person ordered meanwhile', () => {
+    send(numberOf(1, 78), { isProbe: true });
+    const order = { accountId: 'a', prefix: prefixOf(1), rule: 'operator', statistic: 0, threshold: 0 } as const;
+    blocks.apply({ ...order, times: 1, durationMs: 600_000, shadow: false }, nowMs + 600_000, nowMs);
+    enter(numberOf(1, 78));
+    expect(events.filter(({ kind }) => kind === 'released')).toEqual([]);
+    expect(ask(numberOf(1, 79)).refusal?.rule).toBe('operator');
+  });
+
+  it('and a challenge that was passed say why they were needed', () => {
+    expect(ask(numberOf(1, 77), {}, 0.0099).letThrough).toMatchObject({ as: 'probe', finding: { rule: 'conversion' } });
+    expect(ask(numberOf(1, 77)).letThrough).toBeNull();
+    for (let at = 0; at < 20; at += 1) send(numberOf(2, spread(at)));
+    const passed = ask(numberOf(2, 9_000), { challengePassed: true });
+    expect(passed).toMatchObject({
+      refusal: null,
+      letThrough: { as: 'challenge_passed', finding: { rule: 'velocity' } },
+    });
+    for (const to of [numberOf(3, 1), numberOf(2, 9_000)]) {
+      expect(ask(to, { challengePassed: to === numberOf(3, 1) }).letThrough).toBeNull();
+    }
+    expect(ask(numberOf(2, spread(3)), { isResend: true }).letThrough).toBeNull();
   });
 
   it('passes neither what a person ordered, nor another country', () => {
