@@ -16,8 +16,9 @@ import {
 import { type SwitchedRule, guardModes, guardRules } from '../policy/otp-guard/contract.ts';
 import { hedgingBounds } from '../policy/otp-hedging/contract.ts';
 import { eachOf, listOf, mapOf, numberFrom, oneOf, pattern, whole, yesOrNo } from './fields.ts';
+import { language, otpTextsSchema } from './otp-texts-schema.ts';
 
-const { limitCountMax, numberSendsMax, numberGuessesMax, textCharsMax, languagesMax } = limits.otp;
+const { limitCountMax, numberSendsMax, numberGuessesMax } = limits.otp;
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const form = /^([1-9][0-9]{0,9})\/([1-9][0-9]{0,3})?([smhd])$/;
 
@@ -60,16 +61,6 @@ const limitOf = (counted: OtpCounted, dimension: OtpDimension) => {
 const limitsOf = (counted: OtpCounted) =>
   eachOf(otpDimensions, (dimension) => limitOf(counted, dimension)).prefault({});
 
-const textExpected = `a text of at most ${textCharsMax} characters with {code}`;
-const plain = z
-  .string({ error: textExpected })
-  .max(textCharsMax, { error: textExpected })
-  .refine((text) => text.split('{code}').length === 2, { error: `${textExpected} once` });
-const branded = plain.refine((text) => text.split('{brand}').length === 2, {
-  error: 'a text with {code} and {brand}, each once',
-});
-const language = pattern(/^[a-z]{2,3}(-[a-z0-9]{2,8})*$/, 'a language in lower case such as fr or pt-br');
-
 const guardPrefix = pattern(/^\+[1-9][0-9]{0,14}$/, 'the first digits of numbers in quotes, such as "+880171"');
 const { listMax } = limits.otpGuard;
 const guardMode = (rule: SwitchedRule) => oneOf(guardModes).default(guardModesDefault[rule]);
@@ -95,10 +86,7 @@ const hedging = mapOf({
 
 export const otpSchema = mapOf({
   language: language.default(otpRulesDefault.language),
-  texts: z
-    .record(language, mapOf({ plain, branded }), { error: 'a map of languages to plain and branded texts' })
-    .refine((texts) => Object.keys(texts).length <= languagesMax, { error: `at most ${languagesMax} languages` })
-    .default({}),
+  texts: otpTextsSchema,
   limits: eachOf(otpCounted, limitsOf).prefault({}),
   guard,
   hedging,

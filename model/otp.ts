@@ -9,15 +9,20 @@ export type OtpStatus = (typeof otpStatuses)[number];
 
 /**
  * Why a record says that an OTP failed. locked: too many failed guesses about its number · not_sent: its message was not
- * accepted, so that no client knows it.
+ * accepted, so that nearly always no client knows it.
  */
-export type OtpFailure = 'locked' | 'not_sent';
+export const otpFailures = ['locked', 'not_sent'] as const;
+export type OtpFailure = (typeof otpFailures)[number];
 
 /**
- * Why an OTP ended without being verified. delivery_failed: its time is over, and none of its messages was delivered or is
- * on its way.
+ * Why an OTP is `failed`. delivery_failed: its time is over, and none of its messages was delivered or is on its way. Only
+ * the event store knows that, so no record says it.
  */
-export type OtpEndReason = OtpFailure | 'expired' | 'delivery_failed' | 'max_attempts_reached';
+export const otpFailReasons = [...otpFailures, 'delivery_failed'] as const;
+export type OtpFailReason = (typeof otpFailReasons)[number];
+
+/** Why an OTP ended without being verified. */
+export type OtpEndReason = OtpFailReason | 'expired' | 'max_attempts_reached';
 
 /** One message with the code. */
 export type OtpSend = { readonly messageId: MessageId; readonly atMs: number };
@@ -62,6 +67,9 @@ export type OtpNumber = {
 };
 
 export const otpAttemptsMax = 5;
+
+/** Digits of a code; fewer than `withoutFlagMin` where the operator allows an account to. */
+export const otpLength = { min: 4, max: 10, usual: 6, withoutFlagMin: 6 } as const;
 
 /** How a message can end without having arrived. After `unknown` it may have. */
 const undelivered = new Set<MessageStatus>(['undelivered', 'expired', 'rejected', 'failed', 'blocked', 'canceled']);

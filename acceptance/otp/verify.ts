@@ -1,14 +1,14 @@
 // Verifies a code. The guess is stored as counted, then compared, then its result is stored: three writes at most, of
-// which the first two decide. A process that ends in between has used up a guess and given no answer. PostgreSQL and the
-// event store are never asked.
+// which the first two decide. A process that ends in between has used up a guess and given no answer; one that cannot open
+// the code gives the guess back. PostgreSQL and the event store are never asked.
 import { type MessageId, type OtpId, type OtpPlace, placeOfOtp } from '../../model/ids.ts';
 import { type Otp, type OtpStatus, attemptsRemaining, statusOf } from '../../model/otp.ts';
 import { limits } from '../../platform/limits.ts';
 import { isSameCode } from '../../policy/otp/code.ts';
-import { type RequestNames, countGuess, failGuess, verifyOtp } from '../../policy/otp/rules.ts';
+import { type RequestNames, countGuess, failGuess, verifyOtp, withdrawGuess } from '../../policy/otp/rules.ts';
 import type { Principal } from '../principal.ts';
 import { type OtpFailed, noOtp, otpRefused, otpUnavailable } from './refusal.ts';
-import { type OtpParts, openOtp, ownerOf } from './send.ts';
+import { type OtpParts, type OtpSecret, openOtp, ownerOf } from './send.ts';
 import type { OtpOwner } from './store.ts';
 
 export type VerifyParts = Pick<OtpParts, 'otps' | 'clock' | 'otpLimits' | 'cipher'>;
@@ -54,7 +54,7 @@ export async function verifyCode(
       return verdict(answer.otp, true, 'verified');
     case 'counted': {
       const guess = { owner, place, id, by, attempt: answer.otp.attempts, countedAtMs: answer.countedAtMs };
-      const secret = openOtp(parts.cipher, answer.otp, owner.accountId, to);
+      const secret = await openOrGiveBack(parts, guess, () => openOtp(parts.cipher, answer.otp, owner.accountId, to));
       return secret !== null && isSameCode(secret.code, code) ? right(parts, guess) : wrong(parts, guess);
     }
   }
@@ -69,6 +69,20 @@ type Guess = {
   readonly attempt: number;
   readonly countedAtMs: number;
 };
+
+/** A code that cannot be opened is no fault of who guesses: the guess counts no more when this throws. */
+async function openOrGiveBack(
+  { otps, clock, otpLimits }: VerifyParts,
+  { owner, place, id, countedAtMs }: Guess,
+  open: () => OtpSecret | null,
+): Promise<OtpSecret | null> {
+  try {
+    return open();
+  } catch (error) {
+    await otps.change(owner, place, (held) => withdrawGuess(held, id, countedAtMs, otpLimits(), clock.nowMs()));
+    throw error;
+  }
+}
 
 async function right(
   { otps, clock, otpLimits }: VerifyParts,

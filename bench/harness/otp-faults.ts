@@ -1,6 +1,8 @@
 // The phases of the OTP bench: what is different from the steady one, and what goes wrong beside it, in its middle third.
+import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { freePort } from '../../cluster/embedded/ports.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { ignoring } from '../../platform/errors.ts';
 import type { WholeSystem } from '../../test/support/whole-system.ts';
 import { jsonClient } from '../load/json-client.ts';
 import { type Setting, heavyHandset } from './otp-setting.ts';
@@ -17,6 +19,7 @@ export const phaseNames = [
   'carrier_throttles',
   'nats_restarted',
   'receiver_dead',
+  'receiver_silent',
 ] as const;
 export type PhaseName = (typeof phaseNames)[number];
 
@@ -47,14 +50,9 @@ export function phaseOf(name: PhaseName, { system, smscPeers }: Setting): Phase 
     case 'nats_restarted':
       return inMiddle(() => system.restart('nats-server'));
     case 'receiver_dead':
-      return {
-        secondsMax: faultSecondsMax,
-        async disturb(seconds) {
-          const remove = await deadReceiver(system);
-          await systemClock.sleep(seconds * 1_000);
-          await remove();
-        },
-      };
+      return withReceiver(system, async () => ({ port: await freePort(), close: async () => {} }));
+    case 'receiver_silent':
+      return withReceiver(system, silentServer);
   }
 }
 
@@ -72,16 +70,47 @@ function inMiddle(begin: () => Promise<void>, end?: () => Promise<void>): Phase 
   };
 }
 
-/** An endpoint of the account at a port where no server listens, for every event. Resolves with its removal. */
-async function deadReceiver({ httpPort, keys }: WholeSystem): Promise<() => Promise<void>> {
+type Receiver = { readonly port: number; close(): Promise<void> };
+
+/** All the time the account has an endpoint there, for every event. */
+function withReceiver(
+  { httpPort, keys }: WholeSystem,
+  start: () => Promise<Receiver>,
+): Phase & { readonly secondsMax: number } {
   const client = jsonClient(httpPort, keys.liveKey);
   const call = async (method: string, path: string, sent: object) => {
     const { status, body } = await client(path, sent, method);
     if (status < 200 || status > 299) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(body)}`);
     return body;
   };
-  const events = ['sms.submitted', 'sms.delivered'];
-  const url = `http://127.0.0.1:${String(await freePort())}/dead`;
-  const { id } = await call('POST', '/v1/webhooks', { url, events });
-  return async () => void (await call('DELETE', `/v1/webhooks/${String(id)}`, {}));
+  return {
+    secondsMax: faultSecondsMax,
+    async disturb(seconds) {
+      const { port, close } = await start();
+      const hook = { url: `http://127.0.0.1:${port}/dead`, events: ['*'] };
+      const { id } = await call('POST', '/v1/webhooks', hook);
+      await systemClock.sleep(seconds * 1_000);
+      await call('DELETE', `/v1/webhooks/${String(id)}`, {});
+      await close();
+    },
+  };
+}
+
+/** Takes connections and what is sent over them, and never answers. */
+async function silentServer(): Promise<Receiver> {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    socket.on('error', (error) => ignoring(error, 'the sender gave up'));
+    socket.resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
 }

@@ -42,6 +42,7 @@ export async function runPhase(
   const task: OtpLoadTask = {
     port: system.httpPort,
     key: system.keys.liveKey,
+    codesPorts: peers.map(({ codesPort }) => codesPort),
     ratePerSecond: rate,
     seconds,
     secondsBefore,
@@ -82,6 +83,7 @@ export async function runPhase(
       otp: load.accepted.reduce((sum, one) => sum + one, 0),
       refused: load.accepted.reduce((sum, one) => sum + (1 - one), 0),
       verified_wrongly: load.notValid,
+      without_code: load.withoutCode,
       over_one_second: came.delivered.count - came.delivered.countUpTo(1_000),
       without_receipt: came.withoutReceipt,
       // Written to a carrier that went away before it read them: reported as unknown, and not sent twice.
@@ -107,7 +109,7 @@ type Came = Pick<Outcome, 'platform' | 'delivered'> & {
   withoutReceipt: number;
 };
 
-type Send = { readonly status: string | null };
+type Send = { readonly status: string | null; readonly hedged_by: string | null };
 
 /** Of how many of these OTP the client is informed within some seconds that their messages are so. */
 async function countOf(
@@ -133,9 +135,8 @@ async function countOf(
 /** Nobody knows whether it was sent. */
 const isUnknown = (sends: readonly Send[]) => sends.some(({ status }) => status === 'unknown');
 
-/** It has a second copy that was sent on purpose: the message is at two carriers and left neither. */
-const isHedged = (sends: readonly Send[]) =>
-  sends.filter(({ status }) => status !== null && status !== 'rerouted').length > 1;
+/** It has a second copy that was sent on purpose. */
+const isHedged = (sends: readonly Send[]) => sends.some(({ hedged_by: rule }) => typeof rule === 'string');
 
 /** Waits for every OTP that was accepted, and reads when each came and when its receipt was answered. */
 async function arrivedOf(peers: readonly SmscPeer[], load: OtpLoadResult, firstNonce: number): Promise<Came> {

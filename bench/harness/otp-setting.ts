@@ -43,9 +43,11 @@ export async function setHedging({ system, smscPeers }: Setting, isOn: boolean):
 
 export function configuration(smscPeers: Setting['smscPeers'], isHedging = true): string {
   const routing = 'routing: { fallback: [large, middle, small] }\n';
+  // Of a third of the codes the carrier is drawn, so that they are counted by carrier in every thread.
+  const drawn = `routes:\n  - { prefix: "+88015", classes: [otp], carriers: [middle, large], choose: conversion }\n`;
   return configurationWith(
     carriers,
     smscPeers,
-    `${routing}otp: { hedging: { enabled: ${isHedging} } }\n${webhooksHere}`,
+    `${routing}${drawn}otp: { hedging: { enabled: ${isHedging} } }\n${webhooksHere}`,
   );
 }

@@ -28,13 +28,14 @@ export async function startSmscPeer(systemId: string, options: SmscPeerOptions =
   const child = fork(file, { serialization: 'advanced', detached: true, execArgv: shortPauses });
   const password = 'bench';
   const task: SmscPeerTask = { systemId, password, latencyMs, responseMs, tps, takesIdleTime };
-  const { port, statsPort } = await ask<SmscPeerPlace>(child, task);
+  const { port, statsPort, codesPort } = await ask<SmscPeerPlace>(child, task);
   let before: readonly Uint8Array[] = [];
   const change = async (question: SmscPeerQuestion) => {
     ({ before } = await ask<SmscPeerPlace>(child, question));
   };
   return {
     port,
+    codesPort,
     systemId,
     password,
     stats: () => ask<Stats>(child, 'stats'),

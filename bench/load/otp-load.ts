@@ -1,6 +1,6 @@
-// Clients that ask for one-time passwords, a process of its own: open loop, each start with a code of the client's, most
-// of them verified some seconds later, as people do. The brand of the text carries the nonce and the intended send time
-// to the SMSC peer.
+// People who ask for one-time passwords, a process of its own: open loop, each with a number, an address and a device of
+// their own. Most enter the code some seconds later, as their SMS shows it. The brand of the text carries the nonce and the
+// intended send time to the SMSC peer.
 import { epochUs, systemClock } from '../../platform/clock.ts';
 import { type Random, seededRandom } from '../../platform/random.ts';
 import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
@@ -8,10 +8,13 @@ import { parseLatency } from '../../smpp/simulator/latency.ts';
 import { serveTask } from './child.ts';
 import { jsonClient } from './json-client.ts';
 import { openLoop } from './open-loop.ts';
+import { PhoneCodes } from './otp-codes.ts';
 
 export type OtpLoadTask = {
   readonly port: number;
   readonly key: string;
+  /** Where the SMSC peers answer what codes came: otp-codes.ts. */
+  readonly codesPorts: readonly number[];
   readonly ratePerSecond: number;
   readonly seconds: number;
   /** Before them: what is sent while this process compiles its code is in no time. */
@@ -42,10 +45,13 @@ export type OtpLoadResult = {
   readonly verify: ReturnType<LatencyHistogram['summary']>;
   /** Verifications whose answer was not `valid: true`. */
   readonly notValid: number;
+  /** People who would have entered their code, and whose SMS has not come. */
+  readonly withoutCode: number;
 };
 
 const enteredAfter = parseLatency('lognormal:5000,0.4')!;
 const nationalDigits = 10;
+const smsWithinMs = 60_000;
 
 async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
   const random = seededRandom(task.seed);
@@ -57,10 +63,13 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
   const refused: Record<string, number> = {};
   const [late, accept, verify] = [new LatencyHistogram(), new LatencyHistogram(), new LatencyHistogram()];
   const post = jsonClient(task.port, task.key);
+  const phones = new PhoneCodes(task.codesPorts);
   let notValid = 0;
+  let withoutCode = 0;
   const one = async (index: number, intendedMs: number) => {
-    const code = digits(random, 6);
-    const body = { to: recipient(random, task, index), from: task.sender, code, brand: mark(task, index, intendedUs) };
+    const who = { client_ip: address(random), device_id: `phone ${digits(random, 12)}` };
+    const brand = mark(task, index, intendedUs);
+    const body = { to: recipient(random, task, index), from: task.sender, brand, ...who };
     const isVerified = random.unit() < task.verifiedShare;
     const pauseMs = enteredAfter(random);
     const isTimed = index >= firstTimed;
@@ -76,8 +85,10 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
     ids[index] = String(started.body['id']);
     if (!isVerified) return;
     await systemClock.sleep(pauseMs);
+    const code = await phones.codeOf(task.firstNonce + index, smsWithinMs);
+    if (code === null) return void (withoutCode += 1);
     const askedMs = systemClock.monotonicMs();
-    const verdict = await post(`/v1/otp/${String(started.body['id'])}/verify`, { code });
+    const verdict = await post(`/v1/otp/${String(started.body['id'])}/verify`, { code, ...who });
     if (isTimed) verify.add((systemClock.monotonicMs() - askedMs) * 1_000);
     if (verdict.body['valid'] !== true) notValid += 1;
   };
@@ -87,8 +98,9 @@ async function run(task: OtpLoadTask): Promise<OtpLoadResult> {
     running.push(one(index, intendedMs));
   });
   await Promise.all(running);
+  phones.stop();
   const times = { late: late.summary(), accept: accept.summary(), verify: verify.summary() };
-  return { firstTimed, intendedUs, accepted, ids, refused, ...times, notValid };
+  return { firstTimed, intendedUs, accepted, ids, refused, ...times, notValid, withoutCode };
 }
 
 /** `#nonce@time#`, as the simulator reads it (smpp/simulator/nonces.ts). */
@@ -99,6 +111,11 @@ function mark({ firstNonce }: OtpLoadTask, index: number, intendedUs: Float64Arr
 function recipient(random: Random, { prefixes }: OtpLoadTask, index: number): string {
   const prefix = prefixes[index % prefixes.length] ?? '';
   return `+880${prefix}${digits(random, nationalDigits - prefix.length)}`;
+}
+
+/** Of IPv4, as a mobile network shares them among its subscribers. */
+function address(random: Random): string {
+  return ['100', ...[1, 2, 3].map(() => Math.floor(random.unit() * 256))].join('.');
 }
 
 function digits(random: Random, count: number): string {

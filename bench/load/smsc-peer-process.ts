@@ -5,6 +5,7 @@ import { LatencyHistogram } from '../../smpp/simulator/latency-histogram.ts';
 import { type Latency, parseLatency } from '../../smpp/simulator/latency.ts';
 import { type Simulator, startSimulator } from '../../smpp/simulator/simulator.ts';
 import { takeOnlyIdleTime } from './child.ts';
+import { SeenCodes } from './otp-codes.ts';
 
 export type SmscPeerTask = {
   readonly systemId: string;
@@ -36,6 +37,8 @@ export type SmscPeerTimes = {
 export type SmscPeerPlace = {
   readonly port: number;
   readonly statsPort: number;
+  /** Where it answers what codes the texts had that it took: otp-codes.ts. */
+  readonly codesPort: number;
   readonly before: readonly Uint8Array[];
 };
 
@@ -47,6 +50,7 @@ async function begin({ systemId, password, latencyMs, responseMs, tps, takesIdle
   if (takesIdleTime) takeOnlyIdleTime();
   const handset = new LatencyHistogram();
   const receipts: number[] = [];
+  const codes = new SeenCodes();
   let draw = distribution(latencyMs);
   const options = {
     accounts: [{ systemId, password, tps }],
@@ -58,11 +62,13 @@ async function begin({ systemId, password, latencyMs, responseMs, tps, takesIdle
     },
     response: distribution(responseMs),
     onReceiptAcked: (intendedUs: number, ackedAtUs: number) => void receipts.push(intendedUs, ackedAtUs),
+    onText: (octets: Buffer) => codes.add(octets),
   };
   let simulator = await startSimulator(options);
   const { port, statsPort } = simulator;
+  const codesPort = await codes.serve();
   const before: Uint8Array[] = [];
-  const place = (): SmscPeerPlace => ({ port, statsPort, before });
+  const place = (): SmscPeerPlace => ({ port, statsPort, codesPort, before });
   const down = async () => {
     // Reads nothing more, so that no submit comes after its count.
     simulator.setFault('stall');

@@ -3,8 +3,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { secretDigits } from '../../platform/random.ts';
 
-export const otpLength = { min: 4, max: 10, usual: 6, withoutFlagMin: 6 } as const;
-
 /** From a cryptographically secure source; leading zeros are as likely as any digit. */
 export function newOtpCode(length: number): string {
   return secretDigits(length);

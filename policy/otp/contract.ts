@@ -1,4 +1,5 @@
 // The rules of one-time passwords that an operator sets (heliograph.yaml: otp), with their defaults. Types and constants.
+import type { OtpTexts } from '../../model/otp-text.ts';
 import type { HedgingRules } from '../otp-hedging/contract.ts';
 import type { GuardModes, OtpGuardRules } from '../otp-guard/contract.ts';
 
@@ -14,11 +15,6 @@ export const otpCounted = ['sends', 'verifications', 'guesses'] as const;
 export type OtpCounted = (typeof otpCounted)[number];
 
 export type OtpLimits = Readonly<Record<OtpCounted, Readonly<Record<OtpDimension, OtpLimit>>>>;
-
-/** The text of a language, with {code} and, where it is shown, {brand}. */
-export type OtpText = { readonly plain: string; readonly branded: string };
-/** By language: `en`, `bn`. */
-export type OtpTexts = Readonly<Record<string, OtpText>>;
 
 export type OtpRules = {
   readonly texts: OtpTexts;

@@ -145,6 +145,27 @@ export function failGuess(
   return { next: tidied({ ...held, otps }, rules, nowMs), answer: { otp, ended: changed } };
 }
 
+/**
+ * A guess that was counted and could not be compared: as if it had not been made. Its attempt is for another guess, so no
+ * more are compared than before. What has ended meanwhile stays as it is.
+ */
+export function withdrawGuess(
+  held: OtpNumber,
+  id: OtpId,
+  countedAtMs: number,
+  rules: OtpLimits,
+  nowMs: number,
+): Decided<null> {
+  const at = held.failuresMs.indexOf(countedAtMs);
+  // An earlier try of this write was stored although its answer was lost.
+  if (at === -1) return { next: null, answer: null };
+  const otps = held.otps.map((each) =>
+    each.id === id && each.status === 'pending' ? { ...each, attempts: each.attempts - 1 } : each,
+  );
+  const failuresMs = held.failuresMs.filter((_, index) => index !== at);
+  return { next: tidied({ ...held, otps, failuresMs }, rules, nowMs), answer: null };
+}
+
 export type ChangeAnswer =
   | { readonly kind: 'none' }
   | { readonly kind: 'refused'; readonly refusal: OtpRefusal }

@@ -44,6 +44,8 @@ export type SimulatorOptions = {
   mo: { from: string; to: string; text: string; as: InboundForm };
   recordMax: number;
   onReceiptAcked: OnReceiptAcked;
+  /** The text of each submit that it accepts, as octets of its alphabet without header. */
+  onText: (octets: Buffer) => void;
   alphabet: AlphabetOptions;
   /** PEM: the port uses TLS. With `ca` clients need a certificate of that authority. */
   tls: { cert: string; key: string; ca?: string | undefined } | undefined;
@@ -72,6 +74,7 @@ export function withDefaults(options: Partial<SimulatorOptions>): SimulatorOptio
     mo: { from: '+8801700000000', to: '16000', text: 'inbound {n}', as: 'udh' },
     recordMax: limits.simulator.recordMax,
     onReceiptAcked: () => {},
+    onText: () => {},
     alphabet: plainAlphabet,
     tls: undefined,
     faults: [],

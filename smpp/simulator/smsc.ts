@@ -223,6 +223,7 @@ export class Smsc implements SimulatedCarrier {
     const submittedAtMs = this.clock.nowMs();
     const read = bodyOf(pdu);
     const octets = plainOctets(pdu, read, this.#options.alphabet);
+    this.#options.onText(octets);
     const intendedUs = this.nonces.count(octets, pdu.dataCoding, epochUs(this.clock.monotonicMs()), read.shift);
     const taken: Taken = { ...this.#nextIds(), pdu, account: session.account, session, submittedAtMs, intendedUs };
     this.recording.add(taken.responseId, pdu, submittedAtMs);

@@ -1,9 +1,10 @@
 // The bodies of the one-time password routes as schemas: what is checked and what the OpenAPI document shows is one.
 // They check form; whether a language or a template exists, and how short a code may be, is decided with the account.
 import { z } from '@hono/zod-openapi';
+import { otpLength } from '../../../model/otp.ts';
 import { limits } from '../../../platform/limits.ts';
 import { householdOf, parseIp } from '../../../platform/ip-address.ts';
-import { normalizedCode, otpLength } from '../../../policy/otp/code.ts';
+import { normalizedCode } from '../../../policy/otp/code.ts';
 import { parseObject } from '../../json-object.ts';
 import type { OrProblem } from '../../problem.ts';
 import { check } from '../../validation.ts';

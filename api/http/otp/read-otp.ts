@@ -4,7 +4,7 @@ import type { HttpRequest } from 'uWebSockets.js';
 import { type OtpParts, ownerOf } from '../../../acceptance/otp/send.ts';
 import type { SentHop } from '../../../analytics/contract.ts';
 import { type AccountId, isOtpId, placeOfOtp } from '../../../model/ids.ts';
-import { type OtpEndReason, type OtpSend, type OtpStatus, isUndelivered, statusOf } from '../../../model/otp.ts';
+import { type OtpFailReason, type OtpSend, type OtpStatus, isUndelivered, statusOf } from '../../../model/otp.ts';
 import { problem } from '../../problem.ts';
 import { type AccessParts, admitReader } from '../access.ts';
 import type { Exchange, Guard } from '../exchange.ts';
@@ -42,10 +42,10 @@ export function getOtp(parts: ReadOtpParts, exchange: Exchange, req: HttpRequest
 
 const storeAway = problem(503, 'overloaded', 'the store of one-time passwords did not answer', 1);
 
-type End = { readonly status: OtpStatus; readonly reason: OtpEndReason | null };
+type End = { readonly status: OtpStatus; readonly reason: OtpFailReason | null };
 
 /** One whose time is over has failed when none of its messages arrived; while that cannot be asked it is `expired`. */
-function endOf(status: OtpStatus, reason: OtpEndReason | null, statuses: readonly (string | null)[]): End {
+function endOf(status: OtpStatus, reason: OtpFailReason | null, statuses: readonly (string | null)[]): End {
   if (status === 'expired' && isUndelivered(statuses)) return { status: 'failed', reason: 'delivery_failed' };
   return { status, reason };
 }

@@ -3,10 +3,11 @@
 import type { Principal } from '../../../acceptance/principal.ts';
 import type { Account } from '../../../directory/contract.ts';
 import { requestOf } from '../../../acceptance/otp/send.ts';
-import { newOtpCode, otpLength } from '../../../policy/otp/code.ts';
+import { otpLength } from '../../../model/otp.ts';
+import { otpLanguage, otpText } from '../../../model/otp-text.ts';
+import { newOtpCode } from '../../../policy/otp/code.ts';
 import type { OtpRules } from '../../../policy/otp/contract.ts';
 import type { Admitted, SmsRequest } from '../../../policy/contract.ts';
-import { otpLanguage, otpText } from '../../../policy/otp/text.ts';
 import { type OrProblem, type Problem, wrongField } from '../../problem.ts';
 import { missingScope } from '../access.ts';
 import type { StartOtpBody } from './otp-request.ts';

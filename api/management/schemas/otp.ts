@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { hedgeRules } from '../../../model/copies.ts';
 import { eventKinds } from '../../../model/delivery-event.ts';
-import { otpStatuses } from '../../../model/otp.ts';
+import { otpFailReasons, otpStatuses } from '../../../model/otp.ts';
 import { resendOtpBody, startOtpBody, verifyOtpBody } from '../../http/otp/otp-request.ts';
 import { timeSchema } from './common.ts';
 
@@ -53,7 +53,12 @@ export const otp = z
   .object({
     ...facts,
     status: otpStatus,
-    reason: z.enum(['locked']).nullable().describe('Why it failed.'),
+    reason: z
+      .enum(otpFailReasons)
+      .nullable()
+      .describe(
+        'Why it is `failed`; null of any other status. `locked`: too many wrong guesses about its number. `delivery_failed`: its time is over and none of its messages arrived. `not_sent`: its message was not accepted.',
+      ),
     purpose: z.string(),
     created_at: timeSchema,
     sends: z

@@ -2,6 +2,7 @@
 // record of the number.
 import { afterAll, expect, test } from 'vitest';
 import { streamOfBucket } from '../../../../cluster/bus/streams.ts';
+import { bodyKeyId } from '../../../../model/records/body-keys.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { bodyKey } from '../harness.ts';
 import { type OtpClient, freshNumber, openOtpClient, otherThan } from './otp-client.ts';
@@ -34,6 +35,25 @@ test('a killed ingress, a rotated key and a later clock: the code counts until i
   expect((await get(short.body['id'])).body).toMatchObject({ status: 'expired', attempts_remaining: 5 });
   expect((await verify(two.body['id'], two.body['test_code'])).body).toMatchObject({ valid: true });
   client.use(rightClock);
+});
+
+test('guesses at a code whose body key is lost are 500 and do not lock the number of who has the right code', async () => {
+  const useKeys = async (...keys: string[]) =>
+    client.use(await harness.ingress({ HELIOGRAPH_BODY_KEY: keys.join(',') }));
+  const [oldKey, newKey] = [bodyKey, Buffer.alloc(32, 9)].map((key) => key.toString('base64')) as [string, string];
+  await useKeys(oldKey);
+  const { body } = await start();
+  // Without the last one it does not start.
+  await useKeys(newKey, `gone:${bodyKeyId(bodyKey)}`);
+  for (let guess = 0; guess < 21; guess += 1) {
+    const headers = { 'idempotency-key': `lost ${guess} ${body['id']}` };
+    const answer = await verify(body['id'], body['test_code'], guess < 19 ? {} : { headers });
+    expect(answer).toMatchObject({ status: 500, body: { code: 'internal_error' } });
+  }
+  expect((await get(body['id'])).body).toMatchObject({ status: 'pending', attempts_remaining: 5 });
+  // The operator has brought it back.
+  await useKeys(newKey, oldKey);
+  expect((await verify(body['id'], body['test_code'])).body).toMatchObject({ valid: true });
 });
 
 test.each([

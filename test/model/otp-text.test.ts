@@ -1,9 +1,9 @@
 // The shipped texts: with the longest code, a brand and either last line, each fits one segment, has the code where phones
 // look for it, and no link.
 import { expect, test } from 'vitest';
-import { countSegments } from '../../../model/text/segment-count.ts';
-import { otpTextsShipped } from '../../../policy/otp/contract.ts';
-import { otpLanguage, otpText } from '../../../policy/otp/text.ts';
+import { countSegments } from '../../model/text/segment-count.ts';
+import { otpTextsShipped } from '../../policy/otp/contract.ts';
+import { otpLanguage, otpText } from '../../model/otp-text.ts';
 
 const languages = Object.keys(otpTextsShipped);
 const code = '0123456789';

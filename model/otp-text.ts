@@ -1,6 +1,10 @@
 // The text of a one-time password: the language's words, then at most one line that a phone reads by itself. Both such
 // lines want the end of the message, so a request names one of them.
-import type { OtpTexts } from './contract.ts';
+
+/** The text of a language, with {code} and, where it is shown, {brand}. */
+export type OtpText = { readonly plain: string; readonly branded: string };
+/** By language: `en`, `bn`. */
+export type OtpTexts = Readonly<Record<string, OtpText>>;
 
 export type OtpWording = {
   readonly language: string;
